@@ -1,0 +1,49 @@
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+.DEFAULT_GOAL := help
+
+.PHONY: help setup fmt check test conformance e2e bench demo emulate assumptions
+
+help: ## lists these targets
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("dam-sync needs Python 3.11 or newer; set PYTHON=…") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+setup: $(STAMP) ## makes .venv with everything the other targets need
+
+fmt: $(STAMP) ## formats and fixes what a tool can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: $(STAMP) ## format, lint, types and house rules, in under 30 seconds
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/house
+
+test: $(STAMP) ## every test but the benchmarks
+	$(BIN)/pytest -q -n 2 --dist loadgroup tests -m 'not bench'
+
+conformance: $(STAMP) ## the service contract, over every service
+	$(BIN)/pytest -q tests/conformance
+
+e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
+	$(BIN)/pytest -q tests/e2e
+
+bench: $(STAMP) ## calls, memory and rates, with their budgets
+	$(BIN)/pytest -q -s tests/benchmarks -m bench
+
+demo: $(STAMP) ## migrates a generated library between two emulated tenants and verifies it
+	$(BIN)/dam-sync demo
+
+emulate: $(STAMP) ## serves one emulated service: make emulate KIND=e_profiles
+	$(BIN)/dam-sync emulate $(or $(KIND),a_hypermedia)
+
+assumptions: $(STAMP) ## the numbered guesses about each service
+	$(BIN)/dam-sync emulate --assumptions

@@ -1,0 +1,172 @@
+"""The neutral asset, what is to be written of it, and the mark by which we find it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NewType
+
+from dam_sync.model.values import Value
+
+AssetId = NewType("AssetId", str)
+Revision = NewType("Revision", str)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """One stored file: the original of a version, or an attachment.
+
+    size in bytes; digests by algorithm name (`md5`, `sha256`) in lower-case hexadecimal, as the service published them;
+    `link` is where the service said the bytes are, possibly signed: it is never stored, logged or shown.
+    """
+
+    id: str
+    name: str
+    size: int | None = None
+    media_type: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    link: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Membership in a container. kind: folder, category, collection, section or label; path from the root down.
+
+    `id` is the container's own id at the service it was read from, or must be written to.
+    """
+
+    kind: str
+    path: tuple[str, ...]
+    id: str = field(default="", compare=False)
+
+    @property
+    def text(self) -> str:
+        """The path as people and mappings write it: `/Press/2024`, a slash inside a name as `\\/`."""
+        return "".join("/" + part.replace("\\", "\\\\").replace("/", "\\/") for part in self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Who may see the asset and when; groups are names."""
+
+    release_at: datetime | None = None
+    expires_at: datetime | None = None
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A typed link to another asset of the same library."""
+
+    kind: str
+    target: AssetId
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One asset as read. `versions` are ordered oldest first and end with the current file; the last is `file`.
+
+    status: published, archived, draft, import, trash, … in lower case, `substatus` where the tenant has its own.
+    form_type: the service's own class of record (PICTURE, Photo, …). type: the name of its form or metadata type.
+    created_at: when the work was made or first stored, changed_at: last change, imported_at: arrival at this service.
+    source_links: public addresses of the asset at this service, for redirects.
+    """
+
+    id: AssetId
+    revision: Revision
+    filename: str = ""
+    status: str = ""
+    substatus: str = ""
+    form_type: str = ""
+    type: str = ""
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    versions: tuple[FileRef, ...] = ()
+    attachments: tuple[FileRef, ...] = ()
+    placements: frozenset[Placement] = frozenset()
+    tags: frozenset[str] = frozenset()
+    machine_tags: frozenset[str] = frozenset()
+    rights: Rights = Rights()
+    relations: frozenset[Relation] = frozenset()
+    created_at: datetime | None = None
+    changed_at: datetime | None = None
+    imported_at: datetime | None = None
+    source_links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def file(self) -> FileRef | None:
+        """The current file; None for an asset that is metadata only."""
+        return self.versions[-1] if self.versions else None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a listing gives; `asset` is None when the listing is thin. `deleted`: seen in the trash."""
+
+    id: AssetId
+    revision: Revision
+    changed_at: datetime | None = None
+    asset: Asset | None = None
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Our mark on a created asset: `value` (letters, digits, `-`, `_`) kept in the target's field `field`."""
+
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An asset to be created. Placements carry the target's container ids; terms in `fields` the target's term ids.
+
+    profile: the target's upload profile or form. `fields` includes the marker. An empty status leaves the default.
+    """
+
+    marker: Marker | None
+    filename: str
+    profile: str = ""
+    status: str = ""
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    placements: frozenset[Placement] = frozenset()
+    tags: frozenset[str] = frozenset()
+    rights: Rights = Rights()
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Changes to one asset; None or absent means untouched. `fields` with None as value clears the field."""
+
+    fields: Mapping[str, Value | None] = field(default_factory=dict)
+    filename: str | None = None
+    status: str | None = None
+    placements_add: frozenset[Placement] = frozenset()
+    placements_remove: frozenset[Placement] = frozenset()
+    tags_add: frozenset[str] = frozenset()
+    tags_remove: frozenset[str] = frozenset()
+    rights: Rights | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return self == Patch()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something the target cannot hold or a rule dropped, by name. path: `fields.title.fr`, `versions`, `tags`, …"""
+
+    path: str
+    rule: str
+    detail: str = ""
+
+
+def digest_of(data: object) -> str:
+    """A short stable digest of JSON data."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,58 @@
+"""Time and chance: the only place that touches the real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where time and chance come from; tests and simulations give their own."""
+
+    def now(self) -> datetime:
+        """The instant, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellation passes."""
+        ...
+
+    def chance(self) -> float:
+        """A number in [0, 1), for jitter."""
+        ...
+
+    def token(self) -> str:
+        """32 hexadecimal letters nobody can guess."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """See `Clock.now`."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """See `Clock.monotonic`."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`."""
+        await asyncio.sleep(max(0.0, seconds))
+
+    def chance(self) -> float:
+        """See `Clock.chance`."""
+        return random.random()
+
+    def token(self) -> str:
+        """See `Clock.token`."""
+        return secrets.token_hex(16)

@@ -1,0 +1,182 @@
+"""The error tree: what happened, to which asset, on which call, what to do next, and what the run does about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+
+class Disposition(StrEnum):
+    """What the engine does with an error."""
+
+    STOP = "stop"  # the run ends
+    RETRY = "retry"  # the same work again, later
+    RESTART = "restart"  # forget the steps of this work, then again
+    PARK = "park"  # this asset is set aside with its reason; the run goes on
+
+
+class DamSyncError(Exception):
+    """Base of everything we raise. Texts never hold a secret or a signed URL."""
+
+    disposition: ClassVar[Disposition] = Disposition.STOP
+    exit_code: ClassVar[int] = 1
+    default_hint: ClassVar[str] = ""
+
+    def __init__(
+        self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.service = service
+        self.operation = operation
+        self.asset = asset
+        self.code = code
+        self.hint = hint or self.default_hint
+
+    def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
+        """Fill in context that is still empty; returns itself, so `raise error.within(asset=…)` reads well."""
+        self.service = self.service or service
+        self.operation = self.operation or operation
+        self.asset = self.asset or asset
+        self.hint = self.hint or hint
+        return self
+
+    @property
+    def cause(self) -> str:
+        """One word or two by which parked assets are grouped."""
+        return self.code or type(self).__name__
+
+    def __str__(self) -> str:
+        where = [part for part in (self.service, self.operation) if part]
+        if self.asset:
+            where.append(f"asset {self.asset}")
+        prefix = f"{', '.join(where)}: " if where else ""
+        return f"{prefix}{self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json` and reports."""
+        return {
+            "error": type(self).__name__,
+            "message": self.message,
+            "service": self.service,
+            "operation": self.operation,
+            "asset": self.asset,
+            "code": self.code,
+            "hint": self.hint,
+        }
+
+
+class ConfigError(DamSyncError):
+    """The operator must edit the job, a secret or an option."""
+
+    exit_code = 2
+
+
+class MappingError(ConfigError):
+    """The operator must edit the mapping file."""
+
+
+class SafetyStop(DamSyncError):
+    """A guard refused; going on needs an explicit flag."""
+
+    exit_code = 6
+
+
+class ContractBroken(DamSyncError):
+    """A reply fits no documented shape."""
+
+    default_hint = "the service may have changed; run again with -v and send the call named here to the maintainers"
+
+
+class Denied(DamSyncError):
+    """The credential may not; never retried."""
+
+    exit_code = 7
+    default_hint = "check the credential in the job file and the rights of its user"
+
+
+class Transient(DamSyncError):
+    """Network trouble or a server error; the same call may go through later."""
+
+    disposition = Disposition.RETRY
+    exit_code = 5
+    default_hint = "run the same command again; it continues where it stopped"
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **context: str) -> None:
+        super().__init__(message, **context)
+        self.retry_after = retry_after
+
+
+class Throttled(Transient):
+    """The service asked us to slow down; `retry_after` in seconds where it said how long."""
+
+
+class StoreBusy(Transient):
+    """Another process holds the checkpoint store."""
+
+
+class SessionGone(DamSyncError):
+    """An upload session ended at the service: forget its steps and begin again."""
+
+    disposition = Disposition.RESTART
+    exit_code = 5
+
+
+class Rejected(DamSyncError):
+    """The service refused this asset; the run goes on without it."""
+
+    disposition = Disposition.PARK
+    exit_code = 4
+
+
+class NotFound(Rejected):
+    """The asset or container is not there, or not visible to this credential."""
+
+
+class Conflict(Rejected):
+    """Somebody else changed it, or it exists already."""
+
+
+class TooLarge(Rejected):
+    """More bytes than the service takes."""
+
+
+class InvalidValue(Rejected):
+    """A value the service does not take."""
+
+
+class Unsupported(Rejected):
+    """The service cannot hold or do this."""
+
+
+class Uncertain(Rejected):
+    """A write whose outcome nobody can tell; never blindly repeated."""
+
+    default_hint = "look for the asset in the target by name and date, then retry it with `errors JOB --retry`"
+
+
+class IntegrityError(DamSyncError):
+    """Bytes or counts disagree; never marked done."""
+
+    disposition = Disposition.PARK
+    exit_code = 4
+
+
+class TruncatedListing(IntegrityError):
+    """A listing gave fewer rows than it promised; the whole run stops, for a part is not a library."""
+
+    disposition = Disposition.STOP
+    exit_code = 6
+
+
+class DiskFull(DamSyncError):
+    """No room for the spool or the store."""
+
+    exit_code = 1
+    default_hint = "free some room in the state folder and run the same command again"
+
+
+class StopRequested(DamSyncError):
+    """A limit the operator asked for was reached."""
+
+    exit_code = 8

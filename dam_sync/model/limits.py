@@ -1,0 +1,84 @@
+"""Limits and lifetimes of a service: numbers, never code. None: the documents are silent; detect, never guess up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a credential may call: calls per second over all its processes, calls at once, storage calls at once."""
+
+    per_second: float | None = None
+    at_once: int = 8
+    storage_at_once: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes [start, stop) of a file; numbers count from 1."""
+
+    number: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """Bytes in this part."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class PartBounds:
+    """What parts a service takes: sizes in bytes (`least` not for the last), how many, how many at once."""
+
+    preferred: int
+    least: int
+    most: int | None = None
+    count: int | None = None
+    at_once: int = 1
+
+    def split(self, size: int) -> tuple[Part, ...]:
+        """Cut `size` bytes into parts within the bounds. Raises ValueError when no cut fits."""
+        step = self.preferred
+        if self.count is not None and size > step * self.count:
+            step = -(-size // self.count)
+        if self.most is not None and step > self.most:
+            raise ValueError(f"{size} bytes do not fit into {self.count} parts of at most {self.most} bytes")
+        starts = range(0, max(size, 1), step)
+        return tuple(Part(n, start, min(start + step, size)) for n, start in enumerate(starts, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long things live at the service."""
+
+    upload: timedelta | None = None  # an upload session or temporary file
+    link: timedelta | None = None  # a signed download link
+    scroll: timedelta | None = None  # a server-side cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """One service's numbers.
+
+    page: rows a listing page; reach: hits a query can reach; single_bytes: largest upload in one request;
+    largest_bytes: largest file; precision: of its instants; lag: how long its index may run behind;
+    member_batch: assets per membership call; filename: letters in a file name.
+    """
+
+    page: int
+    pace: Pace
+    reach: int | None = None
+    single_bytes: int | None = None
+    parts: PartBounds | None = None
+    largest_bytes: int | None = None
+    lifetimes: Lifetimes = Lifetimes()
+    precision: timedelta = timedelta(seconds=1)
+    lag: timedelta = timedelta(seconds=30)
+    member_batch: int = 1
+    filename: int = 255
+    names_identify: bool = False  # an upload under an existing file name is not a new asset

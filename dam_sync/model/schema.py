@@ -1,0 +1,86 @@
+"""What one instance of a service can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class FieldKind(StrEnum):
+    """The kinds of field; whether a field takes several values is `Field.multiple`."""
+
+    TEXT = "text"
+    LONG_TEXT = "long_text"
+    HTML = "html"
+    NUMBER = "number"
+    FLAG = "flag"
+    DATE = "date"
+    INSTANT = "instant"
+    TERM = "term"  # one of a vocabulary, hierarchical or not; a closed list is a vocabulary that is `closed`
+    PERSON = "person"
+    PLACE = "place"
+    EMAIL = "email"
+    URL = "url"
+    ROWS = "rows"  # a field set
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One metadata field; `key` is what never changes, `label` what people read.
+
+    types: names of the asset types (forms, metadata types) that have it, empty = all. `derived` fields follow from the
+    bytes (width, duration) and need no mapping line. `system` fields are kept by the service and cannot be written.
+    """
+
+    key: str
+    kind: FieldKind
+    label: str = ""
+    multiple: bool = False
+    localized: bool = False
+    required: bool = False
+    editable: bool = True
+    indexed: bool = True  # can be searched exactly, so it can hold the marker
+    max_length: int | None = None
+    vocabulary: str = ""
+    types: frozenset[str] = frozenset()
+    system: bool = False
+    derived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """A list or tree of terms; `closed`: no term can be added; the terms are read by `Service.terms`."""
+
+    key: str
+    label: str = ""
+    closed: bool = False
+    hierarchical: bool = False
+    localized: bool = False
+    max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetType:
+    """A form or metadata type; `profile` is the name to give as `Draft.profile` to create an asset of it."""
+
+    name: str
+    profile: str = ""
+    media: frozenset[str] = frozenset()  # PICTURE, VIDEO, … or empty for any
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Fields by key, vocabularies by key, and the closed lists an asset may refer to. `None` lists mean: any text."""
+
+    fields: Mapping[str, Field]
+    vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict)
+    types: tuple[AssetType, ...] = ()
+    statuses: frozenset[str] | None = None
+    groups: frozenset[str] | None = None
+    labels: frozenset[str] | None = None
+    locales: tuple[str, ...] = ()
+    container_kinds: frozenset[str] = frozenset()  # placements it can hold: folder, category, collection, label, …
+    holds: frozenset[str] = frozenset()
+    """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
+    attachments, relations. What is not here becomes a named loss."""

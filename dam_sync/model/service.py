@@ -1,0 +1,395 @@
+"""The contract every service fulfils, and the ports it is given.
+
+Overriding an optional method is declaring the ability: `operations` is derived from what a class implements, and
+`probe()` may only take away from it. The engine asks `operations` and `limits`; it never asks which service it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.clock import Clock, SystemClock
+from dam_sync.model.errors import Unsupported
+from dam_sync.model.limits import Limits
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json, Term
+
+Cursor: TypeAlias = Mapping[str, Json]
+Call: TypeAlias = Callable[[], Awaitable[Json]]
+Calls: TypeAlias = Mapping[str, int]
+"""API calls by endpoint, `{"POST /v2/uploads": 1}`; storage and CDN requests are not API calls."""
+
+
+class Operation(StrEnum):
+    """The optional abilities."""
+
+    FETCH = "fetch"
+    FIND = "find"
+    MEMBERS = "members"
+    TERMS = "terms"
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    REMOVE = "remove"
+    CONTAINERS = "containers"
+    ENSURE_TERM = "ensure_term"
+    ENSURE_CONTAINER = "ensure_container"
+    PLACE = "place"
+    ATTACH = "attach"
+    RELATE = "relate"
+    FORECAST = "forecast"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What to enumerate: changed in [since, until), both open when None. `since=None` is the whole library."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One piece of a library, read by one crawl: `params` are the service's own JSON, `expected` rows where counted."""
+
+    id: str
+    params: Mapping[str, Json] = field(default_factory=dict)
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of a shard and the cursor behind them; a None cursor says the shard is done."""
+
+    entries: tuple[Entry, ...]
+    cursor: Cursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A container and some of its members, for services that keep membership on the container."""
+
+    placement: Placement
+    assets: tuple[AssetId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, where counted.
+
+    Lacking rights and abilities are told in `notes`, in words for the operator.
+    """
+
+    tenant: str
+    user: str = ""
+    release: str = ""
+    total: int | None = None
+    clock_skew: timedelta = timedelta(0)
+    notes: tuple[str, ...] = ()
+
+
+class Stream(Protocol):
+    """Bytes of a file from some offset on. `start` is where they really begin: 0 when the server ignored the offset."""
+
+    @property
+    def start(self) -> int:
+        """Offset of the first byte that comes."""
+        ...
+
+    @property
+    def total(self) -> int | None:
+        """Length of the whole file, where the server said."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Blocks in order. Raises Transient when the connection breaks."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        ...
+
+
+class Content(Protocol):
+    """Bytes to be uploaded: their length is known and any range can be read again, as often as a retry needs."""
+
+    @property
+    def name(self) -> str:
+        """File name with extension."""
+        ...
+
+    @property
+    def media_type(self) -> str:
+        """MIME type, `application/octet-stream` when unknown."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        ...
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """By algorithm; complete only once `check()` has passed."""
+        ...
+
+    @property
+    def link(self) -> str:
+        """A public address of the bytes, or empty."""
+        ...
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """Exactly the bytes [start, stop), so keep ranges small. Raises IntegrityError when the source changed."""
+        ...
+
+    def blocks(self) -> AsyncIterator[bytes]:
+        """The whole from the start in blocks of up to 1 MiB; may be called again."""
+        ...
+
+    async def check(self) -> None:
+        """Every byte seen: length and published digests agree, or IntegrityError. Call it before a finishing call."""
+        ...
+
+
+class Steps(Protocol):
+    """Durable memory of one piece of work."""
+
+    async def once(
+        self,
+        name: str,
+        call: Call,
+        *,
+        found: Call | None = None,
+        keep: timedelta | None = None,
+        harmless: bool = False,
+    ) -> Json:
+        """The recorded result, or: write the intent, call, record.
+
+        After a crash in between, `found()` is asked first: a result that is not None is recorded instead of calling
+        again. Without `found` an open intent raises Uncertain, unless the call is `harmless` to repeat. Results older
+        than `keep` are forgotten. Results are JSON and hold no secret.
+        """
+        ...
+
+    async def forget(self, *names: str) -> None:
+        """Start these over; a name ending in `*` is a prefix."""
+        ...
+
+    async def recall(self, name: str) -> Json:
+        """The recorded result or None."""
+        ...
+
+
+class Budget(Protocol):
+    """Memory for file bytes, shared by all transfers of the process."""
+
+    def hold(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Waits until `size` bytes are free; one request larger than the whole budget gets all of it."""
+        ...
+
+
+class Vault(Protocol):
+    """Where a rotating credential is stored durably before it is used. Kept apart from the state, owner-only."""
+
+    async def load(self, name: str) -> str | None:
+        """The stored secret, or None."""
+        ...
+
+    async def save(self, name: str, secret: str) -> None:
+        """Durable when this returns."""
+        ...
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def optional(operation: Operation) -> Callable[[F], F]:
+    """Marks a method of `Service` that a service may leave out."""
+
+    def mark(method: F) -> F:
+        method.__operation__ = operation  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Service(ABC):
+    """One connected library. Methods raise the errors of `model.errors`, with their context filled in."""
+
+    kind: ClassVar[str] = ""
+    implemented: ClassVar[frozenset[Operation]] = frozenset()
+    operations: frozenset[Operation]  # what this connection can do; starts as `implemented`, `probe()` takes away
+    limits: Limits
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.implemented = frozenset(
+            method.__operation__
+            for name, method in vars(Service).items()
+            if hasattr(method, "__operation__") and getattr(cls, name) is not method
+        )
+        cls.operations = cls.implemented
+
+    @property
+    @abstractmethod
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+
+    @abstractmethod
+    async def probe(self) -> Account:
+        """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
+
+    @abstractmethod
+    async def schema(self) -> Schema:
+        """Fields, vocabularies, required flags of this instance."""
+
+    @abstractmethod
+    def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """Disjoint, covering, each within limits.reach."""
+
+    @abstractmethod
+    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """Stable order; each batch resumable from its cursor. Raises TruncatedListing when rows are missing."""
+
+    @abstractmethod
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """Bytes from offset; renews expired links itself. Safe to repeat."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back connections; safe to repeat."""
+
+    @optional(Operation.FETCH)
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The whole record, when an Entry did not carry it. Raises NotFound."""
+        raise Unsupported("cannot fetch one asset")
+
+    @optional(Operation.FIND)
+    async def find(self, marker: Marker) -> AssetId | None:
+        """The asset we created for this marker, if it exists; waits out the index lag before saying None."""
+        raise Unsupported("cannot find by marker")
+
+    @optional(Operation.MEMBERS)
+    def members(self) -> AsyncIterator[Membership]:
+        """All memberships, for services whose assets do not carry them."""
+        raise Unsupported("assets carry their memberships")
+
+    @optional(Operation.TERMS)
+    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """Every term, parents before children."""
+        raise Unsupported("no vocabularies")
+
+    @optional(Operation.CONTAINERS)
+    def containers(self) -> AsyncIterator[Placement]:
+        """Every container with its id, parents before children."""
+        raise Unsupported("no containers")
+
+    @optional(Operation.CREATE)
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """A new asset, complete but for what `place`, `attach` and `relate` do; the order is the service's."""
+        raise Unsupported("cannot create assets")
+
+    @optional(Operation.UPDATE)
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Only what the patch names changes; safe to repeat."""
+        raise Unsupported("cannot update assets")
+
+    @optional(Operation.REPLACE)
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """A new file version, which becomes the current one."""
+        raise Unsupported("cannot add file versions")
+
+    @optional(Operation.REMOVE)
+    async def remove(self, asset: AssetId) -> None:
+        """To the trash, never beyond; safe to repeat."""
+        raise Unsupported("cannot remove assets")
+
+    @optional(Operation.ENSURE_TERM)
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """The existing or new term; `term.parent` is the target's id of the parent. Looks before it writes unless the
+        listing it holds is its own and current; safe to repeat."""
+        raise Unsupported("cannot write vocabularies")
+
+    @optional(Operation.ENSURE_CONTAINER)
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """The existing or new container; `parent` is the target's id of the parent, which exists. Looks before it
+        writes, as `ensure_term` does; safe to repeat."""
+        raise Unsupported("cannot write containers")
+
+    @optional(Operation.PLACE)
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """Bulk membership, at most limits.member_batch assets a call; safe to repeat. A service without it places
+        assets itself in `create` and `update`."""
+        raise Unsupported("cannot place in bulk")
+
+    @optional(Operation.ATTACH)
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """One attachment."""
+        raise Unsupported("cannot hold attachments")
+
+    @optional(Operation.RELATE)
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """One relation, `relation.target` an id of this service; safe to repeat."""
+        raise Unsupported("cannot hold relations")
+
+    @optional(Operation.FORECAST)
+    def forecast(self, change: Draft | Patch | FileRef | Term | Placement, size: int = 0) -> Calls:
+        """API calls that writing this will cost: a Draft is `create` with `size` bytes, a FileRef `replace`, a Term
+        `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Patch `update`."""
+        raise Unsupported("cannot tell its costs")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a service is given when it is connected: addresses, a resolved credential, tools and ports.
+
+    auth: flow and its resolved parameters (secrets in clear, never logged). options: the kind's own settings.
+    settings beyond the kind's declared ones were refused before.
+    """
+
+    base_url: str
+    auth: Mapping[str, str] = field(repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tenant_url: str = ""
+    clock: Clock = field(default_factory=SystemClock)
+    vault: Vault | None = None
+    budget: Budget | None = None
+    calls_per_second: float | None = None
+    concurrency: int | None = None
+    bandwidth: float | None = None  # bytes a second over storage and API bodies together
+    read_only: bool = False  # the source, and both sides of a dry run: write calls are refused before they are sent
+    max_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A numbered guess about what the documents leave open."""
+
+    number: int
+    text: str
+    where: str  # section of the wire contract
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a service folder exports as KIND.
+
+    settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
+    connect: makes the service. emulator: makes an ASGI app of it, from a World and a Faults (see `emulation`).
+    """
+
+    name: str
+    summary: str
+    settings: Mapping[str, str]
+    flows: Mapping[str, tuple[str, ...]]
+    connect: Callable[[Context], Service]
+    emulator: Callable[..., Any]
+    assumptions: tuple[Assumption, ...] = ()
+    needs_tenant_url: bool = False
