@@ -1,0 +1,23 @@
+"""A report as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+
+from dam_sync.render.terminal import TITLES, VERDICT_ROWS, duration
+
+_templates = Environment(
+    loader=PackageLoader("dam_sync.render"),
+    autoescape=select_autoescape(default=True),
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render_html(report: Mapping[str, Any]) -> str:
+    """The report as text of an HTML page, every value escaped."""
+    template = _templates.get_template("report.html")
+    return template.render(report=report, title=TITLES[report["kind"]], rows=VERDICT_ROWS, duration=duration)

@@ -1,0 +1,105 @@
+"""A report on a terminal or in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check"}
+SHOWN = 12
+
+
+def print_report(console: Console, report: Mapping[str, Any]) -> None:
+    """The whole report, as tables."""
+    source, target = report["source"], report["target"]
+    number = f" {report['run']}" if report["run"] else ""
+    console.print(
+        f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{escape(report['job'])}[/bold]: ", end=""
+    )
+    console.print(f"{source['kind']} ({escape(source['tenant'])}) to {target['kind']} ({escape(target['tenant'])})")
+    _pairs(console, "Assets", report["counts"])
+    _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
+    if report["verdict"]:
+        _verdict(console, report["verdict"])
+    rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
+    _table(console, "Lost by name", ("what", "rule", "assets"), rows)
+    parked = [
+        (row["cause"], row["operation"], str(row["count"]), row["example"], row["hint"]) for row in report["parked"]
+    ]
+    _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
+    for side in (source, target):
+        total = sum(side["calls"].values())
+        forecast = " forecast" if report["kind"] == "plan" else ""
+        calls = sorted(side["calls"].items(), key=lambda item: -item[1])
+        _table(
+            console, f"API calls{forecast}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls]
+        )
+    for note in report["notes"]:
+        console.print(f"note: {escape(note)}")
+    if report.get("forecast_seconds") is not None:
+        console.print(f"forecast: about {duration(report['forecast_seconds'])}")
+    elif report["seconds"]:
+        console.print(f"took {duration(report['seconds'])}")
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """One table, whole."""
+    _table(console, title, columns, rows, shown=len(rows))
+
+
+def duration(seconds: float) -> str:
+    """`2 h 5 min`, `3 min 20 s`, `12 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+
+
+def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
+    counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
+    _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
+    _pairs(console, "Evidence", verdict["evidence"])
+    rows = [(source, target, d["path"], d["expected"], d["found"]) for source, target, d in verdict["differences"]]
+    _table(console, "Differences", ("source id", "target id", "where", "expected", "found"), rows)
+
+
+VERDICT_ROWS = {
+    "source_assets": "in the source",
+    "linked": "moved",
+    "parked": "parked with a reason",
+    "skipped": "left out by a rule",
+    "checked": "compared",
+    "equal": "equal",
+    "different": "different",
+    "missing": "missing in the target",
+    "unaccounted": "not accounted for",
+    "gone_at_source": "gone from the source since",
+}
+
+
+def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:
+    _table(console, title, ("", ""), [(key, f"{number:,}") for key, number in pairs.items()], shown=50)
+
+
+def _table(
+    console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int = SHOWN
+) -> None:
+    rows = list(rows)
+    if not rows:
+        return
+    table = Table(title=title, title_justify="left", show_header=any(columns), box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        right = len(columns) == 2 and number == 1
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows[:shown]:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    if len(rows) > shown:
+        table.add_row(f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))
+    console.print(table)
+    console.print()
