@@ -1,0 +1,124 @@
+"""The arrows of the house: who may import whom, and what may be said where."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "dam_sync"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+MAY = {
+    "model": {"model"},
+    "net": {"net", "model"},
+    "crawl": {"crawl", "model"},
+    "transfer": {"transfer", "model"},
+    "store": {"store", "model"},
+    "mapping": {"mapping", "model"},
+    "engine": {"engine", "mapping", "store", "transfer", "model"},
+    "render": {"render"},
+    "emulation": {"emulation"},
+    "services": {"services", "net", "crawl", "transfer", "model"},
+    "settings": {"settings", "model"},
+    "app": {
+        "app",
+        "engine",
+        "services",
+        "emulation",
+        "render",
+        "mapping",
+        "store",
+        "transfer",
+        "net",
+        "settings",
+        "model",
+        "demo",
+    },
+    "demo": {"demo", "app", "emulation", "settings", "model", "engine"},
+    "cli": {"cli", "app", "demo", "model", "render", "settings"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+ONLY = {"httpx": {"net"}, "httpx_aiohttp": {"net"}, "tenacity": {"net"}, "sqlmodel": {"store"}, "sqlalchemy": {"store"}}
+STANDARD_ONLY = {"model"}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def ours(path: Path) -> Iterator[str]:
+    for name in imports_of(path):
+        parts = name.split(".")
+        if (
+            parts[0] == "dam_sync"
+            and len(parts) > 1
+            and any((PACKAGE / name).exists() for name in (parts[1], f"{parts[1]}.py"))
+        ):
+            yield parts[1]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down(path: Path) -> None:
+    room = room_of(path)
+    parts = path.relative_to(PACKAGE).parts
+    allowed = {"emulation", "services"} if "emulator" in parts else MAY[room]
+    wrong = set(ours(path)) - allowed
+    assert not wrong, f"{room} may not import {sorted(wrong)}"
+    if room == "services" and len(parts) > 2:
+        own = f"dam_sync.services.{parts[1]}"
+        others = [
+            name for name in imports_of(path) if name.startswith("dam_sync.services.") and not name.startswith(own)
+        ]
+        assert not others, f"a service imports another: {others}"
+    if "emulator" in parts:
+        adapter = [n for n in imports_of(path) if n.startswith("dam_sync.services.") and ".emulator" not in n]
+        assert not adapter, f"an emulator imports its adapter: {adapter}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_outside_packages_stay_in_their_room(path: Path) -> None:
+    room = room_of(path)
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    for package, rooms in ONLY.items():
+        assert package not in tops or room in rooms, f"{package} belongs into {sorted(rooms)}"
+    if room in STANDARD_ONLY:
+        foreign = {top for top in tops if top != "dam_sync" and top not in __import__("sys").stdlib_module_names}
+        assert not foreign
+
+
+def test_the_engine_names_no_service() -> None:
+    named = re.compile(r"[\"'][a-e]_(hypermedia|documents|brandlibrary|templates|profiles)[\"']|kind == [\"']")
+    rooms = ("engine", "mapping", "store", "transfer", "crawl", "net", "model")
+    wrong = [path for path in FILES if room_of(path) in rooms and named.search(path.read_text(encoding="utf-8"))]
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_sizes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 500, "a room too many things live in"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= 50, f"{node.name} is {length} lines long"
+
+
+def test_nothing_is_left_unfinished() -> None:
+    marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|NotImplemented" r"Error")
+    wrong = [path for path in FILES if marks.search(path.read_text(encoding="utf-8"))]
+    assert not wrong
