@@ -1,0 +1,109 @@
+"""Scripted faults: what goes wrong, on which call, how often, and whether it did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import translate
+from typing import Any
+
+ACTIONS = frozenset(
+    {
+        "status",  # status:503 - answered without reaching the service
+        "throttle",  # throttle:2 - 429 with Retry-After in seconds (1 if not given)
+        "reset_before",  # the connection is reset, the service saw nothing
+        "reset_after",  # the service did its work, the connection is reset instead of the answer
+        "delay",  # delay:2.5 - that many seconds pass before the service sees the call
+        "advance",  # advance:3600 - the world's clock moves on first, so that things expire
+        "truncate",  # truncate:0.5 - the connection breaks after that part of the body
+        "wrong_length",  # wrong_length:0.5 - a well-formed answer whose body is only that part
+        "garble",  # the body has its right length and wrong bytes
+        "html",  # html:502 - a page of some proxy instead of the answer (200 if not given)
+        "empty",  # 200 with nothing
+    }
+)
+"""What the kit plays itself. `play:WORD` is handed to the service, as a word in `scope["emulation.play"]`."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """One line of the script. Of the calls that match: the `nth`, or each `every`-th, or the first `times`, or all.
+
+    `match` is a glob over `METHOD /path` (no query). `do` is an action, with its argument after a colon.
+    """
+
+    match: str
+    do: str
+    nth: int | None = None
+    every: int | None = None
+    times: int | None = None
+    seen: int = 0
+    hits: int = 0
+    pattern: re.Pattern[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.action not in ACTIONS and self.action != "play":
+            raise ValueError(f"unknown fault {self.do!r}; one of {', '.join(sorted(ACTIONS))}, play:WORD")
+        if self.argument and self.action != "play":
+            float(self.argument)
+        self.pattern = re.compile(translate(self.match))
+
+    @property
+    def action(self) -> str:
+        """The word before the colon."""
+        return self.do.partition(":")[0]
+
+    @property
+    def argument(self) -> str:
+        """What stands after the colon, empty if nothing does."""
+        return self.do.partition(":")[2]
+
+    def number(self, default: float) -> float:
+        """The argument as a number."""
+        return float(self.argument) if self.argument else default
+
+    def strikes(self, call: str) -> bool:
+        """Whether it hits this call; counts what it saw and hit."""
+        if not self.pattern.match(call):
+            return False
+        self.seen += 1
+        if self.nth is not None:
+            hit = self.seen == self.nth
+        elif self.every is not None:
+            hit = self.seen % self.every == 0
+        else:
+            hit = True
+        if hit and self.times is not None and self.hits >= self.times:
+            hit = False
+        self.hits += hit
+        return hit
+
+
+class Faults:
+    """The script; lines can be added while the service runs."""
+
+    def __init__(self, script: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.lines: list[Fault] = []
+        self.add(script)
+
+    def add(self, script: Iterable[Mapping[str, Any]]) -> None:
+        """Add lines as JSON has them. Raises ValueError or TypeError on a line that is none; then none is added."""
+        self.lines += [Fault(**line) for line in script]
+
+    def clear(self) -> None:
+        """Nothing goes wrong any more."""
+        self.lines.clear()
+
+    def striking(self, call: str) -> list[Fault]:
+        """The faults that hit `METHOD /path`, in the order of the script."""
+        return [line for line in self.lines if line.strikes(call)]
+
+    @property
+    def hits(self) -> list[dict[str, Any]]:
+        """Each line with how many calls it saw and hit."""
+        return [{"match": line.match, "do": line.do, "seen": line.seen, "hits": line.hits} for line in self.lines]
+
+    def unhit(self) -> list[str]:
+        """The lines that never hit: a test that scripted them proved nothing."""
+        return [f"{line.match} {line.do}" for line in self.lines if not line.hits]

@@ -1,0 +1,148 @@
+"""The world an emulated service lives in: its clock, its chance, its counters."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeAlias
+
+Json: TypeAlias = Any  # what `json.loads` gives
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class Clock(Protocol):
+    """What a world needs of a clock; the product's own clocks fit."""
+
+    def now(self) -> datetime:
+        """The instant, aware, in UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class RealClock:
+    """The machine's own."""
+
+    def now(self) -> datetime:
+        """See `Clock.now`."""
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`."""
+        await asyncio.sleep(max(0.0, seconds))
+
+
+class Visit:
+    """One API call under way."""
+
+    __slots__ = ("_over", "_world")
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._over = False
+
+    def leave(self) -> None:
+        """The call has ended; safe to repeat."""
+        if not self._over:
+            self._over = True
+            self._world.at_once -= 1
+
+
+class World:
+    """Time = the clock's + an offset that `advance` moves; `rng` is seeded, so equal seeds make equal worlds.
+
+    `lag_s` is how far search indexes trail, in seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`)
+    are set by whoever serves. `api_calls` counts by `METHOD /template`, `refused` answers of 4xx and 5xx by status.
+    """
+
+    def __init__(self, seed: int = 0, clock: Clock | None = None, lag_s: float = 0.0) -> None:
+        self.seed = seed
+        self.clock: Clock = clock or RealClock()
+        self.lag_s = lag_s
+        self.rng = random.Random(seed)
+        self.api_origin = "http://emulator.test"
+        self.storage_origin = "http://storage.test"
+        self.api_calls: Counter[str] = Counter()
+        self.storage_calls = 0
+        self.refused: Counter[str] = Counter()
+        self.events: list[dict[str, Json]] = []
+        self.peak_per_second = 0
+        self.peak_at_once = 0
+        self._offset = timedelta()
+        self._recent: deque[float] = deque()
+        self.at_once = 0
+
+    def now(self) -> datetime:
+        """The world's instant, aware, in UTC."""
+        return self.clock.now() + self._offset
+
+    def advance(self, seconds: float) -> None:
+        """Move the world's time forward (or back, if negative)."""
+        self._offset += timedelta(seconds=seconds)
+
+    async def sleep(self, seconds: float) -> None:
+        """Let real (or the clock's) time pass."""
+        await self.clock.sleep(seconds)
+
+    def word(self, length: int = 10) -> str:
+        """A random word of lower-case letters and digits, from the seeded chance."""
+        return "".join(self.rng.choices(_LETTERS, k=length))
+
+    def event(self, kind: str, **facts: Json) -> None:
+        """Note something that happened inside the service, for `GET /_emulator/events`."""
+        self.events.append({"at": self.now().isoformat(), "event": kind, **facts})
+
+    def entered(self, template: str) -> Visit:
+        """Count one API call and keep the peaks: calls in any one second of real time, calls at once until `leave`."""
+        self.api_calls[template] += 1
+        self.at_once += 1
+        self.peak_at_once = max(self.peak_at_once, self.at_once)
+        now = time.monotonic()
+        self._recent.append(now)
+        while self._recent[0] <= now - 1.0:
+            self._recent.popleft()
+        self.peak_per_second = max(self.peak_per_second, len(self._recent))
+        return Visit(self)
+
+    def reset_calls(self) -> None:
+        """All counters back to nothing."""
+        self.api_calls.clear()
+        self.refused.clear()
+        self.storage_calls = self.peak_per_second = self.peak_at_once = 0
+        self._recent.clear()
+
+    def calls(self) -> Mapping[str, Json]:
+        """The counters as `GET /_emulator/calls` shows them."""
+        return {
+            "api": dict(self.api_calls),
+            "storage": self.storage_calls,
+            "refused": dict(self.refused),
+            "peak_per_second": self.peak_per_second,
+            "peak_at_once": self.peak_at_once,
+        }
+
+
+class RateLimit:
+    """At most `per_second` calls in any one second of the world's time (a sliding window)."""
+
+    def __init__(self, world: World, per_second: float) -> None:
+        self.world = world
+        self.per_second = per_second
+        self._taken: deque[float] = deque()
+
+    def take(self) -> float:
+        """0.0 if the call may pass (and it is counted), else after how many seconds to come again."""
+        now = self.world.now().timestamp()
+        while self._taken and self._taken[0] <= now - 1.0:
+            self._taken.popleft()
+        if len(self._taken) < self.per_second:
+            self._taken.append(now)
+            return 0.0
+        return max(0.001, self._taken[0] + 1.0 - now)
