@@ -1,0 +1,123 @@
+"""Numbers, error rules and open questions of service A, each with its source. Nothing here does anything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    SessionGone,
+    TooLarge,
+)
+from dam_sync.model.limits import Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.service import Assumption
+from dam_sync.net.rules import ErrorRule
+
+NAME = "a_hypermedia"
+
+PAGE = 100  # wire A 2.2: the maximum is not shown, use 100
+REACH = 10_000  # wire A 2.4: a query gives its first 10,000 hits at most
+SINGLE_BYTES = 20_000_000  # spec 000, Limits: 50 MB, 20 MB recommended; wire A 14: up to 20,000,000 bytes
+CHUNK_BYTES = 20_000_000  # spec 000, Limits: 20 MB recommended maximum; wire A 14: 16 to 20 million bytes
+LARGEST_BYTES = 20_000_000_000  # spec 000, Limits: 20 GB
+TERM_LETTERS = 100  # spec 000, Limits: thesaurus terms
+UPLOAD_LIFE = timedelta(minutes=45)  # wire A 6.2: short and not guaranteed, about an hour
+LAG = timedelta(seconds=30)  # wire A 6.12: allow 30 s before concluding absence
+OVERLAP = timedelta(minutes=10)  # wire A 2.6: index lag plus clock skew
+AHEAD = timedelta(days=1)  # wire A 2.6: upper bound of a delta is now + 1 day
+TICK = timedelta(milliseconds=1)  # wire A 0: instants carry milliseconds; ranges are inclusive both ends (2.2)
+FAR_ID = 999_999_999  # wire A 2.4: prefer explicit far bounds over `*`
+BULK_TIMEOUT = 900.0  # wire A 6.5: synchronous, may take minutes; at least 10 min
+BULK_FROM = 5  # wire A 6.13: PUT a field is best for F <= 4
+EPOCH_YEAR = 1990  # before any instance began; wire A 2.4 bisects importDate from here
+
+LIMITS = Limits(
+    page=PAGE,
+    pace=Pace(per_second=None, at_once=8, storage_at_once=4),  # wire A 8: rate not shown; 8 calls, 4 transfers
+    reach=REACH,
+    single_bytes=SINGLE_BYTES,
+    parts=PartBounds(preferred=CHUNK_BYTES, least=16_000_000, most=CHUNK_BYTES, at_once=1),  # wire A 6.2: in sequence
+    largest_bytes=LARGEST_BYTES,
+    lifetimes=Lifetimes(upload=UPLOAD_LIFE),  # wire A 4: static links do not expire, but change with each version
+    precision=timedelta(seconds=1),
+    lag=LAG,
+    member_batch=1,  # wire A 6.7: one media a call
+)
+
+# spec 000, Versioning; wire A 10
+FOLDER_CREATE = (4, 16, 0)
+FORCE_ARRAYS = (4, 20, 0)
+SIGNED_TOKEN = (4, 28, 0)
+CHUNKS = (4, 31, 0)
+FACET_FIELDS = (4, 75, 0)
+
+# wire A 5.6: no call lists the content languages; these are asked for, one call each
+LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "ja", "zh", "ar", "ru")
+
+# spec 000, Resources: values of `status`
+STATUSES = ("import", "basket", "draft", "published", "archived", "trash")
+
+RULES = (
+    # spec 000, Errors
+    ErrorRule(401, Denied, code="error.account.to_be_validated", hint="an administrator must validate the account"),
+    ErrorRule(401, Denied, code="user-need-registration*", hint="log in once in the browser and finish registration"),
+    ErrorRule(
+        401, Denied, code="user-access-forbidden-for-ui", hint="correct or drop the option client_id_header in the job"
+    ),
+    # wire A 7: rights are per media and folder, so a refusal concerns one asset
+    ErrorRule(
+        403, Rejected, code="media-operation-forbidden", hint="give the integration user the right on this media"
+    ),
+    ErrorRule(403, Rejected, operation="GET /download-express*", hint="the user's download level forbids the original"),
+    # wire A 6.2, 6.3: an expired or unfinished descriptor
+    ErrorRule(404, SessionGone, code="file-not-found"),
+    ErrorRule(404, SessionGone, operation="* /api/dam/files/{id}*"),
+    ErrorRule(409, SessionGone, code="file-incomplete"),
+    ErrorRule(416, SessionGone, operation="* /api/dam/files/{id}*"),
+    ErrorRule(404, NotFound),
+    ErrorRule(409, Conflict),
+    ErrorRule(413, TooLarge),
+    # wire A 6.5, 6.6
+    ErrorRule(
+        400,
+        InvalidValue,
+        code="mandatory-metadata-missing",
+        hint="map a value to every mandatory field of the form, or leave the asset in a draft status",
+    ),
+    ErrorRule(400, ContractBroken, operation="GET /api/dam/search*"),
+    ErrorRule(400, InvalidValue),
+    ErrorRule(415, Rejected, hint="the service does not take this type of file"),
+)
+
+ASSUMPTIONS = (
+    Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),
+    Assumption(2, "ranges are inclusive at both ends and take RFC 3339 instants with milliseconds", "2.2"),
+    Assumption(3, "a media search never shows the trash; the trash has its own search", "2.1"),
+    Assumption(4, "metadata, status and version changes move updateDate; folders, labels and links may not", "2.6"),
+    Assumption(5, "importDate of a media never changes", "2.4"),
+    Assumption(6, "a search gives full properties only where a probe showed it", "2.5"),
+    Assumption(7, "embedded folders come under the key `folder`", "3.1"),
+    Assumption(8, "Content-Language of a reply is the language of every localized value in it", "0, 5.6"),
+    Assumption(
+        9, "a DATE is a local midnight; without the option `timezone` the nearest midnight UTC is taken", "11.7"
+    ),
+    Assumption(10, "an answer without `maxLength` says nothing about length", "5.2"),
+    Assumption(11, "an express download gives the original only at download level HD, and ignores ranges", "4"),
+    Assumption(12, "a form without `type` takes any media", "5.2"),
+    Assumption(13, "a field without the flag `localized` may differ by language: both readings are compared", "5.6"),
+    Assumption(14, "folder titles and thesaurus siblings are not unique; one writer per parent", "5.3, 5.4"),
+    Assumption(15, "a term made by POST has its title in the language of Content-Language", "5.3"),
+    Assumption(16, "a new media in a folder is a DRAFT; membership may show only in the search, after the lag", "6.12"),
+    Assumption(17, "an empty text or list, or null, clears a field", "6.4"),
+    Assumption(18, "a bulk on a fresh selection of one media is atomic and takes the modes REPLACE and CLEAR", "6.5"),
+    Assumption(19, "PUT of a media takes the body of its GET, edited; the status link wins over `status`", "6.6"),
+    Assumption(20, "adding a media to a folder, a label or a link twice does no harm", "6.7"),
+    Assumption(21, "the first DELETE trashes, the second purges: never sent for what is in the trash", "6.11"),
+    Assumption(22, "an attachment is announced by POST, then its bytes go to the upload link", "6.9"),
+    Assumption(23, "link types are found by their title on the media itself; no call lists them", "6.4, 14"),
+)

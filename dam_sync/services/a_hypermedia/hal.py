@@ -1,0 +1,113 @@
+"""The envelopes of service A: links, embedded items, addresses, counts and instants, read tolerantly. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.values import Json, parse_instant
+
+_ORIGIN = re.compile(r"^https?://[^/?#]*")
+_SLASHES = re.compile(r"/{2,}")
+_EPOCH_MS = 100_000_000_000  # a smaller number is seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Tokens a deployment spells its own way: prefix of link relations, prefix of request headers (wire A 13)."""
+
+    prefix: str = "svc"
+    header_prefix: str = "X-SVC-"
+
+    def rel(self, name: str) -> str:
+        """A relation of the service's own: `svc:form`."""
+        return f"{self.prefix}:{name}"
+
+    def header(self, name: str) -> str:
+        """A request header of the service's own: `X-SVC-Base64FileName`."""
+        return f"{self.header_prefix}{name}"
+
+
+def link(resource: Json, relation: str) -> str:
+    """The address under a relation; a bare string and an array are read too (wire A 11.4). Empty when absent."""
+    found = (resource.get("_links") or {}).get(relation) if isinstance(resource, dict) else None
+    if isinstance(found, list):
+        found = found[0] if found else None
+    if isinstance(found, dict):
+        found = found.get("href")
+    return found if isinstance(found, str) else ""
+
+
+def embedded(resource: Json, key: str) -> list[Any]:
+    """What is embedded under a key, always as a list: one object, an array or nothing (wire A 0, 11.1)."""
+    found = (resource.get("_embedded") or {}).get(key) if isinstance(resource, dict) else None
+    if found is None:
+        return []
+    return list(found) if isinstance(found, list) else [found]
+
+
+def total_of(page: Json) -> int | None:
+    """`totalCount`, or `childrenCount` of a tree."""
+    return whole(page.get("totalCount", page.get("childrenCount"))) if isinstance(page, dict) else None
+
+
+def api_path(href: str) -> str:
+    """Path and query of an API address, without scheme, host and doubled slashes (wire A 11.5)."""
+    path, mark, query = _ORIGIN.sub("", href).partition("?")
+    return _SLASHES.sub("/", "/" + path) + mark + query
+
+
+def tail(href: str) -> str:
+    """The last segment of an address: the id."""
+    path = urlsplit(api_path(href)).path.rstrip("/")
+    return unquote(path.rpartition("/")[2])
+
+
+def file_address(href: str) -> str:
+    """An address of bytes on a static host; plain http is raised to https but for loopback (wire A 11.5)."""
+    parts = urlsplit(href)
+    if not parts.netloc:
+        return ""
+    scheme = parts.scheme
+    if scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        scheme = "https"
+    return parts._replace(scheme=scheme, path=_SLASHES.sub("/", parts.path)).geturl()
+
+
+def whole(value: Json) -> int | None:
+    """A count or size; it has been seen as text (wire A 6.1)."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def moment(value: Json) -> datetime | None:
+    """An instant in RFC 3339, or in seconds or milliseconds since 1970."""
+    if not value or isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return datetime.fromtimestamp(value / 1000 if value >= _EPOCH_MS else value, UTC)
+    try:
+        return parse_instant(str(value))
+    except ValueError:
+        return None
+
+
+def instant(when: datetime) -> str:
+    """RFC 3339 UTC with milliseconds, always (wire A 0)."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def wanted_id(row: Json) -> str:
+    """The id of a row. Raises ContractBroken when it has none."""
+    found = row.get("id") if isinstance(row, dict) else None
+    if found is None or found == "":
+        raise ContractBroken("a listed media has no id")
+    return str(found)

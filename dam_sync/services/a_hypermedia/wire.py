@@ -1,0 +1,233 @@
+"""The JSON of service A and our model: listing rows and whole media. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
+from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
+from dam_sync.services.a_hypermedia.forms import Form, Forms
+from dam_sync.services.a_hypermedia.hal import Words, embedded, file_address, link, moment, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.values import decode, decode_untyped
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A custom status: a sub-status, by title, of one base status in lower case (wire A 5.5)."""
+
+    id: str
+    title: str
+    base: str
+
+    @property
+    def custom(self) -> bool:
+        """Whether it says more than its base status."""
+        return self.title.casefold() != self.base
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """What one instance means by its ids: all that is needed to read a media."""
+
+    words: Words = field(default_factory=Words)
+    forms: Forms = field(default_factory=Forms)
+    statuses: Mapping[str, Status] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    zone: tzinfo = UTC
+
+
+# -- listings ----------------------------------------------------------------------------------------------------------
+
+
+def revision_of(media: Json) -> Revision:
+    """Changes with `updateDate` and, as a second witness of a new file version, with the size of the file.
+
+    Both are in the light rows of a search and in the whole media, so both give the same revision.
+    """
+    when = moment(media.get("updateDate"))
+    size = whole(media.get("fileSize"))
+    return Revision(f"{instant_text(when) if when else ''}~{'' if size is None else size}")
+
+
+def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> Entry:
+    """A search row."""
+    changed = moment(row.get("trashDate") if deleted else None) or moment(row.get("updateDate"))
+    return Entry(AssetId(wanted_id(row)), revision_of(row), changed, asset, deleted)
+
+
+def status_of(item: Json) -> Status:
+    """A custom status; some say their base status as a link or not at all, then the title is all there is."""
+    title = str(item.get("title") or item.get("name") or "")
+    return Status(wanted_id(item), title, str(item.get("status") or title).lower())
+
+
+# -- one media ---------------------------------------------------------------------------------------------------------
+
+
+def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
+    """A media read in one or several languages, the first reading whole; `versions` holds only the current file.
+
+    A reading is (language really served, JSON). Relations, older versions and attachments take calls of their own.
+    """
+    media = readings[0][1]
+    form = sense.forms.by_id.get(tail(link(media, sense.words.rel("form"))))
+    base, substatus = _status(media, sense)
+    return Asset(
+        id=AssetId(wanted_id(media)),
+        revision=revision_of(media),
+        filename=str(media.get("originalFileName") or ""),
+        status=base,
+        substatus=substatus,
+        form_type=str(media.get("formType") or ""),
+        type=form.name if form else "",
+        fields={**_own_fields(media, sense), **metadata_of(readings, form, sense.zone)},
+        versions=current_file(media, sense.words),
+        placements=_placements(media, sense),
+        created_at=moment(media.get("creationDate")),
+        changed_at=moment(media.get("updateDate")),
+        imported_at=moment(media.get("importDate")),
+    )
+
+
+def metadata_of(readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo) -> dict[str, Value]:
+    """The form's values; localized ones gathered over the readings, each under the language really served."""
+    values: dict[str, Value] = {}
+    for language, media in readings:
+        for item in embedded(media, "metadata"):
+            name = str(item.get("id") or "")
+            known = form.fields.get(name) if form else None
+            if known and known.localized:
+                _add_language(values, known.key, language, decode(known, item, zone))
+            elif (key := known.key if known else name) not in values:
+                value = decode(known, item, zone) if known else decode_untyped(item)
+                if value is not None:
+                    values[key] = value
+    return values
+
+
+def _add_language(values: dict[str, Value], key: str, language: str, value: Value | None) -> None:
+    """One text per language; of a list each element keeps its language."""
+    if isinstance(value, tuple):
+        before = values.get(key) or ()
+        more: tuple[Scalar, ...] = tuple(Localized({language: item}) for item in value if isinstance(item, str))
+        if isinstance(before, tuple) and more:
+            values[key] = before + more
+    elif isinstance(value, str):
+        known = values.get(key)
+        texts = known.texts if isinstance(known, Localized) else {}
+        values[key] = Localized({**texts, language: texts.get(language, value)})
+    elif value is not None:
+        values.setdefault(key, value)
+
+
+def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
+    """The file of the media; nothing for a media that is metadata only."""
+    name, size = str(media.get("originalFileName") or ""), whole(media.get("fileSize"))
+    if not name and not size:
+        return ()
+    version = tail(link(media, "current"))
+    identity = wanted_id(media) + (f"/{version}" if version else "")
+    return (_file(media, identity, name, words.rel("hires")),)
+
+
+def version_of(media: str, item: Json, words: Words) -> FileRef:
+    """One item of the list of file versions (wire A 3.2)."""
+    return _file(item, f"{media}/{wanted_id(item)}", str(item.get("originalFileName") or ""), words.rel("hires"))
+
+
+def attachment_of(media: str, item: Json, words: Words) -> FileRef:
+    """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
+    name = str(item.get("fileName") or item.get("title") or "")
+    relation = words.rel("download-link")
+    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, relation)
+
+
+def _file(item: Json, identity: str, name: str, relation: str) -> FileRef:
+    sums = item.get("checkSums") or {}
+    return FileRef(
+        id=identity,
+        name=name,
+        size=whole(item.get("fileSize")),
+        media_type=str(item.get("mediaType") or ""),
+        digests={"md5": str(sums["md5"]).lower()} if sums.get("md5") else {},
+        created_at=moment(item.get("creationDate")),
+        link=file_address(link(item, relation)),
+    )
+
+
+def folder_ids(media: Json) -> list[str]:
+    """Folders the media is directly in."""
+    return [wanted_id(folder) for folder in embedded(media, "folder")]
+
+
+def has_full_shape(row: Json) -> bool:
+    """Whether a row carries what only whole media carry (wire A 2.5)."""
+    return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
+        embedded(row, "metadata")
+    )
+
+
+def needs_more_calls(media: Json) -> bool:
+    """Whether versions, attachments or links of a media are to be read by calls of their own (wire A 3.3)."""
+    return version_count(media) > 1 or attachment_count(media) > 0 or (whole(media.get("mediaLinkCount")) or 0) > 0
+
+
+def version_count(media: Json) -> int:
+    """How many file versions the media says it has."""
+    return whole(media.get("fileVersionCount")) or 0
+
+
+def attachment_count(media: Json) -> int:
+    """Attachments in any state."""
+    counts = media.get("attachmentCounts")
+    return sum(whole(value) or 0 for value in counts.values()) if isinstance(counts, dict) else 0
+
+
+def _status(media: Json, sense: Sense) -> tuple[str, str]:
+    known = sense.statuses.get(tail(link(media, sense.words.rel("custom-status"))))
+    base = str(media.get("status") or (known.base if known else "")).lower()
+    return base, known.title if known and known.custom else ""
+
+
+def _placements(media: Json, sense: Sense) -> frozenset[Placement]:
+    """Folders by their path, labels by their title."""
+    places = set()
+    for folder in embedded(media, "folder"):
+        path = sense.folders.get(wanted_id(folder)) or (str(folder.get("title") or folder["id"]),)
+        places.add(Placement("folder", path, wanted_id(folder)))
+    for label in embedded(media, "label"):
+        places.add(Placement("label", (str(label.get("title") or label["id"]),), wanted_id(label)))
+    return frozenset(places)
+
+
+def _own_fields(media: Json, sense: Sense) -> dict[str, Value]:
+    """Properties of the media itself that are told as fields; absent and unset ones are left out."""
+    point = media.get("pointOfInterest") or {}
+    annotation = str(media.get("annotation") or "")
+    own: dict[str, Value | None] = {
+        "stat_views": whole(media.get("statViews")),
+        "stat_downloads": whole(media.get("statDownloads")),
+        "width": whole(media.get("width")) or None,
+        "height": whole(media.get("height")) or None,
+        "resolution": whole(media.get("resolution")) or None,
+        "orientation": media.get("orientation") or None,
+        "color_space": media.get("colorSpace") or None,
+        "page_count": whole(media.get("pageCount")) or None,
+        "duration": _seconds(media.get("durationInSeconds")),
+        "latitude": _degrees(media.get("latitude")),
+        "longitude": _degrees(media.get("longitude")),
+        "address": media.get("address") or None,
+        "point_of_interest": f"{point['x']},{point['y']}" if "x" in point and "y" in point else None,
+        "annotation": annotation if annotation not in ("", "NONE") else None,
+    }
+    return {sense.forms.own_key(key): value for key, value in own.items() if value is not None}
+
+
+def _seconds(value: Json) -> float | int | None:
+    return value if isinstance(value, (int, float)) and value > 0 else None
+
+
+def _degrees(value: Json) -> float | int | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
