@@ -233,6 +233,7 @@ def _counting(world: World, visit: Visit, send: Send) -> Send:
         if message["type"] == "http.response.start":
             if message["status"] >= 400:
                 world.refused[str(message["status"])] += 1
+            message = {**message, "headers": [*message["headers"], (b"date", world.http_date())]}
         elif not message.get("more_body"):
             visit.leave()
         await send(message)
@@ -241,10 +242,16 @@ def _counting(world: World, visit: Visit, send: Send) -> Send:
     return counted
 
 
-def _reset(send: Send) -> Callable[[], Awaitable[None]]:
-    """Really resets the socket (RST) when served by uvicorn; called in process it raises ConnectionResetError."""
+def _transport(send: Send) -> asyncio.Transport | None:
+    """The socket's transport when served by uvicorn, whose `send` is a method of the object that holds it."""
     raw = getattr(send, "inner", send)
-    transport = getattr(getattr(raw, "__self__", None), "transport", None)
+    found: asyncio.Transport | None = getattr(getattr(raw, "__self__", None), "transport", None)
+    return found
+
+
+def _reset(send: Send) -> Callable[[], Awaitable[None]]:
+    """Really resets the socket (RST); called in process it raises ConnectionResetError."""
+    transport = _transport(send)
 
     async def reset() -> None:
         if transport is None:
@@ -253,9 +260,24 @@ def _reset(send: Send) -> Callable[[], Awaitable[None]]:
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
-        await asyncio.shield(_let_go())
+        await _let_go()
 
     return reset
+
+
+def _breaking(send: Send) -> Callable[[], Awaitable[None]]:
+    """Lets what was sent arrive, then closes the connection in the middle of the body."""
+    transport = _transport(send)
+
+    async def broken() -> None:
+        if transport is None:
+            raise ConnectionResetError("the emulated service broke the connection")
+        transport.close()
+        while not transport.is_closing() or transport.get_write_buffer_size():
+            await _let_go()
+        await _let_go()
+
+    return broken
 
 
 async def _let_go() -> None:
@@ -272,7 +294,7 @@ def _spoilt(fault: Fault, send: Send, reset: Callable[[], Awaitable[None]]) -> S
         return _never_answering(send, reset)
     if fault.action == "garble":
         return _garbling(send)
-    return _shortening(fault.number(0.5), send, reset, breaks=fault.action == "truncate")
+    return _shortening(fault.number(0.5), send, _breaking(send), breaks=fault.action == "truncate")
 
 
 def _never_answering(send: Send, reset: Callable[[], Awaitable[None]]) -> Send:
@@ -295,7 +317,7 @@ def _garbling(send: Send) -> Send:
 _SHUFFLED = bytes((number * 7 + 11) % 256 for number in range(256))
 
 
-def _shortening(part: float, send: Send, reset: Callable[[], Awaitable[None]], *, breaks: bool) -> Send:
+def _shortening(part: float, send: Send, broken: Callable[[], Awaitable[None]], *, breaks: bool) -> Send:
     """Sends `part` of the body: then breaks the connection, or ends well with a Content-Length that fits."""
     left = 0
     over = False
@@ -318,8 +340,7 @@ def _shortening(part: float, send: Send, reset: Callable[[], Awaitable[None]], *
         over = left == 0 or not message.get("more_body")
         await send({**message, "body": body, "more_body": breaks or not over})
         if over and breaks:
-            await asyncio.sleep(0.02)  # noqa: TID251 - lets the bytes leave before the connection breaks
-            await reset()
+            await broken()
 
     return shorten
 

@@ -77,7 +77,7 @@ def _server(app: Application, port: int) -> tuple[uvicorn.Server, list[socket.so
     origins = [f"http://127.0.0.1:{sock.getsockname()[1]}" for sock in sockets]
     app.world.api_origin, app.world.storage_origin = origins
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False, date_header=True,
+        app, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False, date_header=False,
         timeout_graceful_shutdown=1, timeout_keep_alive=75,
     )  # fmt: skip
     return uvicorn.Server(config), sockets

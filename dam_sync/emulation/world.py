@@ -8,6 +8,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 Json: TypeAlias = Any  # what `json.loads` gives
@@ -83,6 +85,10 @@ class World:
         """The world's instant, aware, in UTC."""
         return self.clock.now() + self._offset
 
+    def http_date(self) -> bytes:
+        """The world's instant as a Date header spells it."""
+        return _http_date(int(self.now().timestamp()))
+
     def advance(self, seconds: float) -> None:
         """Move the world's time forward (or back, if negative)."""
         self._offset += timedelta(seconds=seconds)
@@ -146,3 +152,8 @@ class RateLimit:
             self._taken.append(now)
             return 0.0
         return max(0.001, self._taken[0] + 1.0 - now)
+
+
+@lru_cache(maxsize=4)
+def _http_date(second: int) -> bytes:
+    return formatdate(second, usegmt=True).encode()
