@@ -382,7 +382,7 @@ class Kind:
     """What a service folder exports as KIND.
 
     settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
-    connect: makes the service. emulator: makes an ASGI app of it, from a World and a Faults (see `emulation`).
+    connect: makes the service, an instance of `service`. emulator: makes an ASGI app of it, from a World and a Faults (see `emulation`).
     """
 
     name: str
@@ -391,5 +391,6 @@ class Kind:
     flows: Mapping[str, tuple[str, ...]]
     connect: Callable[[Context], Service]
     emulator: Callable[..., Any]
+    service: type[Service]
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False

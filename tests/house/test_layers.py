@@ -37,10 +37,9 @@ MAY = {
         "net",
         "settings",
         "model",
-        "demo",
     },
-    "demo": {"demo", "app", "emulation", "settings", "model", "engine"},
-    "cli": {"cli", "app", "demo", "model", "render", "settings"},
+    "reference": {"reference", "mapping", "model", "services"},
+    "cli": {"cli", "app", "model", "render"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -1,0 +1,204 @@
+"""The verbs that work on both services: plan, run, verify."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import anyio
+
+from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
+from dam_sync.app.wish import INTERRUPTED, Wish, part_of
+from dam_sync.engine.dry import DryTarget, dry_contents
+from dam_sync.engine.guards import refuse_changed_mapping, refuse_other_library
+from dam_sync.engine.report import Report, Side, count_operations, losses_of, operation_kind
+from dam_sync.engine.run import close_books, execute
+from dam_sync.engine.session import Session
+from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, StopRequested, Transient
+from dam_sync.model.service import Account, Calls, Service
+from dam_sync.model.values import instant_text
+from dam_sync.render.html import render_html
+from dam_sync.settings import Job
+from dam_sync.store.rows import Run
+from dam_sync.store.store import SqlStore
+from dam_sync.transfer.spool import sweep_spool
+
+CALLS_A_SECOND = 25.0  # what to expect of a service that documents no rate
+PAGE = 500
+
+
+async def run_job(path: Path, wish: Wish) -> Report:
+    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on."""
+    job = job_of(path)
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(connected(job, wish))
+        store = await SqlStore.open(job.state_path, SystemClock())
+        stack.push_async_callback(store.close)
+        run = await store.begin(job.name, "run")
+        try:
+            ask = wish.to_ask()
+            await refuse_other_library(store, opened.source_account, opened.target_account, ask)
+            await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
+            session = session_of(opened, store, run, wish)
+            sweep_spool(job.state_path.parent / "spool")
+            await execute(session)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await store.stop(run.id, _reason(error))
+            if isinstance(error, StopRequested) and error.message == INTERRUPTED:
+                raise Transient(error.message) from error
+            raise
+        report = await report_of("run", opened, session)
+        books = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
+        await close_books(session, books)
+    write_html(report, wish.html)
+    return report
+
+
+async def plan_job(path: Path, wish: Wish) -> Report:
+    """`plan`: the same engine over a copy of the state and a target that only pretends."""
+    job = job_of(path)
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="dam-sync-plan-"))) / "plan.db"
+        await _copy_state(job, scratch)
+        store = await SqlStore.open(scratch, SystemClock())
+        stack.push_async_callback(store.close)
+        ask = wish.to_ask()
+        await refuse_other_library(store, opened.source_account, opened.target_account, ask)
+        await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
+        before = await _ledger_end(store)
+        session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
+        session.contents = dry_contents
+        await execute(session)
+        report = await report_of("plan", opened, session, before)
+        report.forecast_seconds = _forecast_seconds(report, opened)
+        if wish.output is not None:
+            await _write_plan(wish.output, report, store, before)
+    write_html(report, wish.html)
+    return report
+
+
+async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> Report:
+    """`verify`: read both sides back and reconcile them."""
+    job = job_of(path)
+    level = level or job.policy.verify
+    if level not in LEVELS:
+        raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")
+    part = part_of(sample)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(existing_store(job))
+        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="dam-sync-verify-")))
+        scratch = await SqlStore.open(folder / "verify.db", SystemClock())
+        stack.push_async_callback(scratch.close)
+        await refuse_other_library(store, opened.source_account, opened.target_account, wish.to_ask())
+        scratch_run = await scratch.begin(job.name, "verify")
+        session = session_of(opened, store, scratch_run, wish)
+        verdict = await Verifier(session, scratch, level, part).run()
+        report = _bare_report("verify", opened, session)
+        report.verdict = asdict(verdict) | {"clean": verdict.clean}
+    write_html(report, wish.html)
+    return report
+
+
+async def report_of(kind: str, opened: Opened, session: Session, ledger_after: int = 0) -> Report:
+    """What the run did, read back from the store."""
+    report = _bare_report(kind, opened, session)
+    report.run = session.run.number if kind == "run" else 0
+    report.resumed = session.run.resumed
+    report.counts = dict(await session.store.tally(session.run.id))
+    report.operations = count_operations(await _ledger_names(session.store, session.run, ledger_after))
+    report.losses = losses_of(session.losses)
+    report.parked = [
+        {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
+        for cause, operation, hint, count, example in await session.store.parked_causes()
+    ]
+    report.bytes = session.progress.bytes
+    report.notes.extend(opened.crosswalk.notes)
+    return report
+
+
+def write_html(report: Report, path: Path | None) -> None:
+    """The report as a page, where one was asked for."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render_html(report.as_json()), encoding="utf-8")
+
+
+def _bare_report(kind: str, opened: Opened, session: Session) -> Report:
+    now = SystemClock().now()
+    return Report(
+        kind=kind,
+        job=opened.job.name,
+        source=_side(opened.job.source.kind, opened.source_account, opened.source),
+        target=_side(opened.job.target.kind, opened.target_account, opened.target),
+        started=instant_text(session.run.started_at.replace(microsecond=0)),
+        ended=instant_text(now.replace(microsecond=0)),
+        seconds=(now - session.run.started_at).total_seconds(),
+        notes=[*opened.source_account.notes, *opened.target_account.notes],
+    )
+
+
+def _side(kind: str, account: Account, service: Service) -> Side:
+    calls: Counter[str] = Counter(service.calls)
+    if isinstance(service, DryTarget):
+        calls.update(service.forecasts)
+    return Side(kind, account.tenant, account.release, account.total, dict(calls))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+async def _copy_state(job: Job, scratch: Path) -> None:
+    if job.state_path.exists():
+        async with existing_store(job, read_only=True) as store:
+            await store.copy_to(scratch)
+
+
+async def _ledger_end(store: SqlStore) -> int:
+    return await store.ledger_count()
+
+
+async def _ledger_names(store: SqlStore, run: Run, after: int) -> Counter[str]:
+    names: Counter[str] = Counter()
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        names.update(row.operation for row in rows if row.run in (run.id, 0))
+    return names
+
+
+def _forecast_seconds(report: Report, opened: Opened) -> float:
+    """The slower side's calls at the rate it allows."""
+    sides: list[tuple[Calls, Service]] = [(report.source.calls, opened.source), (report.target.calls, opened.target)]
+    return max(sum(calls.values()) / (side.limits.pace.per_second or CALLS_A_SECOND) for calls, side in sides)
+
+
+async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
+    """The report and every operation, one a line inside the list, written as it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
+        await _write_operations(out, store, after)
+        out.write("\n]}\n")
+
+
+async def _write_operations(out: IO[str], store: SqlStore, after: int) -> None:
+    separator = "\n"
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            if count_operations(Counter([row.operation])):
+                told: dict[str, Any] = {"operation": operation_kind(row.operation), "asset": row.asset}
+                told["what"] = row.operation.partition(":")[2]
+                out.write(separator + json.dumps(told, ensure_ascii=False))
+                separator = ",\n"

@@ -1,0 +1,33 @@
+"""Logs: events with fields on stderr, redacted."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import structlog
+
+from dam_sync.model.errors import ConfigError
+from dam_sync.net.redact import redacting_processor
+
+LEVELS = {0: 40, 1: 20}  # errors; with -v also events; with -vv every call
+
+
+def set_up_logs(verbose: int, log_format: str) -> None:
+    """Configure structlog for this process. Raises ConfigError for an unknown format."""
+    if log_format not in ("console", "json"):
+        raise ConfigError(f"--log-format takes console or json, not {log_format}")
+    renderer: Any = structlog.processors.JSONRenderer()
+    if log_format == "console":
+        renderer = structlog.dev.ConsoleRenderer(colors=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            redacting_processor,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS.get(verbose, 10)),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,317 @@
+"""Arguments in, exit code out; what a verb does is decided in `app`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from dam_sync import __version__
+from dam_sync.app.asking import job_errors, job_state, job_status
+from dam_sync.app.checks import check_job
+from dam_sync.app.demo import run_demo
+from dam_sync.app.emulating import Emulation, assumptions_of, serve_emulation
+from dam_sync.app.jobs import plan_job, run_job, verify_job
+from dam_sync.app.logs import set_up_logs
+from dam_sync.app.wish import Wish, run_async
+from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.render.progress import showing
+from dam_sync.render.terminal import print_report, print_table
+
+cli = typer.Typer(
+    name="dam-sync",
+    help="Moves digital-asset libraries between services that disagree about everything, and keeps them in step.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Results as JSON on stdout.")]
+Verbose = Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more; twice tells every call.")]
+LogFormat = Annotated[str, typer.Option("--log-format", help="console or json.")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Accept = Annotated[bool, typer.Option("--accept-changes", help="Go on where a guard stopped the run.")]
+Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
+Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
+
+
+class Output:
+    """Where results and words go: results to stdout, everything else to stderr."""
+
+    def __init__(self, as_json: bool = False, no_progress: bool = False) -> None:
+        self.as_json = as_json
+        self.progress = not no_progress
+        self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """A plan, run or verification."""
+        if self.as_json:
+            self.data(report)
+        else:
+            print_report(self.out, report)
+
+    def data(self, data: Any) -> None:
+        """JSON on stdout."""
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+
+    def error(self, error: DamSyncError) -> None:
+        """What happened, and what to do next."""
+        if self.as_json:
+            self.data(error.as_json())
+        self.err.print(f"error: {error}", markup=False, style="red")
+        if error.hint:
+            self.err.print(f"hint: {error.hint}", markup=False)
+
+
+def main() -> None:
+    """The `dam-sync` command."""
+    cli()
+
+
+@cli.callback(invoke_without_command=True)
+def top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """See `dam-sync VERB --help`."""
+    if version:
+        sys.stdout.write(f"dam-sync {__version__}\n")
+        raise typer.Exit
+
+
+@cli.command("demo")
+def demo_(
+    assets: Annotated[int, typer.Option(help="Assets in the made-up library.")] = 300,
+    folder: Annotated[Path, typer.Option("--dir", help="Where to work; emptied first.")] = Path("state/demo"),
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "console",
+    no_progress: NoProgress = False,
+) -> None:
+    """Migrate a made-up library between two emulated tenants, and verify it."""
+    output = Output(as_json, no_progress)
+    set_up_logs(verbose, log_format)
+
+    async def act(wish: Wish) -> int:
+        return await run_demo(folder, assets, wish, output.report, lambda text: output.err.print(text, markup=False))
+
+    _run(output, Wish(), act)
+
+
+@cli.command()
+def check(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
+    """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
+    output = Output(as_json, no_progress=True)
+    set_up_logs(verbose, log_format)
+
+    async def act(_: Wish) -> int:
+        findings = await check_job(job)
+        if output.as_json:
+            output.data([finding.as_json() for finding in findings])
+        else:
+            rows = [(f.mark, f.subject, f.message, f.hint) for f in findings]
+            print_table(output.out, f"Check of {job}", ("", "what", "found", "what to do"), rows)
+        return max((finding.exit_code for finding in findings), default=0)
+
+    _run(output, Wish(), act)
+
+
+@cli.command()
+def plan(
+    job: JobFile,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write every operation to this file (JSON).")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
+    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")] = False,
+    full: Full = False,
+    only: Only = None,
+    accept_changes: Accept = False,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "console",
+    no_progress: NoProgress = False,
+) -> None:
+    """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
+    output = Output(as_json, no_progress)
+    set_up_logs(verbose, log_format)
+    wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, output=out, html=html)
+
+    async def act(wish: Wish) -> int:
+        report = await plan_job(job, wish)
+        output.report(report.as_json())
+        return 10 if detailed and sum(report.operations.values()) else 0
+
+    _run(output, wish, act)
+
+
+@cli.command()
+def run(
+    job: JobFile,
+    full: Full = False,
+    only: Only = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take at most N assets.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="API calls to each, at most.")] = None,
+    max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
+    accept_changes: Accept = False,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "console",
+    no_progress: NoProgress = False,
+    yes: Yes = False,
+) -> None:
+    """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
+    output = Output(as_json, no_progress)
+    set_up_logs(verbose, log_format)
+
+    async def act(wish: Wish) -> int:
+        report = await run_job(job, wish)
+        output.report(report.as_json())
+        return 4 if report.parked else 0
+
+    wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, limit=limit, max_calls=max_calls)
+    wish.max_duration, wish.html = max_duration, html
+    _run(output, wish, act)
+
+
+@cli.command()
+def verify(
+    job: JobFile,
+    level: Annotated[str | None, typer.Option("--level", help="count, fields, digest or bytes.")] = None,
+    sample: Annotated[str, typer.Option("--sample", help="Compare only this part: 2%.")] = "100%",
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "console",
+    no_progress: NoProgress = False,
+) -> None:
+    """Read both sides back and reconcile them."""
+    output = Output(as_json, no_progress)
+    set_up_logs(verbose, log_format)
+
+    async def act(wish: Wish) -> int:
+        report = await verify_job(job, wish, level, sample)
+        output.report(report.as_json())
+        return 0 if report.clean else 3
+
+    _run(output, Wish(html=html), act)
+
+
+@cli.command()
+def status(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
+    """Where the job stands."""
+    output = Output(as_json, no_progress=True)
+    set_up_logs(verbose, log_format)
+
+    async def act(_: Wish) -> int:
+        data = await job_status(job)
+        if output.as_json:
+            output.data(data)
+        else:
+            rows = [(str(key), str(value)) for key, value in data["now"].items()]
+            print_table(output.out, f"Job {data['job']}", ("", ""), rows)
+            rows = [
+                tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
+            ]
+            print_table(output.out, "Runs", ("run", "command", "started", "ended", "result"), rows)
+        return 0
+
+    _run(output, Wish(), act)
+
+
+@cli.command()
+def errors(
+    job: JobFile,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write every parked asset to this file.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
+    cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    log_format: LogFormat = "console",
+) -> None:
+    """Parked assets, grouped by cause."""
+    output = Output(as_json, no_progress=True)
+    set_up_logs(verbose, log_format)
+
+    async def act(_: Wish) -> int:
+        parked = await job_errors(job, cause or [], retry)
+        if csv_file is not None:
+            with csv_file.open("w", newline="", encoding="utf-8") as out:
+                writer = csv.DictWriter(out, ["asset", "cause", "operation", "message", "hint"], extrasaction="ignore")
+                writer.writeheader()
+                writer.writerows(parked["assets"])
+        if output.as_json:
+            output.data(parked)
+            return 0
+        rows = [(r["cause"], r["operation"], str(r["count"]), r["example"], r["hint"]) for r in parked["causes"]]
+        print_table(
+            output.out, f"Parked: {parked['count']}", ("cause", "call", "assets", "for example", "what to do"), rows
+        )
+        if retry:
+            output.err.print(f"{parked['retried']} assets will be tried again by the next run")
+        return 0
+
+    _run(output, Wish(), act)
+
+
+@cli.command()
+def state(job: JobFile, what: Annotated[str, typer.Argument(help="show")] = "show", as_json: AsJson = False) -> None:
+    """What the checkpoint store of a job holds."""
+    output = Output(as_json, no_progress=True)
+    if what != "show":
+        output.error(ConfigError(f"state can be asked to `show`, not to `{what}`"))
+        raise typer.Exit(2)
+
+    async def act(_: Wish) -> int:
+        data = await job_state(job)
+        if output.as_json:
+            output.data(data)
+        else:
+            rows = [(str(key), json.dumps(value, ensure_ascii=False)) for key, value in data.items()]
+            print_table(output.out, f"State of {job}", ("", ""), rows)
+        return 0
+
+    _run(output, Wish(), act)
+
+
+@cli.command()
+def emulate(
+    kind: Annotated[str, typer.Argument(help="Which service.")] = "",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Calls a second it allows; default as documented.")] = None,
+    lag: Annotated[float | None, typer.Option(help="Seconds its search index runs behind.")] = None,
+    faults: Annotated[Path | None, typer.Option(help="Scripted faults (JSON list).")] = None,
+    load: Annotated[Path | None, typer.Option("--load", help="Catalogue (JSON lines) to begin with.")] = None,
+    files: Annotated[Path | None, typer.Option("--files", help="Folder of the catalogue's files.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated.")] = None,
+    assumptions: Annotated[bool, typer.Option("--assumptions", help="List our numbered guesses and stop.")] = False,
+) -> None:
+    """Serve one emulated service on this machine until Ctrl-C."""
+    output = Output()
+    try:
+        if assumptions:
+            rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
+            print_table(output.out, "Assumptions", ("service", "no.", "assumed", "contract"), rows)
+            return
+        serve_emulation(Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ())))
+    except DamSyncError as error:
+        output.error(error)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _run(output: Output, wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> None:
+    """Run a verb; every error we know becomes two lines and its exit code."""
+    try:
+        with showing(wish.snapshot, enabled=output.progress):
+            code = run_async(wish, act)
+    except DamSyncError as error:
+        output.error(error)
+        code = error.exit_code
+    raise typer.Exit(code)

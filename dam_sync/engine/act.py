@@ -1,0 +1,215 @@
+"""Does to one asset what was decided: creates, updates, adds versions and attachments, each write once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.plan import Create, Park, Skip, Update, decide, draft_digest, version_key, whole_patch
+from dam_sync.engine.session import Session
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement
+from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.errors import Conflict, ContractBroken
+from dam_sync.model.service import Call, Content, Operation, Steps
+from dam_sync.model.values import Json
+from dam_sync.store.rows import LinkRow, Outcome, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped(Steps):
+    """The steps of one piece of work under a prefix, so that the same upload can happen to several versions."""
+
+    steps: Steps
+    prefix: str
+
+    async def once(
+        self,
+        name: str,
+        call: Call,
+        *,
+        found: Call | None = None,
+        keep: timedelta | None = None,
+        harmless: bool = False,
+    ) -> Json:
+        """See `Steps.once`."""
+        return await self.steps.once(self.prefix + name, call, found=found, keep=keep, harmless=harmless)
+
+    async def forget(self, *names: str) -> None:
+        """See `Steps.forget`."""
+        await self.steps.forget(*(self.prefix + name for name in names))
+
+    async def recall(self, name: str) -> Json:
+        """See `Steps.recall`."""
+        return await self.steps.recall(self.prefix + name)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Work that was read and mapped; `outcome` is set when there is nothing left to do."""
+
+    work: Work
+    asset: Asset | None = None
+    drafted: Drafted | None = None
+    link: LinkRow | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Writes to the target of one session."""
+
+    session: Session
+
+    async def act(self, prepared: Prepared) -> Outcome:
+        """What became of the asset, to be settled. Raises the errors of the target."""
+        session = self.session
+        asset, drafted = prepared.asset, prepared.drafted
+        if asset is None or drafted is None:
+            raise ContractBroken("work reached the writer unread", asset=prepared.work.asset)
+        action = decide(asset, drafted.draft, prepared.link, session.target.operations, session.policy)
+        match action:
+            case Park():
+                return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+            case Skip():
+                return self._settled("unchanged", prepared, prepared.link)
+            case Create():
+                return await self._create(prepared, asset, drafted, action)
+            case Update():
+                return await self._update(prepared, asset, drafted, action)
+
+    async def _create(self, prepared: Prepared, asset: Asset, drafted: Drafted, action: Create) -> Outcome:
+        target, draft = self.session.target, drafted.draft
+        steps = self.session.store.steps(prepared.work, self.session.run.id)
+        begun = await steps.once("draft", _constant(draft_digest(draft)), harmless=True)
+
+        async def create() -> Json:
+            first = action.versions[0] if action.versions else None
+            scoped = Scoped(steps, "create/")
+            if first is None:
+                return await target.create(draft, None, scoped)
+            async with self._contents(first, draft) as content:
+                return await target.create(draft, content, scoped)
+
+        made = AssetId(await steps.once("create", create, harmless=True))
+        if begun != draft_digest(draft):  # the source changed between a crash and this run
+            await target.update(made, whole_patch(draft))
+        await self._add_versions(made, action.versions[1:], draft, steps)
+        await self._attach(made, asset, steps)
+        link = self._link(asset, draft, made, action.versions)
+        return self._settled("created", prepared, link, placed=draft.placements)
+
+    async def _update(self, prepared: Prepared, asset: Asset, drafted: Drafted, action: Update) -> Outcome:
+        link = prepared.link
+        if link is None:
+            raise ContractBroken("an update without a link", asset=asset.id)
+        steps = self.session.store.steps(prepared.work, self.session.run.id)
+        known = AssetId(link.target)
+        if not action.patch.empty:
+            await self._refuse_conflict(known, link, action.patch)
+            name = f"update:{draft_digest(drafted.draft)}"
+            await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
+        await self._add_versions(known, action.versions, drafted.draft, steps)
+        versions = tuple(link.versions) + tuple(version_key(file) for file in action.versions)
+        fresh = self._link(asset, drafted.draft, known, action.versions)
+        fresh = replace(fresh, versions=versions)
+        return self._settled("updated", prepared, fresh, action.patch.placements_add, action.patch.placements_remove)
+
+    async def _add_versions(self, made: AssetId, versions: tuple[FileRef, ...], draft: Draft, steps: Steps) -> None:
+        for file in versions:
+            key = version_key(file)
+
+            async def add(file: FileRef = file, key: str = key) -> Json:
+                async with self._contents(file, draft) as content:
+                    await self.session.target.replace(made, content, Scoped(steps, f"version:{key}/"))
+                return True
+
+            await steps.once(f"version:{key}", add, harmless=True)
+
+    async def _attach(self, made: AssetId, asset: Asset, steps: Steps) -> None:
+        if Operation.ATTACH not in self.session.target.operations:
+            return
+        for file in asset.attachments:
+            key = version_key(file)
+
+            async def attach(file: FileRef = file, key: str = key) -> Json:
+                async with self.session.contents(file, file.name) as content:
+                    await self.session.target.attach(made, content, Scoped(steps, f"attach:{key}/"))
+                return True
+
+            await steps.once(f"attach:{key}", attach, harmless=True)
+
+    async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch) -> None:
+        """Somebody else changed, in the target, a field that we are about to change."""
+        if self.session.policy.conflicts != "park" or not patch.fields:
+            return
+        now = await self.session.target.fetch(known)
+        before: Mapping[str, Json] = link.draft["fields"]
+        edited = foreign_edits(before, now, frozenset(patch.fields), self.session.target_schema)
+        if edited:
+            raise Conflict(
+                f"changed in the target by somebody else: {', '.join(sorted(edited))}",
+                asset=link.source,
+                code="conflict",
+                hint="settle which side is right, or set `policy: {conflicts: overwrite}`",
+            )
+
+    def _contents(self, file: FileRef, draft: Draft) -> AbstractAsyncContextManager[Content]:
+        identify = self.session.target.limits.names_identify
+        return self.session.contents(file, draft.filename if identify else file.name or draft.filename)
+
+    def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
+        current = asset.file
+        return LinkRow(
+            source=asset.id,
+            target=made,
+            source_revision=asset.revision,
+            source_fingerprint=fingerprint(asset),
+            draft_fingerprint=draft_digest(draft),
+            target_revision="",
+            filename=draft.filename,
+            evidence="V1",
+            digests=dict(current.digests) if current else {},
+            size=current.size if current else None,
+            versions=tuple(version_key(file) for file in versions),
+            draft=draft_to_json(draft),
+        )
+
+    def _settled(
+        self,
+        action: str,
+        prepared: Prepared,
+        link: LinkRow | None,
+        placed: frozenset[Placement] = frozenset(),
+        unplaced: frozenset[Placement] = frozenset(),
+    ) -> Outcome:
+        asset, drafted = prepared.asset, prepared.drafted
+        if asset is None or drafted is None or link is None:
+            raise ContractBroken("nothing to settle", asset=prepared.work.asset)
+        bulk = Operation.PLACE in self.session.target.operations
+        target = AssetId(link.target)
+        rows = [(p, target, True) for p in sorted(placed, key=str)] + [(p, target, False) for p in unplaced]
+        relate = Operation.RELATE in self.session.target.operations and action == "created"
+        return Outcome(
+            action=action,
+            losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in drafted.losses],
+            link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
+            placements=tuple(rows) if bulk else (),
+            relations=tuple((r.kind, r.target) for r in asset.relations) if relate else (),
+            evidence=link.evidence,
+        )
+
+
+def _constant(value: Json) -> Callable[[], Awaitable[Json]]:
+    async def give() -> Json:
+        return value
+
+    return give
+
+
+async def _void(call: Awaitable[None]) -> Json:
+    await call
+    return True

@@ -1,0 +1,169 @@
+"""A target that only pretends: the same engine runs over it, nothing is written, and the calls are forecast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.errors import IntegrityError
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import (
+    Account,
+    Batch,
+    Calls,
+    Content,
+    Cursor,
+    Membership,
+    Operation,
+    Service,
+    Shard,
+    Steps,
+    Stream,
+    Window,
+)
+from dam_sync.model.values import Term
+
+
+class DryTarget(Service):
+    """Reads go through, writes are answered with made-up ids and added to `forecasts`."""
+
+    kind = "dry"
+
+    def __init__(self, target: Service) -> None:
+        self._target = target
+        self._numbers = count(1)
+        self.operations = target.operations
+        self.limits = target.limits
+        self.forecasts: Counter[str] = Counter()
+
+    @property
+    def calls(self) -> Calls:
+        """What was really sent: reads."""
+        return self._target.calls
+
+    async def probe(self) -> Account:
+        """See `Service.probe`."""
+        account = await self._target.probe()
+        self.operations = self._target.operations
+        self.limits = self._target.limits
+        return account
+
+    async def schema(self) -> Schema:
+        """See `Service.schema`."""
+        return await self._target.schema()
+
+    def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        return self._target.shards(window)
+
+    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`."""
+        return self._target.crawl(shard, cursor)
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """See `Service.open`."""
+        return await self._target.open(file, offset)
+
+    async def close(self) -> None:
+        """See `Service.close`."""
+        await self._target.close()
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`."""
+        return await self._target.fetch(asset)
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`."""
+        return await self._target.find(marker)
+
+    def members(self) -> AsyncIterator[Membership]:
+        """See `Service.members`."""
+        return self._target.members()
+
+    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """See `Service.terms`."""
+        return self._target.terms(vocabulary)
+
+    def containers(self) -> AsyncIterator[Placement]:
+        """See `Service.containers`."""
+        return self._target.containers()
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """Nothing is sent."""
+        self._foresee(draft, content.size if content else 0)
+        return AssetId(self._name())
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Nothing is sent."""
+        self._foresee(patch)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """Nothing is sent."""
+        self._foresee(FileRef("", content.name, content.size), content.size)
+
+    async def remove(self, asset: AssetId) -> None:
+        """Nothing is sent."""
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """Nothing is sent."""
+        self._foresee(term)
+        return replace(term, id=self._name())
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """Nothing is sent."""
+        placement = Placement(kind, tuple(path), self._name())
+        self._foresee(placement)
+        return placement
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """Nothing is sent."""
+        self._foresee(Membership(container, (*add, *remove)))
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """Nothing is sent."""
+        self._foresee(Membership(Placement("attachment", ()), (asset,)), content.size)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """Nothing is sent."""
+        self._foresee(relation)
+
+    def _foresee(
+        self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
+    ) -> None:
+        if Operation.FORECAST in self.operations:
+            self.forecasts.update(self._target.forecast(change, size))
+
+    def _name(self) -> str:
+        return f"planned-{next(self._numbers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DryContent:
+    """Stands for bytes that are not fetched."""
+
+    name: str
+    size: int
+    media_type: str = "application/octet-stream"
+    digests: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """There are none."""
+        raise IntegrityError("a dry run has no bytes")
+
+    def blocks(self) -> AsyncIterator[bytes]:
+        """There are none."""
+        raise IntegrityError("a dry run has no bytes")
+
+    async def check(self) -> None:
+        """Nothing to check."""
+
+
+@asynccontextmanager
+async def dry_contents(file: FileRef, name: str) -> AsyncIterator[Content]:
+    """In place of downloading."""
+    yield DryContent(name, file.size or 0, file.media_type)

@@ -1,0 +1,43 @@
+"""When to stop rather than go on: another library under the same name, a changed mapping, a side that looks empty."""
+
+from __future__ import annotations
+
+from dam_sync.engine.session import Ask, Session
+from dam_sync.model.errors import SafetyStop
+from dam_sync.model.service import Account
+from dam_sync.store.store import SqlStore
+
+SHRUNK = 0.5  # fewer than this part of what we know is a listing not to be believed
+
+
+async def refuse_other_library(store: SqlStore, source: Account, target: Account, ask: Ask) -> None:
+    """Raises SafetyStop when the state belongs to other tenants than the job file names now."""
+    for side, account in (("source", source), ("target", target)):
+        known = await store.noted(f"tenant:{side}")
+        if known is not None and known != account.tenant and not ask.accept_changes:
+            raise SafetyStop(
+                f"the state belongs to a {side} called {known}, the job file now leads to {account.tenant}",
+                hint="give the job another `state:` file, or go on with --accept-changes",
+            )
+        await store.note(f"tenant:{side}", account.tenant)
+
+
+async def refuse_changed_mapping(store: SqlStore, digest: str, ask: Ask) -> None:
+    """Raises SafetyStop when the mapping is not the one the linked assets were written by."""
+    known = await store.noted("mapping")
+    if known not in (None, digest) and await store.link_count() and not (ask.full or ask.accept_changes):
+        raise SafetyStop(
+            "the mapping changed since assets were written by it",
+            hint="--full reads and maps every asset again; --accept-changes uses it for new changes only",
+        )
+    await store.note("mapping", digest)
+
+
+async def refuse_emptied_source(session: Session, listed: int) -> None:
+    """Raises SafetyStop when a full listing is suddenly far smaller than what we have linked."""
+    known = await session.store.link_count()
+    if known and listed < known * SHRUNK and not session.ask.accept_changes:
+        raise SafetyStop(
+            f"the source lists {listed} assets, {known} were moved from it before",
+            hint="check the credential's rights at the source; if so many are really gone, go on with --accept-changes",
+        )

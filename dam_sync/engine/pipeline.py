@@ -1,0 +1,170 @@
+"""The moving belt of a run: claim in order, read ahead, draft in order, write at once, settle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from dam_sync.engine.act import Prepared
+from dam_sync.engine.session import LEASE, Session
+from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import Transient
+from dam_sync.store.rows import Outcome, Work
+
+log = structlog.get_logger(__name__)
+READ_AHEAD = 4  # assets read ahead for each one written at once
+FRUITLESS = 12  # transient failures in a row, over all assets, before the run gives up for now
+POLL_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Works off what the crawl records, until `crawled` is set and no row is open."""
+
+    session: Session
+    worker: Worker
+    crawled: asyncio.Event = field(default_factory=asyncio.Event)
+    failures: int = 0
+    claimed: int = 0
+    in_hand: dict[AssetId, Work] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Returns when everything is settled; raises the first error that stops the run."""
+        session = self.session
+        reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None] = asyncio.Queue(
+            session.readers + session.writers * READ_AHEAD
+        )
+        ready: asyncio.Queue[Prepared | None] = asyncio.Queue(session.writers * 2)
+        gate = asyncio.Semaphore(session.readers)
+        async with asyncio.TaskGroup() as group:
+            keeper = group.create_task(self._keep_leases())
+            async with asyncio.TaskGroup() as belt:
+                belt.create_task(self._claim(reading, gate, belt))
+                belt.create_task(self._draft(reading, ready))
+                for _ in range(session.writers):
+                    belt.create_task(self._write(ready))
+            keeper.cancel()
+
+    async def _keep_leases(self) -> None:
+        """A large file may take longer than a lease."""
+        while True:
+            await self.session.clock.sleep(LEASE.total_seconds() / 4)
+            await self.session.store.extend(list(self.in_hand.values()), LEASE)
+
+    async def _claim(
+        self,
+        reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None],
+        gate: asyncio.Semaphore,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        session = self.session
+        while not self._enough():
+            crawled = self.crawled.is_set()
+            works = await session.store.claim(session.run.id, self._room(), LEASE)
+            self.claimed += len(works)
+            for work in works:
+                self.in_hand[work.asset] = work
+                await reading.put((work, group.create_task(self._read(work, gate))))
+            if not works:
+                if crawled and await session.store.open_work(session.run.id) == 0:
+                    break
+                await session.clock.sleep(POLL_SECONDS)
+        await reading.put(None)
+
+    def _room(self) -> int:
+        room = self.session.writers * READ_AHEAD
+        most = self.session.ask.assets
+        return room if most is None else min(room, most - self.claimed)
+
+    def _enough(self) -> bool:
+        """Whether nothing new should be begun; asks the run to stop where a limit says so."""
+        ask = self.session.ask
+        if ask.assets is not None and self.claimed >= ask.assets:
+            ask.stop(f"stopped after {self.claimed} assets, as asked")
+        if ask.deadline is not None and self.session.clock.monotonic() >= ask.deadline:
+            ask.stop("stopped at the time limit, as asked")
+        return bool(ask.stopped)
+
+    async def _read(self, work: Work, gate: asyncio.Semaphore) -> Prepared:
+        async with gate:
+            try:
+                return await self.worker.read(work)
+            except Transient as error:
+                return await self._later(work, error)
+
+    async def _draft(
+        self, reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None], ready: asyncio.Queue[Prepared | None]
+    ) -> None:
+        while (item := await reading.get()) is not None:
+            work, task = item
+            prepared = await task
+            if prepared.work.attempt < 0:  # put back for later
+                continue
+            try:
+                await ready.put(await self.worker.draft(prepared))
+            except Transient as error:
+                await self._later(work, error)
+        for _ in range(self.session.writers):
+            await ready.put(None)
+
+    async def _write(self, ready: asyncio.Queue[Prepared | None]) -> None:
+        while (prepared := await ready.get()) is not None:
+            try:
+                outcome = await self.worker.write(prepared)
+            except Transient as error:
+                await self._later(prepared.work, error)
+                continue
+            if outcome is not None:
+                await self._settle(prepared.work, outcome)
+            self.in_hand.pop(prepared.work.asset, None)
+
+    async def _settle(self, work: Work, outcome: Outcome) -> None:
+        await self.session.store.settle(work, outcome)
+        self.failures = 0
+        _count(self.session, outcome)
+
+    async def _later(self, work: Work, error: Transient) -> Prepared:
+        """Put back; give up the run when nothing gets through, or park the one asset that never does."""
+        self.failures += 1
+        self.in_hand.pop(work.asset, None)
+        error.within(asset=work.asset)
+        if self.failures >= FRUITLESS:
+            raise error
+        if work.attempt >= MAX_ATTEMPTS:
+            outcome = Outcome(
+                action="parked",
+                cause=f"keeps failing: {error.cause}",
+                message=error.message,
+                hint="retry it later with `errors JOB --retry`",
+                operation=error.operation,
+            )
+            await self._settle(work, outcome)
+        else:
+            log.warning("asset.later", asset=work.asset, attempt=work.attempt, message=error.message)
+            await self.session.store.retry_later(work, error.retry_after or float(2**work.attempt))
+        return Prepared(replace(work, attempt=-1))
+
+
+def _count(session: Session, outcome: Outcome) -> None:
+    progress = session.progress
+    match outcome.action:
+        case "created":
+            progress.created += 1
+        case "updated":
+            progress.updated += 1
+        case "unchanged":
+            progress.unchanged += 1
+        case "parked":
+            progress.parked += 1
+        case _:
+            progress.skipped += 1
+    for loss in _losses(outcome):
+        session.losses[loss] += 1
+
+
+def _losses(outcome: Outcome) -> Sequence[tuple[str, str]]:
+    return [(loss["path"], loss["rule"]) for loss in outcome.losses or ()]

@@ -1,0 +1,139 @@
+"""What has to happen to one asset: pure decisions, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dam_sync.model.asset import Asset, Draft, FileRef, Patch, digest_of
+from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
+from dam_sync.model.service import Operation
+from dam_sync.model.values import Json, value_from_json
+from dam_sync.store.rows import LinkRow
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`."""
+
+    versions: str = "all"
+    conflicts: str = "park"
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new asset, its kept versions oldest first."""
+
+    versions: tuple[FileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Changes to an asset of ours; `versions` are files the target has not got yet, oldest first."""
+
+    patch: Patch
+    versions: tuple[FileRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Set aside, with the cause by which such assets are grouped."""
+
+    cause: str
+    message: str
+    hint: str = ""
+
+
+Action: TypeAlias = Create | Update | Skip | Park
+
+
+def decide(
+    asset: Asset, draft: Draft, link: LinkRow | None, operations: frozenset[Operation], policy: Policy
+) -> Action:
+    """The one place that says what happens to an asset."""
+    kept = kept_versions(asset, operations, policy)
+    if link is None:
+        if Operation.CREATE not in operations:
+            return Park("Unsupported", "the target cannot take new assets", "choose another target")
+        return Create(kept)
+    fresh = _fresh_versions(kept, link)
+    patch = patch_between(link.draft, draft)
+    if patch.empty and not fresh:
+        return Skip()
+    if fresh and Operation.REPLACE not in operations:
+        return Park(
+            "Unsupported",
+            "the file changed at the source and the target takes no new file version",
+            "set the target's version option, or replace the file by hand and retry",
+        )
+    if not patch.empty and Operation.UPDATE not in operations:
+        return Park("Unsupported", "the target cannot change assets")
+    return Update(patch, fresh)
+
+
+def kept_versions(asset: Asset, operations: frozenset[Operation], policy: Policy) -> tuple[FileRef, ...]:
+    """The versions that travel: all of them where policy and target allow, else the current one."""
+    if policy.versions == "all" and Operation.REPLACE in operations:
+        return asset.versions
+    return asset.versions[-1:]
+
+
+def version_key(file: FileRef) -> str:
+    """What tells one stored file of an asset from another, for as long as the source keeps it."""
+    return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])
+
+
+def draft_digest(draft: Draft) -> str:
+    """A digest of all that a draft would write."""
+    return digest_of(draft_to_json(draft))
+
+
+def patch_between(before: Json, draft: Draft) -> Patch:
+    """What to change so that the asset we last wrote as `before` (a draft in JSON) becomes `draft`."""
+    after = draft_to_json(draft)
+    old_places, new_places = placements_from_json(before["placements"]), draft.placements
+    old_tags, new_tags = frozenset(before["tags"]), draft.tags
+    return Patch(
+        fields=_changed_fields(before["fields"], after["fields"]),
+        filename=draft.filename if before["filename"] != draft.filename else None,
+        status=draft.status if before["status"] != draft.status and draft.status else None,
+        placements_add=new_places - old_places,
+        placements_remove=old_places - new_places,
+        tags_add=new_tags - old_tags,
+        tags_remove=old_tags - new_tags,
+        rights=None if rights_from_json(before["rights"]) == draft.rights else draft.rights,
+    )
+
+
+def whole_patch(draft: Draft) -> Patch:
+    """Everything a draft says, for an asset whose state in the target is not known."""
+    return Patch(
+        fields=dict(draft.fields),
+        status=draft.status or None,
+        placements_add=draft.placements,
+        tags_add=draft.tags,
+        rights=draft.rights,
+    )
+
+
+def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, object]:
+    changed = {key: value_from_json(value) for key, value in after.items() if before.get(key) != value}
+    gone = {key: None for key in before if key not in after}
+    return {**changed, **gone}
+
+
+def _fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
+    """The versions after the last one we wrote; only the current one where that one is gone from the source."""
+    keys = [version_key(file) for file in kept]
+    known = tuple(link.versions)
+    if not keys or (known and keys[-1] == known[-1]):
+        return ()
+    if known and known[-1] in keys:
+        return kept[keys.index(known[-1]) + 1 :]
+    return kept[-1:]

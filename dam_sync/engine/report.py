@@ -1,0 +1,75 @@
+"""What a plan, a run or a verification has to say, as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from dam_sync.model.values import Json
+
+
+@dataclass(slots=True)
+class Side:
+    """One service in a report. `calls` by endpoint; for a plan they are the forecast of the run."""
+
+    kind: str
+    tenant: str
+    release: str = ""
+    assets: int | None = None
+    calls: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total_calls(self) -> int:
+        """API calls in all."""
+        return sum(self.calls.values())
+
+
+@dataclass(slots=True)
+class Report:
+    """kind: plan, run or verify. counts: assets by what happened to them. losses: by path and rule, with their assets.
+
+    operations: how many writes of each kind. parked: cause, operation, hint, count, example.
+    """
+
+    kind: str
+    job: str
+    source: Side
+    target: Side
+    started: str
+    ended: str
+    run: int = 0
+    seconds: float = 0.0
+    resumed: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    operations: dict[str, int] = field(default_factory=dict)
+    losses: list[dict[str, Json]] = field(default_factory=list)
+    parked: list[dict[str, Json]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verdict: dict[str, Json] | None = None
+    forecast_seconds: float | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """For `--json` and files."""
+        return asdict(self)
+
+
+def losses_of(counted: Mapping[tuple[str, str], int]) -> list[dict[str, Json]]:
+    """Most frequent first."""
+    ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    return [{"path": path, "rule": rule, "assets": number} for (path, rule), number in ordered]
+
+
+def operation_kind(name: str) -> str:
+    """The kind of write a ledger row tells of: `create`, `version`, `term`, `container`, `place`, …"""
+    return name.partition(":")[0]
+
+
+def count_operations(names: Counter[str]) -> dict[str, int]:
+    """Writes by kind, without the steps inside them (`create/upload`) and the marks that write nothing (`draft`)."""
+    kinds: Counter[str] = Counter()
+    for name, number in names.items():
+        if "/" not in name.partition(":")[0] and name != "draft":
+            kinds[operation_kind(name)] += number
+    return dict(sorted(kinds.items()))

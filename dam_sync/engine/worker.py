@@ -1,0 +1,144 @@
+"""One asset from claim to settled: read, draft, decide, act; the one place where an error becomes a disposition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import structlog
+
+from dam_sync.engine.act import Actor, Prepared
+from dam_sync.engine.session import Session
+from dam_sync.engine.taxonomy import Containers, Terms
+from dam_sync.mapping.compile import marker_value
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.model.asset import Asset, AssetId, Draft, Loss
+from dam_sync.model.errors import Conflict, DamSyncError, Disposition, NotFound
+from dam_sync.model.service import Operation
+from dam_sync.store.rows import Outcome, Work
+
+log = structlog.get_logger(__name__)
+MAX_ATTEMPTS = 4
+
+
+@dataclass(slots=True)
+class Worker:
+    """Reads, drafts and writes assets for one run."""
+
+    session: Session
+    terms: Terms
+    containers: Containers
+
+    # -- reading: any number at once ------------------------------------------------------------------------------
+
+    async def read(self, work: Work) -> Prepared:
+        """The whole asset and what we know of it. Park-worthy errors become outcomes; others are raised."""
+        try:
+            return await self._read(work)
+        except DamSyncError as error:
+            return Prepared(work, outcome=self.outcome_of(error.within(asset=work.asset), work))
+
+    async def _read(self, work: Work) -> Prepared:
+        session = self.session
+        if work.deleted:
+            return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
+        asset = work.payload
+        if asset is None:
+            asset = await self._fetch(work.asset)
+        if Operation.MEMBERS in session.source.operations:
+            members = await session.store.members_of([asset.id])
+            asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
+        links = await session.store.links([asset.id])
+        return Prepared(work, asset=asset, link=links.get(asset.id))
+
+    async def _fetch(self, asset: AssetId) -> Asset:
+        try:
+            return await self.session.source.fetch(asset)
+        except NotFound as error:
+            hint = "it was deleted or hidden after it was listed; the next run will tell"
+            raise NotFound("gone between listing and reading", asset=asset, code="gone", hint=hint) from error
+
+    # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
+
+    async def draft(self, prepared: Prepared) -> Prepared:
+        """The draft, with the terms, containers and the file name it needs made sure of."""
+        if prepared.outcome is not None or prepared.asset is None:
+            return prepared
+        try:
+            return await self._draft(prepared, prepared.asset)
+        except DamSyncError as error:
+            return replace(prepared, outcome=self.outcome_of(error.within(asset=prepared.work.asset), prepared.work))
+
+    async def _draft(self, prepared: Prepared, asset: Asset) -> Prepared:
+        crosswalk = self.session.crosswalk
+        if not crosswalk.selects(asset):
+            return replace(prepared, outcome=Outcome(action="skipped", cause="not selected", message="not selected"))
+        marker = marker_value(self.session.source_account.tenant, asset.id)
+        drafted = crosswalk.draft(asset, marker, self.terms.index)
+        if drafted.new_terms and not drafted.faults:
+            await self.terms.ensure(drafted.new_terms)
+            drafted = crosswalk.draft(asset, marker, self.terms.index)
+        if drafted.faults:
+            return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
+        draft = await self._named(asset, drafted.draft, marker)
+        draft = replace(draft, placements=await self.containers.resolve(draft.placements))
+        return replace(prepared, drafted=replace(drafted, draft=draft))
+
+    async def _named(self, asset: Asset, draft: Draft, marker: str) -> Draft:
+        """A file name nobody else has, where a file name decides what an upload becomes."""
+        limits = self.session.target.limits
+        if not limits.names_identify:
+            return draft
+        for name in (draft.filename, with_suffix(draft.filename, marker, limits.filename)):
+            if await self.session.store.reserve_name(name.casefold(), asset.id) is None:
+                return replace(draft, filename=name)
+        raise Conflict(
+            f"the target already has files called “{draft.filename}” and “{name}”",
+            asset=asset.id,
+            hint="rename one of them, or map `asset.filename` to something unique",
+        )
+
+    # -- writing: any number at once ------------------------------------------------------------------------------
+
+    async def write(self, prepared: Prepared) -> Outcome | None:
+        """Do what has to be done; None when the work was put back for later."""
+        work = prepared.work
+        if prepared.outcome is not None:
+            return prepared.outcome
+        try:
+            return await Actor(self.session).act(prepared)
+        except DamSyncError as error:
+            error.within(asset=work.asset)
+            if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:
+                await self.session.store.retry_later(work, 0.0)
+                return None
+            return self.outcome_of(error, work)
+
+    def outcome_of(self, error: DamSyncError, work: Work) -> Outcome:
+        """A parked outcome, or the error itself again when it concerns more than this asset."""
+        if error.disposition in (Disposition.STOP, Disposition.RETRY):
+            raise error
+        log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
+        return Outcome(
+            action="parked", cause=error.cause, message=error.message, hint=error.hint, operation=error.operation
+        )
+
+
+def with_suffix(name: str, suffix: str, most: int) -> str:
+    """`sea.jpg` as `sea_SUFFIX.jpg`, cut before the suffix so that it fits."""
+    stem, dot, extension = name.rpartition(".")
+    if not dot or not stem:
+        stem, extension = name, ""
+    tail = f"_{suffix}" + (f".{extension}" if extension else "")
+    return stem[: max(1, most - len(tail))] + tail
+
+
+def _faulty(drafted: Drafted) -> Outcome:
+    first: Loss = drafted.faults[0]
+    told = "; ".join(f"{fault.path}: {fault.rule} {fault.detail}".strip() for fault in drafted.faults)
+    return Outcome(
+        action="parked",
+        cause=f"mapping {first.path}: {first.rule}",
+        message=told,
+        hint="change the value at the source or the line in the mapping file, then `errors JOB --retry`",
+        operation="mapping",
+    )

@@ -1,0 +1,113 @@
+"""Writes the parts of the README that would drift: verbs of the pipe, kinds, abilities, limits, exit codes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dam_sync.mapping.verbs import VERBS
+from dam_sync.model import errors
+from dam_sync.model.service import Kind, Operation
+from dam_sync.services import discover
+
+README = Path(__file__).parents[1] / "README.md"
+SECTION = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+EXITS = (
+    (0, "done, or nothing to do"),
+    (1, "failed"),
+    (2, "usage, configuration or mapping"),
+    (3, "differences found"),
+    (4, "done, with parked assets"),
+    (5, "temporary: run again"),
+    (6, "safety stop"),
+    (7, "access denied"),
+    (8, "stopped at a limit asked for, or by Ctrl-C"),
+    (10, "the plan has changes (`plan --detailed-exitcode`)"),
+)
+ABILITIES = {
+    Operation.FETCH: "read one asset whole",
+    Operation.FIND: "find an asset by our mark",
+    Operation.MEMBERS: "memberships are read from the containers",
+    Operation.TERMS: "read vocabularies",
+    Operation.CONTAINERS: "read containers",
+    Operation.CREATE: "create assets",
+    Operation.UPDATE: "change assets",
+    Operation.REPLACE: "add file versions",
+    Operation.REMOVE: "move assets to the trash",
+    Operation.ENSURE_TERM: "create terms",
+    Operation.ENSURE_CONTAINER: "create containers",
+    Operation.PLACE: "place many assets in one call",
+    Operation.ATTACH: "hold attachments",
+    Operation.RELATE: "hold relations",
+    Operation.FORECAST: "forecast its calls",
+}
+
+
+def sections() -> dict[str, str]:
+    """The generated sections by name, as Markdown."""
+    kinds = list(discover().values())
+    parts = [_settings(kinds), _abilities(kinds), _exits(), _errors()]
+    return {"verbs": _verbs(), "reference": "\n".join(parts)}
+
+
+def refreshed(text: str) -> str:
+    """The README with its generated sections made anew."""
+    made = sections()
+    return SECTION.sub(lambda match: f"{match[1]}{made[match[2]]}{match[3]}", text)
+
+
+def main() -> None:
+    """Rewrite the README in place."""
+    README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.stdout.write(f"{README.name} is fresh\n")
+
+
+def _verbs() -> str:
+    rows = [(f"`{verb.name}`", verb.summary, f"`{verb.example}`") for verb in VERBS.values()]
+    return _table(("Verb of a pipe", "What it does", "Written"), rows)
+
+
+def _settings(kinds: Sequence[Kind]) -> str:
+    rows = [
+        (f"`{kind.name}`", f"`{flow}`", ", ".join(f"`{name}`" for name in needed))
+        for kind in kinds
+        for flow, needed in kind.flows.items()
+    ]
+    flows = _table(("Kind", "`auth.flow`", "Needs"), rows)
+    options = [
+        (f"`{kind.name}`", f"`{name}`", text) for kind in kinds for name, text in kind.settings.items()
+    ]
+    return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
+
+
+def _abilities(kinds: Sequence[Kind]) -> str:
+    rows = [(text, *(_mark(operation, kind) for kind in kinds)) for operation, text in ABILITIES.items()]
+    return _table(("It can", *(f"`{kind.name}`" for kind in kinds)), rows)
+
+
+def _mark(operation: Operation, kind: Kind) -> str:
+    return "yes" if operation in kind.service.implemented else ""
+
+
+def _exits() -> str:
+    return _table(("Exit code", "Meaning"), [(str(code), text) for code, text in EXITS])
+
+
+def _errors() -> str:
+    found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.DamSyncError)]
+    rows = [
+        (f"`{each.__name__}`", each.disposition.value, str(each.exit_code), (each.__doc__ or "").split("\n")[0])
+        for each in found
+    ]
+    return _table(("Error", "What the run does", "Exit", "Meaning"), rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
