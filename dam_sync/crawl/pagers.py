@@ -1,0 +1,246 @@
+"""How listings are paged: frozen values that do no I/O; their cursors are JSON.
+
+`params` speaks neutral names (`page`, `size`, `offset`, `after`, `scroll`, `cursor`, `link`); a service's fetch turns
+them into its own. `Page.next` is whatever the reply said about going on; each pager says below what it expects there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol, TypeAlias
+
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.service import Cursor
+from dam_sync.model.values import Json
+
+Params: TypeAlias = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a fetch parsed: rows, the total the reply claimed (None: none), what it said about the next page."""
+
+    rows: Sequence[Json]
+    total: int | None = None
+    next: Json = None
+
+
+Fetch: TypeAlias = Callable[[Params], Awaitable[Page]]
+
+
+class Pager(Protocol):
+    """Where a crawl starts, what to ask, where to go on."""
+
+    @property
+    def reach(self) -> int | None:
+        """Rows one listing can show at most; None: all."""
+        ...
+
+    @property
+    def remaining(self) -> bool:
+        """Whether a page's total counts the rows from that page on, and not those of the whole listing."""
+        ...
+
+    @property
+    def shifting(self) -> bool:
+        """Whether a row that goes away meanwhile moves later rows past the reader."""
+        ...
+
+    def first(self) -> Cursor:
+        """Where a fresh crawl starts."""
+        ...
+
+    def params(self, cursor: Cursor) -> Params:
+        """What to ask."""
+        ...
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """Where to go on; None at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageNumber:
+    """`page` (from `start`) and `size`. `Page.next` False: this was the last one; True: there is more; None: unsaid.
+
+    Without a total and without a word about more it reads until a page is empty, for a short page proves nothing.
+    Raises ValueError unless `reach` is a multiple of `size`.
+    """
+
+    size: int
+    reach: int | None = None
+    start: int = 1
+    remaining: bool = False
+    shifting: bool = True
+
+    def __post_init__(self) -> None:
+        if self.reach is not None and self.reach % self.size:
+            raise ValueError(f"pages of {self.size} rows do not fit into a reach of {self.reach}")
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"page": self.start}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`page`, `size`."""
+        return {"page": cursor["page"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        number = int(cursor["page"])
+        shown = (number - self.start + 1) * self.size
+        return {"page": number + 1} if _goes_on(page, shown) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """`offset` (from 0) and `size`; goes on behind the rows that really came. `Page.next` as for `PageNumber`."""
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = True
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"offset": 0}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`offset`, `size`; the last page stops at the reach."""
+        offset = int(cursor["offset"])
+        room = self.size if self.reach is None else self.reach - offset
+        return {"offset": offset, "size": min(self.size, room)}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        behind = int(cursor["offset"]) + len(page.rows)
+        return {"offset": behind} if _goes_on(page, behind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Keyset:
+    """`after` (the greatest key seen, None at the start) and `size`, rows ascending by an unchanging unique key.
+
+    `key` names a member of a row or takes a row and gives its key. A total counts what is behind `after`. Immune to
+    rows that come and go. Raises ContractBroken when keys that are numbers do not ascend.
+    """
+
+    size: int
+    key: str | Callable[[Json], Json]
+    reach: int | None = None
+    remaining: bool = True
+    shifting: bool = False
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"after": None}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`after`, `size`."""
+        return {"after": cursor["after"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        keys = [self.key_of(row) for row in page.rows]
+        self._check(([] if cursor["after"] is None else [cursor["after"]]) + keys)
+        return {"after": keys[-1]} if _goes_on(page, len(keys)) else None
+
+    def key_of(self, row: Json) -> Json:
+        """The key of one row. Raises ContractBroken when it has none."""
+        key = row.get(self.key) if isinstance(self.key, str) else self.key(row)
+        if key is None:
+            raise ContractBroken("a listed row has no key to go on from")
+        return key
+
+    def _check(self, keys: Sequence[Json]) -> None:
+        numbers = all(isinstance(key, int | float) for key in keys)
+        if numbers and any(later <= earlier for earlier, later in pairwise(keys)):
+            raise ContractBroken("the rows did not come in ascending order of their key, as was asked")
+
+
+@dataclass(frozen=True, slots=True)
+class Scroll:
+    """A cursor kept at the server: `scroll` (None opens it) and `size`; ends with an empty page.
+
+    `Page.next` is the scroll id of the reply; without one the last one is used again. Its cursors count pages, for a
+    scroll id may stay the same; one that outlived the server's is refused there, and the crawl begins anew.
+    """
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = False
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"scroll": None, "page": 1}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`scroll`, `size`."""
+        return {"scroll": cursor["scroll"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        scroll = page.next or cursor["scroll"]
+        return {"scroll": scroll, "page": int(cursor["page"]) + 1} if page.rows and scroll else None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCursor:
+    """An opaque `cursor` in each reply (`Page.next`), None at the start; ends when a reply has none.
+
+    Empty pages in between are allowed.
+    """
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = False
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"cursor": None}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`cursor`, `size`."""
+        return {"cursor": cursor["cursor"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        return {"cursor": page.next} if page.next else None
+
+
+@dataclass(frozen=True, slots=True)
+class NextLink:
+    """A `link` in each reply (`Page.next`) says where the next page is, None at the start; ends without one.
+
+    Links are kept with the state, so give a path or an address that is not signed.
+    """
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = True
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"link": None}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`link`, `size`."""
+        return {"link": cursor["link"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        return {"link": page.next} if page.next else None
+
+
+def _goes_on(page: Page, shown: int) -> bool:
+    """Whether more is to be expected once `shown` rows of the total were shown."""
+    if not page.rows or page.next is False:
+        return False
+    if page.total is None:
+        return True
+    return page.next is True or shown < page.total

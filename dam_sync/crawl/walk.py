@@ -1,0 +1,115 @@
+"""The only paging loop; it knows no service and stops rather than take a part for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from dam_sync.crawl.pagers import Fetch, Page, Pager
+from dam_sync.model.errors import TruncatedListing
+from dam_sync.model.service import Cursor
+from dam_sync.model.values import Json
+
+MOST_PAGES = 1_000_000
+_SEEN, _TOTAL = "seen", "total"
+
+
+async def walk(
+    fetch: Fetch, pager: Pager, start: Cursor | None = None, *, most_pages: int = MOST_PAGES
+) -> AsyncIterator[tuple[Page, Cursor | None]]:
+    """Each page with the cursor behind it, None behind the last; start again from any of them.
+
+    Cursors carry how many rows were seen, so a resumed walk is checked like an unbroken one. Raises TruncatedListing
+    when the listing goes in circles, holds more than `pager.reach`, shrinks under a pager that would then miss rows,
+    ends with fewer rows than its total, or has more than `most_pages` pages. A total that grows is no fault.
+    """
+    count = _Count.resumed(pager, start)
+    cursor = pager.first() if start is None else _bare(start)
+    places, pages = _Circles("the listing gave one position twice"), _Circles("the listing gave one page twice")
+    for _ in range(most_pages):
+        places.refuse(dict(cursor))
+        page = await fetch(pager.params(cursor))
+        if page.rows:
+            pages.refuse(list(page.rows))
+        count.take(page)
+        behind = pager.after(cursor, page)
+        if behind is None:
+            count.finish()
+            yield page, None
+            return
+        count.refuse_beyond_reach()
+        cursor = behind
+        yield page, {**cursor, **count.memory()}
+    raise TruncatedListing(f"the listing did not end within {most_pages} pages")
+
+
+def _bare(cursor: Cursor) -> Cursor:
+    return {key: part for key, part in cursor.items() if key not in (_SEEN, _TOTAL)}
+
+
+@dataclass(slots=True)
+class _Count:
+    """Rows seen against rows promised."""
+
+    pager: Pager
+    seen: int = 0
+    total: int | None = None  # of the whole listing
+
+    @classmethod
+    def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
+        return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL)) if start else cls(pager)
+
+    def take(self, page: Page) -> None:
+        before, self.seen = self.seen, self.seen + len(page.rows)
+        if page.total is None:
+            return
+        total = page.total + before if self.pager.remaining else page.total
+        if self.pager.shifting and self.total is not None and total < self.total:
+            raise TruncatedListing(
+                f"the listing shrank from {self.total} to {total} rows while it was read, so rows may be missing",
+                hint="run the same command again when nobody deletes assets or loses access to them",
+            )
+        self.total = total
+        self._refuse_more_than_reach(page.total)
+
+    def _refuse_more_than_reach(self, total: int) -> None:
+        reach = self.pager.reach
+        if reach is not None and not self.pager.remaining and total > reach:
+            raise TruncatedListing(
+                f"the listing holds {total} rows and the service shows only the first {reach}",
+                hint="run the same command again, so that the listing is cut anew",
+            )
+
+    def refuse_beyond_reach(self) -> None:
+        reach = self.pager.reach
+        if reach is not None and not self.pager.remaining and self.seen >= reach:
+            raise TruncatedListing(f"the listing goes on behind the {reach} rows that the service shows")
+
+    def finish(self) -> None:
+        if self.total is not None and self.seen < self.total:
+            raise TruncatedListing(
+                f"the listing promised {self.total} rows and gave {self.seen}",
+                hint="run the same command again; if it stays, the credential may not see every asset it counts",
+            )
+
+    def memory(self) -> dict[str, Json]:
+        known = {} if self.total is None else {_TOTAL: self.total}
+        return {_SEEN: self.seen, **known}
+
+
+class _Circles:
+    """Finds a sequence that goes in circles, with a memory that does not grow (after Brent): it compares with one kept
+    thing, and keeps a later one each time the steps since have doubled."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+        self._kept: object = None
+        self._steps, self._patience = 0, 1
+
+    def refuse(self, thing: object) -> None:
+        if thing == self._kept:
+            hint = "run the same command again; if it stays, the service cannot list this part"
+            raise TruncatedListing(self._message, hint=hint)
+        self._steps += 1
+        if self._steps >= self._patience:
+            self._kept, self._steps, self._patience = thing, 0, self._patience * 2
