@@ -1,0 +1,51 @@
+"""An emulated instance of service A, written from its contract alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.responses import Response
+
+from dam_sync.emulation.app import Application, application
+from dam_sync.emulation.catalogue import Catalogue
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.world import World
+from dam_sync.services.a_hypermedia.emulator.call import Instance
+from dam_sync.services.a_hypermedia.emulator.dump import ground_truth
+from dam_sync.services.a_hypermedia.emulator.errors import Refusal
+from dam_sync.services.a_hypermedia.emulator.hal import refusal
+from dam_sync.services.a_hypermedia.emulator.loading import Loader, add_users
+from dam_sync.services.a_hypermedia.emulator.options import options_of
+from dam_sync.services.a_hypermedia.emulator.routes import routes_of
+
+
+def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+    """An instance as an ASGI application; `options` are those of `options.Options`, and `variant`.
+
+    `.state.load(catalogue, files)` fills it, `.state.instance` is the instance. Raises ValueError on unknown options.
+    """
+    instance = Instance(world, objects, options_of(options))
+
+    def load(catalogue: Catalogue, files: Path | None) -> None:
+        Loader(instance.library, files).load(catalogue)
+
+    if not any("folders" in user for user in instance.options.users):
+        add_users(instance.library)
+    app = application(
+        routes_of(instance),
+        world,
+        faults,
+        objects,
+        load=load,
+        dump=lambda: ground_truth(instance.library),
+        error=_error,
+        rate=instance.options.rate,
+    )
+    app.state.instance = instance
+    return app
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return refusal(Refusal(status, code, message))

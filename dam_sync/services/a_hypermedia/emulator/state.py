@@ -1,0 +1,270 @@
+"""One instance without HTTP: its media and what may be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from dam_sync.emulation.catalogue import Catalogue
+from dam_sync.emulation.object_store import Blob, ObjectStore
+from dam_sync.emulation.world import Json, World
+from dam_sync.services.a_hypermedia.emulator.errors import Refusal, bad, forbidden, not_found
+from dam_sync.services.a_hypermedia.emulator.lexicon import Lexicon
+from dam_sync.services.a_hypermedia.emulator.metadata import Typist
+from dam_sync.services.a_hypermedia.emulator.options import Options
+from dam_sync.services.a_hypermedia.emulator.probing import facts_of, xmp_id_of
+from dam_sync.services.a_hypermedia.emulator.records import Media, User, Values, Version, form_type_of
+from dam_sync.services.a_hypermedia.emulator.schema import Form, FormField, Schema, SchemaBuilder
+from dam_sync.services.a_hypermedia.emulator.search import Indexer
+from dam_sync.services.a_hypermedia.emulator.trees import Folders, Thesauri
+
+
+class Library:
+    """The media of one instance. Ids are strictly increasing and never used again."""
+
+    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+        self.world, self.objects, self.options = world, objects, options
+        self.languages = list(options.languages)
+        self.folders, self.thesauri = Folders(), Thesauri()
+        self.medias: dict[int, Media] = {}
+        self.versions: dict[int, int] = {}  # media by version
+        self.by_size: dict[int, set[int]] = {}
+        self.by_xmp: dict[str, int] = {}
+        self.users: dict[str, User] = {}
+        self._last_media, self._last_version = 8800, 3000
+        self.set_up(SchemaBuilder(Catalogue(), {}).build())
+        self.add_user(User(2, options.login, options.password, "ADMIN", options.download_level))
+
+    def set_up(self, schema: Schema) -> None:
+        """Give the instance its schema; only while it is empty."""
+        self.schema = schema
+        self.typist = Typist(self.thesauri.nodes, schema.lookups, ZoneInfo(self.options.zone))
+        self.indexer = Indexer(self.world, Lexicon(schema, self.thesauri.nodes), self.options.lag, self.medias.get)
+
+    def add_user(self, user: User) -> None:
+        """Let somebody in."""
+        self.users[user.login] = user
+
+    def now(self) -> datetime:
+        """The world's instant at the precision the service keeps."""
+        now = self.world.now()
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+    # reading
+
+    def media(self, number: int, user: User) -> Media:
+        """Raises 404 when unknown, purged or invisible."""
+        media = self.medias.get(number)
+        if media is None or not self.visible(media, user):
+            raise not_found("media")
+        return media
+
+    def visible(self, media: Media, user: User) -> bool:
+        """Whether the user's folders, or having brought it, let them see it; an import only its importer."""
+        if user.permission == "ADMIN" and user.folders is None:
+            return True
+        if media.importer == user.id:
+            return True
+        if self.schema.base(media.status) == "IMPORT":
+            return False
+        return user.folders is None or not user.folders.isdisjoint(self.above(media))
+
+    def above(self, media: Media) -> Iterator[int]:
+        """The media's folders and all above them."""
+        for number in media.folders:
+            while number:
+                yield number
+                number = self.folders.by_id[number].parent
+
+    def form(self, media: Media) -> Form:
+        """The media's form."""
+        return self.schema.forms[media.form]
+
+    def duplicates(self, media: Media) -> list[Media]:
+        """Other living media with the same bytes as their current file."""
+        file = media.file
+        if file is None:
+            return []
+        same = sorted(self.by_size.get(file.blob.size, set()) - {media.id})
+        return [self.medias[number] for number in same if _equal(self.medias[number], file.blob)]
+
+    # writing
+
+    def store(self, media: Media) -> Media:
+        """Keep a media; search sees it after the lag."""
+        self.medias[media.id] = media
+        self.indexer.changed(media.id)
+        return media
+
+    def new_media_id(self) -> int:
+        """The next id."""
+        self._last_media += 1
+        return self._last_media
+
+    def new_version(self, media: int, number: int, name: str, media_type: str, blob: Blob, at: datetime) -> Version:
+        """A version with the next id."""
+        self._last_version += 1
+        self.versions[self._last_version] = media
+        self.by_size.setdefault(blob.size, set()).add(media)
+        return Version(self._last_version, number, name, media_type, blob, at)
+
+    def create(self, user: User, source: tuple[str, str, Blob] | None, form: Form | None, base: str) -> Media:
+        """A media of (name, media type, blob) and a form. Raises 400 when the form is for another document type."""
+        if not user.may("WRITE", "PUBLISH", "DELETE"):
+            raise forbidden("create media here")
+        form_type = form_type_of(source[1]) if source else ""
+        form = form or self.schema.form_for(form_type) or next(iter(self.schema.forms.values()))
+        if source and form.type not in (form_type, "OTHER"):
+            raise bad("form-type-mismatch", f"The form {form.title} is for {form.type}, the file is {form_type}.")
+        now = self.now()
+        media = Media(
+            id=self.new_media_id(), form=form.id, status=self.schema.status_of(base), values={}, created=now,
+            updated=now, imported=now, status_updated=now, importer=user.id, updater=user.id,
+            ready=now + timedelta(seconds=self.options.thumbnail_delay),
+        )  # fmt: skip
+        if source:
+            media = self._with_file(media, source)
+            if self.options.title_from_file:
+                title = source[0].rpartition(".")[0] or source[0]
+                media = replace(media, values=self._titled(form, title))
+            if self.duplicates(media):
+                media = replace(media, duplication="DUPLICATES_FOUND")
+        self.world.event("media.created", id=media.id, name=source[0] if source else "")
+        return self.store(media)
+
+    def known_xmp(self, blob: Blob) -> Media | None:
+        """The media that already carries the file's XMP document id, on instances that version by it."""
+        if not self.options.xmp_versioning:
+            return None
+        return self.medias.get(self.by_xmp.get(xmp_id_of(blob), 0))
+
+    def add_version(self, media: Media, user: User, source: tuple[str, str, Blob]) -> Media:
+        """Append a file, which becomes the current one. Raises 403, or 400 for another document type."""
+        self._writable(media, user)
+        form = self.form(media)
+        if not self.options.version_any_type and form_type_of(source[1]) != form.type and form.type != "OTHER":
+            raise bad("form-type-mismatch", f"The media is a {form.type}.")
+        now = self.now()
+        media = self._with_file(media, source)
+        ready = now + timedelta(seconds=self.options.thumbnail_delay)
+        self.world.event("media.version", id=media.id, name=source[0])
+        return self.store(replace(media, updated=now, updater=user.id, ready=ready))
+
+    def drop_version(self, media: Media, user: User, version: Version) -> Media:
+        """Raises 403, or 409 on the current one."""
+        self._writable(media, user)
+        if version.id == media.current:
+            raise Refusal(409, "file-version-current", "The current version cannot be removed.")
+        del self.versions[version.id]
+        return self.store(replace(media, versions=tuple(one for one in media.versions if one.id != version.id)))
+
+    def write_values(self, media: Media, user: User, changes: Values, language: str) -> Media:
+        """Set or clear (None) checked values; a localized one in that language only. Raises 403."""
+        self._writable(media, user)
+        values = dict(media.values)
+        for name, value in changes.items():
+            field = self.field(media, name)
+            if field.localized:
+                texts = {**(values.get(name) or {}), language: value}
+                value = {code: text for code, text in texts.items() if text is not None} or None
+            if value is None:
+                values.pop(name, None)
+            else:
+                values[name] = value
+        return self.store(replace(media, values=values, updated=self.now(), updater=user.id))
+
+    def field(self, media: Media, name: str) -> FormField:
+        """A field of the media's form. Raises 400."""
+        field = self.form(media).fields.get(name)
+        if field is None:
+            raise bad("metadata-unknown", f"The form {self.form(media).title} has no field {name}.")
+        return field
+
+    def missing(self, media: Media, values: Mapping[str, Json] | None = None) -> list[str]:
+        """The mandatory fields that are empty."""
+        values = media.values if values is None else values
+        return [
+            name for name, field in self.form(media).fields.items() if field.mandatory and not _filled(values, name)
+        ]
+
+    def change_status(self, media: Media, user: User, status: int) -> Media:
+        """Move to a custom status; nothing happens when it is there. Raises 400, 403."""
+        if status == media.status:
+            return media
+        base = self.schema.base(status)
+        self._writable(media, user)
+        if not user.may("PUBLISH"):
+            raise forbidden("change the status")
+        if base == "TRASH":
+            raise bad("status-transition-forbidden", "A media goes to the trash by DELETE.")
+        if base == "PUBLISHED" and self.missing(media):
+            raise bad("mandatory-metadata-missing", f"Empty: {', '.join(self.missing(media))}.")
+        now = self.now()
+        return self.store(replace(media, status=status, status_updated=now, updated=now, updater=user.id, trashed=None))
+
+    def delete(self, media: Media, user: User) -> None:
+        """To the trash; out of it for good. Raises 403."""
+        if not user.may("DELETE"):
+            raise forbidden("delete the media")
+        now = self.now()
+        if media.trashed is None:
+            status = self.schema.status_of("TRASH")
+            self.store(replace(media, status=status, status_updated=now, updated=now, trashed=now, updater=user.id))
+            self.world.event("media.trashed", id=media.id)
+            return
+        del self.medias[media.id]
+        for version in media.versions:
+            del self.versions[version.id]
+            self.by_size[version.blob.size].discard(media.id)
+        for number in media.folders:
+            self.folders.by_id[number].members.discard(media.id)
+        self.indexer.changed(media.id)
+        self.world.event("media.purged", id=media.id)
+
+    def place(self, media: Media, user: User, folder: int, *, inside: bool) -> Media:
+        """Into a folder, or out of it; safe to repeat. Raises 403, 404."""
+        self._writable(media, user)
+        members = self.folders.get(folder).members
+        if (media.id in members) == inside:
+            return media
+        (members.add if inside else members.discard)(media.id)
+        others = tuple(number for number in media.folders if number != folder)
+        now = self.now()
+        media = replace(media, folders=(*others, folder) if inside else others, foldered=now)
+        return self.member_change(media)
+
+    def member_change(self, media: Media) -> Media:
+        """Keep a change of memberships, which moves `updateDate` on some instances only."""
+        return self.store(replace(media, updated=self.now()) if self.options.memberships_update else media)
+
+    def _with_file(self, media: Media, source: tuple[str, str, Blob]) -> Media:
+        name, media_type, blob = source
+        number = max((version.number for version in media.versions), default=0) + 1
+        version = self.new_version(media.id, number, name, media_type, blob, self.now())
+        xmp_id = xmp_id_of(blob) if self.options.xmp_versioning else ""
+        if xmp_id:
+            self.by_xmp[xmp_id] = media.id
+        shape = facts_of(blob).orientation
+        return replace(media, versions=(*media.versions, version), current=version.id, orientation=shape, xmp_id=xmp_id)
+
+    def _titled(self, form: Form, title: str) -> Values:
+        field = form.fields["title"]
+        title = title[: field.max_length] if field.max_length else title
+        return {"title": {self.languages[0]: title} if field.localized else title}
+
+    def _writable(self, media: Media, user: User) -> None:
+        if not user.may("WRITE", "PUBLISH", "DELETE"):
+            raise forbidden("change the media")
+
+
+def _filled(values: Values, name: str) -> bool:
+    return values.get(name) not in (None, "", [], {})
+
+
+def _equal(other: Media, blob: Blob) -> bool:
+    file = other.file
+    if file is None or other.trashed or file.blob.size != blob.size:
+        return False
+    return file.blob is blob or file.blob.digests().md5 == blob.digests().md5
