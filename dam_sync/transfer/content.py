@@ -1,0 +1,260 @@
+"""Source files as content to upload: in memory, spooled, or read by ranges while they are sent."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+from dam_sync.model.asset import FileRef
+from dam_sync.model.limits import MIB
+from dam_sync.model.service import Budget, Content
+from dam_sync.transfer.budget import MemoryBudget
+from dam_sync.transfer.digests import Tally
+from dam_sync.transfer.download import Download, Opener, regrouped
+from dam_sync.transfer.spool import SpoolFile, spool_file
+
+__all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedContent", "SpooledContent", "content_of"]
+
+MEMORY_BYTES = 4 * MIB
+_BLOCK = MIB
+_TYPES = mimetypes.MimeTypes(filenames=())  # not what this machine happens to know
+
+
+@asynccontextmanager
+async def content_of(
+    opener: Opener, file: FileRef, *, spool: Path, budget: Budget, single_bytes: int, wanted: frozenset[str]
+) -> AsyncIterator[Content]:
+    """The bytes of `file`, whatever its size, at a flat cost of memory.
+
+    Up to MEMORY_BYTES whole in memory, held from `budget`; up to `single_bytes` or of unknown size in a spool file;
+    both are checked before they are given. Larger ones are read while they are sent, and checked by `check()`.
+    `wanted` digests are made beside the published ones. Raises IntegrityError, DiskFull and what `opener` raises.
+    """
+    if file.size is not None and file.size <= MEMORY_BYTES:
+        async with budget.hold(file.size):
+            yield await _in_memory(opener, file, wanted)
+    elif file.size is None or file.size <= single_bytes:
+        async with spool_file(spool) as spooled:
+            yield await _spooled(opener, file, spooled, wanted)
+    else:
+        async with aclosing(RangedContent(opener, file, file.size, wanted)) as content:
+            yield content
+
+
+class _Described:
+    """What all kinds of content tell about their file."""
+
+    def __init__(self, file: FileRef, size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.size} bytes)"
+
+    @property
+    def name(self) -> str:
+        """See `Content.name`."""
+        return self._file.name
+
+    @property
+    def media_type(self) -> str:
+        """See `Content.media_type`; guessed from the name where the source is silent."""
+        return self._file.media_type or _TYPES.guess_type(self._file.name)[0] or "application/octet-stream"
+
+    @property
+    def size(self) -> int:
+        """See `Content.size`."""
+        return self._size
+
+    @property
+    def link(self) -> str:
+        """See `Content.link`."""
+        return self._file.link
+
+    def _within(self, start: int, stop: int) -> None:
+        if not 0 <= start <= stop <= self._size:
+            raise ValueError(f"bytes {start} to {stop} of a file of {self._size}")
+
+
+class MemoryContent(_Described):
+    """A small file, checked already."""
+
+    in_memory = True  # its bytes are held from the budget as long as it lives, so its parts need not be
+
+    def __init__(self, file: FileRef, data: bytes, digests: Mapping[str, str]) -> None:
+        super().__init__(file, len(data))
+        self._data = data
+        self.digests = digests
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """See `Content.read`."""
+        self._within(start, stop)
+        return self._data[start:stop]
+
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
+        """See `Content.blocks`."""
+        for start in range(0, self._size, _BLOCK):
+            yield self._data[start : start + _BLOCK]
+
+    async def check(self) -> None:
+        """See `Content.check`; done before."""
+
+
+class SpooledContent(_Described):
+    """A file in the spool, checked already."""
+
+    def __init__(self, file: FileRef, size: int, spooled: SpoolFile, digests: Mapping[str, str]) -> None:
+        super().__init__(file, size)
+        self._spooled = spooled
+        self.digests = digests
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """See `Content.read`."""
+        self._within(start, stop)
+        return await self._spooled.read(start, stop)
+
+    def blocks(self) -> AsyncGenerator[bytes, None]:
+        """See `Content.blocks`."""
+        return self._spooled.blocks(_BLOCK)
+
+    async def check(self) -> None:
+        """See `Content.check`; done before."""
+
+
+class RangedContent(_Described):
+    """A large file that stays at the source and is read from there as it is sent.
+
+    Reading in ascending order is one forward pass, digests are made on the way, and what is skipped is read all the
+    same unless there is no digest to make. An earlier range is read again apart, as is one asked for meanwhile.
+    """
+
+    def __init__(self, opener: Opener, file: FileRef, size: int, wanted: frozenset[str]) -> None:
+        super().__init__(file, size)
+        self._opener = opener
+        self._tally = Tally(file.name, size, file.digests, wanted)
+        self._forward: _Pass | None = None
+        self._busy = False
+        self._opened = False
+        self._checked = False
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """See `Content.digests`; until `check()` has passed, those the source published."""
+        return self._tally.digests if self._checked else self._tally.promised
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """See `Content.read`."""
+        self._within(start, stop)
+        if start == stop:
+            return b""
+        if self._busy or (self._forward is not None and start < self._forward.position):
+            async with aclosing(self._pass(start)) as apart:
+                return await apart.take(start, stop)
+        return await self._onward(start, stop)
+
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
+        """See `Content.blocks`."""
+        async with aclosing(self._pass(0)) as whole:
+            while block := await whole.next(_BLOCK):
+                yield bytes(block)
+
+    async def check(self) -> None:
+        """See `Content.check`; reads what was not read yet, where there is a digest to make."""
+        if self._checked:
+            return
+        unread = self._tally.position < self._size and not self._tally.idle
+        if unread or self._forward is not None:
+            await self._onward(self._size, self._size)
+        elif not self._opened:
+            await self.read(self._size - 1, self._size)  # the answer tells the length at least
+        if not self._tally.idle:
+            self._tally.check()
+        self._checked = True
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        forward, self._forward = self._forward, None
+        if forward is not None:
+            await forward.aclose()
+
+    async def _onward(self, start: int, stop: int) -> bytes:
+        """Read on in the forward pass, from where the digests stand unless there are none."""
+        self._busy = True
+        try:
+            if self._forward is not None and self._tally.idle and start - self._forward.position > MEMORY_BYTES:
+                await self.aclose()
+            if self._forward is None:
+                self._forward = self._pass(start if self._tally.idle else min(start, self._tally.position))
+            return await self._forward.take(start, stop)
+        except BaseException:
+            await self.aclose()  # the next read opens a new pass
+            raise
+        finally:
+            self._busy = False
+
+    def _pass(self, position: int) -> _Pass:
+        self._opened = True
+        return _Pass(Download(self._opener, self.name, self._size, position), self._tally)
+
+
+class _Pass:
+    """One pass over a file from some byte on; offers all it sees to the tally."""
+
+    def __init__(self, download: Download, tally: Tally) -> None:
+        self._download, self._tally = download, tally
+        self._left = memoryview(b"")
+
+    @property
+    def position(self) -> int:
+        """The byte that comes next."""
+        return self._download.position - len(self._left)
+
+    async def next(self, most: int) -> memoryview:
+        """Up to `most` of the bytes that come next, none at the end."""
+        if not self._left:
+            before = self._download.position
+            fresh = await anext(self._download, b"")
+            self._tally.offer(before, fresh)
+            self._left = memoryview(fresh)
+        block, self._left = self._left[:most], self._left[most:]
+        return block
+
+    async def take(self, start: int, stop: int) -> bytes:
+        """The bytes [start, stop), where start is not behind us; at the end of the file also looks that it is one."""
+        while self.position < start and await self.next(start - self.position):
+            pass
+        taken = io.BytesIO()
+        while self.position < stop:
+            taken.write(await self.next(stop - self.position))
+        if stop == self._download.size:
+            await self.next(1)  # nothing, or the download tells that the file is longer than it should be
+        return taken.getvalue()
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        await self._download.aclose()
+
+
+async def _in_memory(opener: Opener, file: FileRef, wanted: frozenset[str]) -> MemoryContent:
+    tally = Tally(file.name, file.size, file.digests, wanted)
+    taken = io.BytesIO()
+    async with aclosing(Download(opener, file.name, file.size)) as download:
+        async for block in download:
+            tally.offer(tally.position, block)
+            taken.write(block)
+    tally.check()
+    return MemoryContent(file, taken.getvalue(), tally.digests)
+
+
+async def _spooled(opener: Opener, file: FileRef, spooled: SpoolFile, wanted: frozenset[str]) -> SpooledContent:
+    tally = Tally(file.name, file.size, file.digests, wanted)
+    async with aclosing(Download(opener, file.name, file.size)) as download:
+        async for block in regrouped(download, _BLOCK):
+            tally.offer(tally.position, block)
+            await spooled.append(block)
+    await spooled.flush()
+    tally.check()
+    return SpooledContent(file, tally.position, spooled, tally.digests)

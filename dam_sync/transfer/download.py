@@ -1,0 +1,99 @@
+"""Bytes of a file in order, across broken connections and renewed links, checked for length as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import TypeAlias
+
+from dam_sync.model.errors import ContractBroken, IntegrityError, Transient
+from dam_sync.model.service import Stream
+
+Opener: TypeAlias = Callable[[int], Awaitable[Stream]]
+"""Opens the file at an offset; called again after a break, so it renews expired links itself."""
+
+TRIES = 5
+
+
+class Download:
+    """One forward pass over a file from `position` on. `size` is learnt from the first answer where it is unknown.
+
+    Breaks are resumed by range, an answer that ignores the range is skipped through. After TRIES openings in a row
+    that brought nothing new it gives up: with the error of the last break, or with IntegrityError where the answers
+    simply ended. Raises IntegrityError at once when the file has another length than expected or than it had before.
+    """
+
+    def __init__(self, opener: Opener, name: str, size: int | None, position: int = 0) -> None:
+        self._opener, self._name = opener, name
+        self.size = size
+        self.position = position
+        self._blocks = self._run()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._blocks
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._blocks)
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        await self._blocks.aclose()
+
+    async def _run(self) -> AsyncGenerator[bytes, None]:
+        fruitless = 0
+        while fruitless < TRIES:
+            before, broken = self.position, None
+            stream = await self._opener(self.position)
+            try:
+                self._compare(stream)
+                async for block in self._fresh(stream):
+                    yield block
+            except Transient as error:
+                broken = error
+            finally:
+                await stream.aclose()
+            if self._ended(broken):
+                return
+            fruitless = 0 if self.position > before else fruitless + 1
+            if broken is not None and fruitless == TRIES:
+                raise broken
+        raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes came", code="length")
+
+    async def _fresh(self, stream: Stream) -> AsyncGenerator[bytes, None]:
+        """What the stream has beyond our position; raises IntegrityError when it is more than the file should have."""
+        at = stream.start
+        async for block in stream:
+            skip, at = max(0, self.position - at), at + len(block)
+            fresh = block[skip:] if skip else block
+            self.position += len(fresh)
+            if self.size is not None and self.position > self.size:
+                raise IntegrityError(f"{self._name} has more than the {self.size} bytes expected", code="length")
+            if fresh:
+                yield fresh
+
+    def _compare(self, stream: Stream) -> None:
+        if stream.start > self.position:
+            raise ContractBroken(f"{self._name}: asked from byte {self.position}, answered from byte {stream.start}")
+        if self.size is None:
+            self.size = stream.total
+        if stream.total is not None and stream.total != self.size:
+            text = f"{self._name} should have {self.size} bytes and has {stream.total}"
+            raise IntegrityError(text, code="length", hint="it may have changed meanwhile: run the same command again")
+
+    def _ended(self, broken: Transient | None) -> bool:
+        if self.size is None and broken is None:
+            self.size = self.position
+        return self.position == self.size
+
+
+async def regrouped(blocks: AsyncIterator[bytes], least: int) -> AsyncGenerator[bytes, None]:
+    """The same bytes in blocks of at least `least` bytes, but for the last."""
+    waiting: list[bytes] = []
+    size = 0
+    async for block in blocks:
+        waiting.append(block)
+        size += len(block)
+        if size >= least:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)

@@ -1,0 +1,74 @@
+"""Reading and sending at the same time, within bounds of tasks and memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TypeAlias
+
+from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError
+from dam_sync.model.limits import Part
+from dam_sync.model.service import Budget, Content
+
+Put: TypeAlias = Callable[[Part, bytes], Awaitable[None]]
+
+_GRAVEST_FIRST = (Disposition.STOP, Disposition.RESTART, Disposition.PARK, Disposition.RETRY)
+
+
+async def pump(content: Content, parts: Iterable[Part], put: Put, budget: Budget | None, at_once: int) -> None:
+    """Read the parts in order and put them, `at_once` in flight, while one more is read.
+
+    With one in flight they arrive in order. A body is held from `budget` as long as it lives. The gravest error of
+    several is raised; the others in flight are cancelled.
+    """
+    run = _Run(content, put, budget, at_once)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run.next(iter(parts), group))
+    except BaseExceptionGroup as failed:
+        error = _gravest(failed)
+        raise error from error.__cause__
+
+
+class _Run:
+    """A chain of tasks: each reads its part, lets the next one read, then waits for its turn to send."""
+
+    def __init__(self, content: Content, put: Put, budget: Budget | None, at_once: int) -> None:
+        self._content, self._put, self._budget = content, put, budget
+        self._rooms = asyncio.Semaphore(at_once + 1)
+        self._lanes = asyncio.Semaphore(at_once)
+
+    async def next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
+        async with self._rooms:
+            part = next(parts, None)
+            if part is None:
+                return
+            async with self._held(part.size):
+                body = await self._content.read(part.start, part.stop)
+                if len(body) != part.size:
+                    raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + len(body)} on")
+                group.create_task(self.next(parts, group))
+                async with self._lanes:
+                    await self._put(part, body)
+
+    def _held(self, size: int) -> AbstractAsyncContextManager[None]:
+        if self._budget is None or getattr(self._content, "in_memory", False):
+            return nullcontext()
+        return self._budget.hold(size)
+
+
+def _gravest(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    return min(_leaves(failed), key=_gravity)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _gravity(error: BaseException) -> int:
+    return _GRAVEST_FIRST.index(error.disposition) + 1 if isinstance(error, DamSyncError) else 0

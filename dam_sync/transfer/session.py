@@ -1,0 +1,75 @@
+"""One upload session as remembered: its ticket and what was done in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from dam_sync.model.asset import digest_of
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.service import Call, Content, Steps
+from dam_sync.model.values import Json
+
+
+def source_of(content: Content) -> str:
+    """A short text that changes when the file does, as far as its source tells."""
+    return digest_of([content.name, content.size, dict(content.digests)])
+
+
+class Session:
+    """Steps of one session, recorded as `name:…`. A record made in another session counts for nothing."""
+
+    def __init__(self, steps: Steps, name: str, keep: timedelta | None) -> None:
+        self._steps, self._name, self._keep = steps, name, keep
+        self.ticket: Json = None
+        self.resumed = False
+        self._id = ""
+
+    async def open(
+        self, content: Content, parts: int, begin: Call, abort: Callable[[Json], Awaitable[None]] | None
+    ) -> Json:
+        """The ticket of the session recorded for this file and this cut, or of a new one."""
+        source = f"{source_of(content)}/{parts}"
+        before = await self._steps.recall(f"{self._name}:begin")
+        if before is not None and before["source"] != source:
+            self.ticket = before["ticket"]
+            await self.abort(abort)
+        fresh = False
+
+        async def call() -> Json:
+            nonlocal fresh
+            fresh = True
+            return {"source": source, "ticket": await begin()}
+
+        record = await self._steps.once(f"{self._name}:begin", call, keep=self._keep, harmless=True)
+        self.ticket, self.resumed = record["ticket"], not fresh
+        self._id = digest_of(self.ticket)
+        return self.ticket
+
+    async def known(self, step: str) -> Json:
+        """`{"result": …}` of a step recorded in this session, else None."""
+        record = await self._steps.recall(f"{self._name}:{step}")
+        return record if record is not None and record["session"] == self._id else None
+
+    async def once(self, step: str, call: Call) -> Json:
+        """The result of a step that is harmless to repeat, recorded for this session."""
+        name = f"{self._name}:{step}"
+        if await self._steps.recall(name) is not None and await self.known(step) is None:
+            await self._steps.forget(name)
+
+        async def recorded() -> Json:
+            return {"session": self._id, "result": await call()}
+
+        return (await self._steps.once(name, recorded, keep=self._keep, harmless=True))["result"]
+
+    async def forget(self) -> None:
+        """Begin anew the next time."""
+        await self._steps.forget(f"{self._name}:*")
+
+    async def abort(self, abort: Callable[[Json], Awaitable[None]] | None) -> None:
+        """End the session at the server, where it can be ended, and forget it."""
+        if abort is not None and self.ticket is not None:
+            with suppress(DamSyncError):  # an unused session ends by itself
+                await abort(self.ticket)
+        await self.forget()

@@ -1,0 +1,108 @@
+"""Files of the spool: for the owner alone, locked while in use, gone after use; leftovers of a crash are swept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import aiofiles
+from aiofiles.threadpool.binary import AsyncBufferedIOBase
+
+from dam_sync.model.errors import ConfigError, DiskFull
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system; there an open file cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _SUFFIX = "spool-", ".part"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class SpoolFile:
+    """One file of the spool: first appended to, then flushed, then read."""
+
+    def __init__(self, path: Path, file: AsyncBufferedIOBase) -> None:
+        self._path, self._file = path, file
+
+    async def append(self, block: bytes) -> None:
+        """Write at the end. Raises DiskFull."""
+        with _explained(self._path.parent):
+            await self._file.write(block)
+
+    async def flush(self) -> None:
+        """Make what was appended readable. Raises DiskFull."""
+        with _explained(self._path.parent):
+            await self._file.flush()
+
+    async def read(self, start: int, stop: int) -> bytes:
+        """The bytes [start, stop), fewer where the file is shorter; several may read at once."""
+        async with aiofiles.open(self._path, "rb", buffering=0) as file:
+            await file.seek(start)
+            return await file.read(stop - start)
+
+    async def blocks(self, size: int) -> AsyncGenerator[bytes, None]:
+        """The whole from the start in blocks of `size` bytes; may be called again."""
+        async with aiofiles.open(self._path, "rb", buffering=0) as file:
+            while block := await file.read(size):
+                yield block
+
+
+@asynccontextmanager
+async def spool_file(folder: Path) -> AsyncIterator[SpoolFile]:
+    """A new file in `folder`, which is made where it is missing; gone at the end.
+
+    Raises DiskFull, or ConfigError when the folder cannot be written.
+    """
+    with _explained(folder):
+        descriptor, path = _make(folder)
+    file = await aiofiles.open(descriptor, "wb")
+    try:
+        yield SpoolFile(path, file)
+    finally:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a full disk says so again when the last bytes are given up
+            await file.close()
+
+
+def sweep_spool(folder: Path) -> int:
+    """Remove what a crashed process left in the spool; files in use are left alone. How many were removed."""
+    swept = 0
+    for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR)
+            try:
+                _lock(descriptor)
+                path.unlink()
+                swept += 1
+            finally:
+                os.close(descriptor)
+    return swept
+
+
+def _make(folder: Path) -> tuple[int, Path]:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(_SUFFIX, _PREFIX, folder)  # owner-only by itself
+    _lock(descriptor)
+    return descriptor, Path(name)
+
+
+def _lock(descriptor: int) -> None:
+    """Held until the file is closed, also by a crash. Raises OSError when somebody else holds it."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DiskFull(f"no room left in the spool folder {folder}") from error
+        hint = "let the state point to a folder that this user may write"
+        raise ConfigError(f"cannot use the spool folder {folder}: {error.strerror}", hint=hint) from error

@@ -1,0 +1,237 @@
+"""Three ways to upload; a service supplies the wire and the bounds, the order and the memory are settled here.
+
+Every way records what it did in `steps`, so that a broken upload goes on where it stopped. Sessions belong to one
+file: when the file or the cut into parts has changed since, or the session ended, the upload begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
+from dam_sync.model.limits import Part, PartBounds
+from dam_sync.model.service import Budget, Call, Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.transfer.pump import pump
+from dam_sync.transfer.session import Session, source_of
+
+TRIES = 5
+
+
+class PartsWire(Protocol):
+    """Parts in any order, several at once: chunk sessions and presigned parts differ only in their wire.
+
+    Each method raises SessionGone when the session has ended. Tickets and receipts are recorded: JSON without secrets.
+    """
+
+    async def begin(self, size: int, parts: int) -> Json:
+        """A ticket. A session begun and never used does no harm."""
+        ...
+
+    async def received(self, ticket: Json) -> Mapping[int, Json]:
+        """Receipts by part number of what the server holds, {} if it cannot tell."""
+        ...
+
+    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+        """A receipt. Sending a part again replaces it."""
+        ...
+
+    async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
+        """The file handle; receipts in order of their parts. May be called again when its answer was lost."""
+        ...
+
+    async def abort(self, ticket: Json) -> None:
+        """Best effort."""
+        ...
+
+
+class RangesWire(Protocol):
+    """Ranges in sequence, one in flight; the server says which byte it expects next."""
+
+    async def begin(self, size: int) -> Json:
+        """A ticket. A session begun and never used does no harm."""
+        ...
+
+    async def offset(self, ticket: Json) -> int:
+        """The next byte the server expects. Raises SessionGone when the session has ended."""
+        ...
+
+    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        """Send one range; the next byte the server expects, which may be less than all that was sent."""
+        ...
+
+    async def finish(self, ticket: Json) -> Json:
+        """The file handle. May be called again when its answer was lost."""
+        ...
+
+
+async def send_single(
+    content: Content,
+    send: Callable[[Content], Awaitable[Json]],
+    steps: Steps,
+    name: str = "file",
+    *,
+    found: Call | None = None,
+    keep: timedelta | None = None,
+) -> Json:
+    """The handle that `send` gave for the whole file, recorded as `name` and good for `keep`.
+
+    A handle nobody sees until it is used may be made twice after a crash. A `send` that makes an asset must come with
+    `found`, which is then asked first. Raises IntegrityError when the file is not what the source promised.
+    """
+
+    source = source_of(content)
+    if found is None and ((known := await steps.recall(name)) is not None) and known["source"] != source:
+        await steps.forget(name)  # that was another file
+
+    async def call() -> Json:
+        handle = await send(content)
+        await content.check()
+        return {"source": source, "handle": handle}
+
+    async def look() -> Json:
+        handle = await found() if found is not None else None
+        return None if handle is None else {"source": source, "handle": handle}
+
+    recorded = await steps.once(name, call, found=look if found is not None else None, keep=keep, harmless=True)
+    return recorded["handle"]
+
+
+async def send_parts(
+    content: Content,
+    wire: PartsWire,
+    bounds: PartBounds,
+    steps: Steps,
+    budget: Budget,
+    name: str = "parts",
+    *,
+    keep: timedelta | None = None,
+) -> Json:
+    """The handle of the finished upload; parts are read in order and sent up to `bounds.at_once` at a time.
+
+    `keep` is how long the session lives. What is recorded or known to the server is never sent again; safe to repeat
+    after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition begins anew) and
+    IntegrityError, before `finish`, when the file is not what the source promised.
+    """
+    parts = _split(content, bounds)
+    session = Session(steps, name, keep)
+    try:
+        ticket = await session.open(content, len(parts), lambda: wire.begin(content.size, len(parts)), wire.abort)
+        if (done := await session.known("finish")) is not None:
+            return done["result"]
+        receipts = await _receipts(session, wire, parts)
+
+        async def put(part: Part, body: bytes) -> None:
+            receipts[part.number] = await session.once(f"part:{part.number}", lambda: wire.put(ticket, part, body))
+
+        await pump(content, [part for part in parts if part.number not in receipts], put, budget, bounds.at_once)
+        await content.check()
+        ordered = [receipts[part.number] for part in parts]
+        return await session.once("finish", lambda: wire.finish(ticket, ordered))
+    except SessionGone:
+        await session.forget()
+        raise
+    except (Rejected, IntegrityError):
+        await session.abort(wire.abort)
+        raise
+
+
+async def send_ranges(
+    content: Content,
+    wire: RangesWire,
+    step: int,
+    steps: Steps,
+    name: str = "ranges",
+    *,
+    budget: Budget | None = None,
+    keep: timedelta | None = None,
+) -> Json:
+    """The handle of the finished upload; ranges of `step` bytes go in sequence, the next is read meanwhile.
+
+    `keep` is how long the session lives. After an error or crash the server is asked where to go on. Raises
+    SessionGone (steps are forgotten then, so a repetition begins anew), ContractBroken when the server asks for the
+    same byte again and again, and IntegrityError, before `finish`, when the file is not what the source promised.
+    """
+    session = Session(steps, name, keep)
+    try:
+        ticket = await session.open(content, 0, lambda: wire.begin(content.size), None)
+        if (done := await session.known("finish")) is not None:
+            return done["result"]
+        await _Ranges(content, wire, ticket, step, budget).send(await wire.offset(ticket) if session.resumed else 0)
+        await content.check()
+        return await session.once("finish", lambda: wire.finish(ticket))
+    except SessionGone:
+        await session.forget()
+        raise
+    except (Rejected, IntegrityError):
+        await session.abort(None)
+        raise
+
+
+class _Moved(Exception):
+    """The server wants another byte next than the one behind what it was sent."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+class _Ranges:
+    """Ranges of one session, sent until the server has them all."""
+
+    def __init__(self, content: Content, wire: RangesWire, ticket: Json, step: int, budget: Budget | None) -> None:
+        self._content, self._wire, self._ticket, self._step, self._budget = content, wire, ticket, step, budget
+
+    async def send(self, offset: int) -> None:
+        furthest, fruitless = offset, 0
+        while self._checked(offset) < self._content.size:
+            offset = await self._from(offset)
+            fruitless = 0 if offset > furthest else fruitless + 1
+            furthest = max(furthest, offset)
+            if fruitless == TRIES:
+                raise ContractBroken(f"{self._content.name}: asked for byte {offset} again and again")
+
+    async def _from(self, offset: int) -> int:
+        """Send to the end, or to where the server asks for something else; what it wants next."""
+        size, step = self._content.size, self._step
+        starts = range(offset, size, step)
+        try:
+            ranges = [Part(n, start, min(start + step, size)) for n, start in enumerate(starts, 1)]
+            await pump(self._content, ranges, self._put, self._budget, at_once=1)
+        except _Moved as moved:
+            return moved.offset
+        return size
+
+    async def _put(self, part: Part, body: bytes) -> None:
+        wanted = await self._wire.put(self._ticket, part, self._content.size, body)
+        if wanted != part.stop:
+            raise _Moved(wanted)
+
+    def _checked(self, offset: int) -> int:
+        if not 0 <= offset <= self._content.size:
+            text = f"{self._content.name}: asked for byte {offset} of a file of {self._content.size}"
+            raise ContractBroken(text)
+        return offset
+
+
+def _split(content: Content, bounds: PartBounds) -> tuple[Part, ...]:
+    try:
+        return bounds.split(content.size)
+    except ValueError as error:
+        raise TooLarge(f"{content.name}: {error}") from error
+
+
+async def _receipts(session: Session, wire: PartsWire, parts: Sequence[Part]) -> dict[int, Json]:
+    """Of the parts that need not be sent again; the server is asked only where our record is not complete."""
+    receipts: dict[int, Json] = {}
+    if not session.resumed:
+        return receipts
+    for part in parts:
+        if (known := await session.known(f"part:{part.number}")) is not None:
+            receipts[part.number] = known["result"]
+    if len(receipts) < len(parts):
+        held = await wire.received(session.ticket)
+        receipts = {**{part.number: held[part.number] for part in parts if part.number in held}, **receipts}
+    return receipts
