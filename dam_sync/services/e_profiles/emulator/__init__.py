@@ -1,0 +1,45 @@
+"""An emulated tenant of service E: refuses what the service refuses, keeps its limits, lets things expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dam_sync.emulation.app import Application, application
+from dam_sync.emulation.catalogue import Catalogue
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.storage import storage_host
+from dam_sync.emulation.world import World
+from dam_sync.services.e_profiles.emulator.accounts import Accounts
+from dam_sync.services.e_profiles.emulator.calls import Gate, Window, kit_error
+from dam_sync.services.e_profiles.emulator.dump import ground_truth
+from dam_sync.services.e_profiles.emulator.links import Links
+from dam_sync.services.e_profiles.emulator.loading import Loader
+from dam_sync.services.e_profiles.emulator.options import options_of
+from dam_sync.services.e_profiles.emulator.routes import routes_of
+from dam_sync.services.e_profiles.emulator.state import Tenant
+
+__all__ = ["emulator"]
+
+
+def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+    """The service as an ASGI application; `app.state.load(catalogue, files)` fills it. Raises ValueError on an
+    option or variant that does not exist; both are listed in `options.py`."""
+    given = options_of(options)
+    world.lag_s = given.lag
+    tenant = Tenant(world, objects, given)
+    accounts = Accounts(world, given)
+    links = Links(tenant, storage_host(objects))
+
+    def load(catalogue: Catalogue, files: Path | None) -> None:
+        Loader(tenant, catalogue, files).load()
+
+    app = application(
+        routes_of(tenant, accounts, links), world, faults, objects,
+        load=load, dump=lambda: ground_truth(tenant), error=kit_error,
+    )  # fmt: skip
+    app.storage = links
+    app.add_middleware(Gate, window=Window(world, given.rate))
+    app.state.tenant = tenant
+    return app
