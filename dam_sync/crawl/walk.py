@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager
@@ -16,7 +16,7 @@ _SEEN, _TOTAL = "seen", "total"
 
 async def walk(
     fetch: Fetch, pager: Pager, start: Cursor | None = None, *, most_pages: int = MOST_PAGES
-) -> AsyncIterator[tuple[Page, Cursor | None]]:
+) -> AsyncGenerator[tuple[Page, Cursor | None], None]:
     """Each page with the cursor behind it, None behind the last; start again from any of them.
 
     Cursors carry how many rows were seen, so a resumed walk is checked like an unbroken one. Raises TruncatedListing

@@ -1,0 +1,75 @@
+"""Steps in memory, with the manners of the durable ones and a fuse that blows at the n-th moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from dam_sync.model.errors import Uncertain
+from dam_sync.model.service import Call
+from dam_sync.model.values import Json
+
+
+class Crash(Exception):
+    """The process ended here."""
+
+
+@dataclass
+class MemorySteps:
+    """Records survive a Crash: clear `blow_at` and go on. Moments are counted over intents, calls and records."""
+
+    blow_at: int | None = None
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    moments: int = 0
+    open: set[str] = field(default_factory=set)
+    done: dict[str, tuple[Json, datetime]] = field(default_factory=dict)
+
+    async def once(
+        self,
+        name: str,
+        call: Call,
+        *,
+        found: Call | None = None,
+        keep: timedelta | None = None,
+        harmless: bool = False,
+    ) -> Json:
+        if name in self.done:
+            result, at = self.done[name]
+            if keep is None or self.now - at < keep:
+                return result
+            del self.done[name]
+        if name in self.open and (known := await self._ask(name, found, harmless)) is not None:
+            return self._record(name, known)
+        self.open.add(name)
+        self._moment()
+        result = await call()
+        self._moment()
+        return self._record(name, result)
+
+    async def forget(self, *names: str) -> None:
+        for pattern in names:
+            for name in [*self.done, *self.open]:
+                if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
+                    self.done.pop(name, None)
+                    self.open.discard(name)
+
+    async def recall(self, name: str) -> Json:
+        return self.done[name][0] if name in self.done else None
+
+    async def _ask(self, name: str, found: Call | None, harmless: bool) -> Json:
+        if found is not None:
+            return await found()
+        if not harmless:
+            raise Uncertain(f"nobody knows whether {name} was done")
+        return None
+
+    def _record(self, name: str, result: Json) -> Json:
+        self.open.discard(name)
+        self.done[name] = (result, self.now)
+        self._moment()
+        return result
+
+    def _moment(self) -> None:
+        self.moments += 1
+        if self.moments == self.blow_at:
+            raise Crash

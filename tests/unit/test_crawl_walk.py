@@ -1,0 +1,152 @@
+"""The paging loop stops rather than take a part for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dam_sync.crawl.pagers import Fetch, Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import Disposition, Transient, TruncatedListing
+
+
+def scripted(pages: Sequence[Page]) -> Fetch:
+    left = iter(pages)
+
+    async def fetch(params: Params) -> Page:
+        return next(left)
+
+    return fetch
+
+
+async def drain(fetch: Fetch, pager: Pager, most_pages: int = 1000) -> list[object]:
+    return [row async for page, _ in walk(fetch, pager, most_pages=most_pages) for row in page.rows]
+
+
+def rows(start: int, stop: int) -> list[int]:
+    return list(range(start, stop))
+
+
+@pytest.mark.parametrize("circle", [1, 2, 3, 7, 20])
+async def test_links_that_go_in_circles_are_noticed(circle: int) -> None:
+    calls = 0
+
+    async def fetch(params: Params) -> Page:
+        nonlocal calls
+        calls += 1
+        return Page([calls], next=f"link {calls % circle}")
+
+    with pytest.raises(TruncatedListing, match="one position twice"):
+        await drain(fetch, NextLink(1))
+    assert calls <= 4 * circle + 4
+
+
+async def test_a_server_that_ignores_the_page_is_noticed() -> None:
+    async def fetch(params: Params) -> Page:
+        return Page(rows(0, 5), 50, "the same scroll" if "scroll" in params else None)
+
+    for pager in (PageNumber(5), Offset(5), Scroll(5)):
+        with pytest.raises(TruncatedListing, match="one page twice"):
+            await drain(fetch, pager)
+
+
+async def test_a_keyset_that_does_not_move_is_noticed() -> None:
+    async def fetch(params: Params) -> Page:
+        return Page([{"id": "a"}, {"id": "b"}], 50)
+
+    with pytest.raises(TruncatedListing, match="twice"):
+        await drain(fetch, Keyset(2, "id"))
+
+
+async def test_a_listing_that_ends_early_is_truncated() -> None:
+    fetch = scripted([Page(rows(0, 10), 25), Page(rows(10, 20), 25), Page([], 25)])
+    with pytest.raises(TruncatedListing, match="promised 25 rows and gave 20") as caught:
+        await drain(fetch, Offset(10))
+    assert caught.value.disposition is Disposition.STOP
+    assert caught.value.hint
+
+
+async def test_a_server_that_gives_smaller_pages_than_asked_is_no_silent_loss() -> None:
+    async def fetch(params: Params) -> Page:
+        first = (params["page"] - 1) * 5
+        return Page(rows(first, min(first + 5, 25)), 25)
+
+    with pytest.raises(TruncatedListing, match="promised 25 rows and gave 15"):
+        await drain(fetch, PageNumber(10))
+
+
+async def test_a_scan_that_loses_its_cursor_is_truncated() -> None:
+    with pytest.raises(TruncatedListing, match="promised 9 rows and gave 4"):
+        await drain(scripted([Page(rows(0, 4), 9, None)]), ScanCursor(4))
+
+
+async def test_a_shrinking_total_stops_a_listing_by_position() -> None:
+    with pytest.raises(TruncatedListing, match="shrank from 30 to 29"):
+        await drain(scripted([Page(rows(0, 10), 30), Page(rows(10, 20), 29)]), Offset(10))
+
+
+async def test_a_growing_total_is_no_fault() -> None:
+    pages = [Page(rows(0, 10), 15), Page(rows(10, 20), 21), Page(rows(20, 21), 21)]
+    assert await drain(scripted(pages), Offset(10)) == rows(0, 21)
+
+
+async def test_more_rows_than_the_reach_are_refused_at_once() -> None:
+    calls = 0
+
+    async def fetch(params: Params) -> Page:
+        nonlocal calls
+        calls += 1
+        return Page(rows(0, 10), 10_001)
+
+    with pytest.raises(TruncatedListing, match="holds 10001 rows and the service shows only the first 10000"):
+        await drain(fetch, PageNumber(10, reach=10_000))
+    assert calls == 1
+
+
+async def test_without_a_total_the_reach_is_not_passed() -> None:
+    async def fetch(params: Params) -> Page:
+        return Page(rows(params["offset"], params["offset"] + params["size"]))
+
+    with pytest.raises(TruncatedListing, match="goes on behind the 30 rows"):
+        await drain(fetch, Offset(10, reach=30))
+
+
+async def test_exactly_the_reach_is_read() -> None:
+    async def fetch(params: Params) -> Page:
+        return Page(rows(params["offset"], params["offset"] + params["size"]), 30)
+
+    assert await drain(fetch, Offset(10, reach=30)) == rows(0, 30)
+
+
+async def test_pages_are_bounded() -> None:
+    async def fetch(params: Params) -> Page:
+        return Page([params["page"]])
+
+    with pytest.raises(TruncatedListing, match="did not end within 12 pages"):
+        await drain(fetch, PageNumber(1), most_pages=12)
+
+
+async def test_a_resumed_walk_is_checked_like_an_unbroken_one() -> None:
+    pages = walk(scripted([Page(rows(0, 10), 30)]), Offset(10))
+    _, cursor = await anext(pages)
+    await pages.aclose()
+    assert cursor == {"offset": 10, "seen": 10, "total": 30}
+    with pytest.raises(TruncatedListing, match="shrank"):
+        await anext(walk(scripted([Page(rows(10, 20), 12)]), Offset(10), cursor))
+    resumed = walk(scripted([Page(rows(10, 20), 30), Page([], 30)]), Offset(10), cursor)
+    await anext(resumed)
+    with pytest.raises(TruncatedListing, match="promised 30 rows and gave 20"):
+        await anext(resumed)
+
+
+async def test_an_empty_listing_is_one_page() -> None:
+    assert [step async for step in walk(scripted([Page([], 0)]), Offset(10))] == [(Page([], 0), None)]
+
+
+async def test_errors_of_the_fetch_pass() -> None:
+    async def fetch(params: Params) -> Page:
+        raise Transient("broken")
+
+    with pytest.raises(Transient):
+        await drain(fetch, Offset(10))
