@@ -1,0 +1,132 @@
+"""What goes into the store and comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dam_sync.model.asset import Asset, AssetId, Placement
+from dam_sync.model.service import Cursor, Shard
+from dam_sync.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a job; `resumed` when an earlier process began it."""
+
+    id: int
+    number: int
+    job: str
+    command: str
+    started_at: datetime
+    resumed: bool = False
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in the history. state: running, stopped, done; outcome is what `finish` was given."""
+
+    id: int
+    number: int
+    command: str
+    started_at: datetime
+    ended_at: datetime | None
+    state: str
+    outcome: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """A shard of a run and how far it was read."""
+
+    shard: Shard
+    cursor: Cursor | None
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One asset to be dealt with, under a lease. `payload` is the asset where the listing carried it."""
+
+    seq: int
+    asset: AssetId
+    revision: str
+    payload: Asset | None = None
+    deleted: bool = False
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A source asset and what we made of it. `versions` are keys of the files written, oldest first; `draft` is what we
+    last wrote, as JSON."""
+
+    source: str
+    target: str
+    source_revision: str = ""
+    source_fingerprint: str = ""
+    draft_fingerprint: str = ""
+    target_revision: str = ""
+    filename: str = ""
+    evidence: str = "V0"
+    digests: Mapping[str, str] = field(default_factory=dict)
+    size: int | None = None
+    versions: tuple[str, ...] = ()
+    draft: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a piece of work ended: created, updated, unchanged, removed, skipped or parked with its reason.
+
+    placements: (container, target asset, add or remove) to be done in bulk later; relations: (kind, other source id).
+    """
+
+    action: str
+    cause: str = ""
+    message: str = ""
+    hint: str = ""
+    operation: str = ""
+    losses: Json = None
+    evidence: str = ""
+    link: LinkRow | None = None
+    placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
+    relations: tuple[tuple[str, AssetId], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedRow:
+    """A parked asset."""
+
+    asset: str
+    cause: str
+    operation: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRow:
+    """A relation waiting for both its ends; a target id is empty while that end is not linked."""
+
+    seq: int
+    owner: str
+    kind: str
+    other: str
+    owner_target: str = ""
+    other_target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One write that was made, or planned."""
+
+    seq: int
+    run: int
+    operation: str
+    asset: str
+    target: str
+    detail: Json
+    at: str

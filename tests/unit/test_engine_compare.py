@@ -1,0 +1,116 @@
+"""Two values are equal when they mean the same, however they are spelt."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from dam_sync.engine.compare import canonical, differences, foreign_edits
+from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rights
+from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Localized, Person, Place, Row, Term
+
+LIMITS = Limits(page=100, pace=Pace())
+SCHEMA = Schema(
+    fields={
+        "title": Field("title", FieldKind.TEXT),
+        "shot": Field("shot", FieldKind.DATE),
+        "subject": Field("subject", FieldKind.TERM, multiple=True),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("a ", "a"),
+        (("b", "a"), ("a", "b")),
+        (Term("Sea", "1"), "Sea"),
+        ((Term("Sea", "1"), Term("Sky", "2")), (Term("Sky", "9"), Term("Sea", "8"))),
+        (620, 620.0),
+        (620, "620"),
+        (Person("Doe Jane", "12"), "Doe Jane"),
+        (True, "true"),
+        (datetime(2024, 1, 1, microsecond=5000, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
+        (None, ()),
+        ("", None),
+        (Localized({"en": "Sea", "fr": ""}), Localized({"en": "Sea"})),
+    ],
+)
+def test_same_meaning(one: object, two: object) -> None:
+    assert canonical(one) == canonical(two)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("a", "b"),
+        (("a", "a"), ("a",)),
+        (Localized({"en": "Sea"}), Localized({"fr": "Sea"})),
+        (Place(1.0, 2.0), Place(1.0, 2.5)),
+        (Row({"a": "x"}), Row({"a": "y"})),
+        (date(2024, 1, 1), date(2024, 1, 2)),
+        (0, None),
+        (False, None),
+    ],
+)
+def test_other_meaning(one: object, two: object) -> None:
+    assert canonical(one) != canonical(two)  # type: ignore[arg-type]
+
+
+def asset(**changes: object) -> Asset:
+    told: dict[str, object] = {"filename": "a.jpg", "fields": {"title": "Sea", "shot": date(2024, 5, 1)}, **changes}
+    return Asset(AssetId("1"), Revision("r"), **told)  # type: ignore[arg-type]
+
+
+def draft(**changes: object) -> Draft:
+    told: dict[str, object] = {"filename": "a.jpg", "fields": {"title": "Sea", "shot": date(2024, 5, 1)}, **changes}
+    return Draft(None, **told)  # type: ignore[arg-type]
+
+
+def paths(one: Draft, two: Asset) -> list[str]:
+    return [difference.path for difference in differences(one, two, SCHEMA, LIMITS)]
+
+
+def test_an_equal_asset_has_no_difference() -> None:
+    more = asset(tags=frozenset({"x", "more"}), placements=frozenset({Placement("category", ("A",), "5")}))
+    assert paths(draft(tags=frozenset({"x"}), placements=frozenset({Placement("category", ("A",))})), more) == []
+
+
+def test_every_kind_of_difference_is_named() -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    wanted = draft(
+        filename="b.jpg",
+        status="published",
+        fields={"title": "Land", "subject": (Term("Sea"),)},
+        tags=frozenset({"x"}),
+        placements=frozenset({Placement("category", ("A",))}),
+        rights=Rights(when, when, frozenset({"public"})),
+    )
+    found = paths(wanted, asset(rights=Rights(when + timedelta(minutes=1), None, frozenset())))
+    expected = [
+        "filename",
+        "status",
+        "fields.title",
+        "fields.subject",
+        "tags",
+        "placements",
+        "groups",
+        "release",
+        "expiry",
+    ]
+    assert found == expected
+
+
+def test_a_date_may_be_kept_as_an_instant() -> None:
+    kept = asset(fields={"title": "Sea", "shot": datetime(2024, 5, 1, 0, 0, tzinfo=UTC)})
+    assert paths(draft(), kept) == []
+
+
+def test_only_fields_about_to_change_can_be_foreign_edits() -> None:
+    before = {"title": "Sea", "shot": {"date": "2024-05-01"}}
+    edited = asset(fields={"title": "Lake", "shot": date(2020, 1, 1)})
+    assert foreign_edits(before, edited, frozenset({"title"}), SCHEMA) == ["title"]
+    assert foreign_edits(before, asset(), frozenset({"title", "shot"}), SCHEMA) == []

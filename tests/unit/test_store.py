@@ -1,0 +1,401 @@
+"""The checkpoint store: what was answered is there after any crash, and nothing is there twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
+from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.store import SqlStore
+from dam_sync.store.vault import FileVault
+
+LEASE = timedelta(minutes=5)
+SHARD = Shard("all", {"from": 1}, 3)
+
+
+def entry(name: str, revision: str = "r1", **more: object) -> Entry:
+    return Entry(AssetId(name), Revision(revision), datetime(2024, 1, 1, tzinfo=UTC), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    yield opened
+    await opened.close()
+
+
+async def filled(store: SqlStore, *names: str) -> int:
+    run = await store.begin("job", "run")
+    await store.set_shards(run.id, [SHARD], complete=True)
+    await store.record(run.id, SHARD, Batch(tuple(entry(name) for name in names), None), ())
+    return run.id
+
+
+async def test_rows_come_back_in_the_order_of_the_listing(store: SqlStore) -> None:
+    run = await filled(store, "b", "a", "c")
+    works = await store.claim(run, 2, LEASE)
+    assert [work.asset for work in works] == ["b", "a"]
+    assert [work.asset for work in await store.claim(run, 5, LEASE)] == ["c"]
+    assert await store.claim(run, 5, LEASE) == []
+    assert await store.open_work(run) == 3
+
+
+async def test_a_lease_that_ran_out_is_claimable_again(store: SqlStore) -> None:
+    run = await filled(store, "a")
+    (first,) = await store.claim(run, 1, timedelta(seconds=-1))
+    (again,) = await store.claim(run, 1, LEASE)
+    assert (first.attempt, again.attempt) == (1, 2)
+    await store.release([again])
+    (third,) = await store.claim(run, 1, LEASE)
+    assert third.attempt == 2
+
+
+async def test_recording_a_batch_twice_changes_nothing(store: SqlStore) -> None:
+    run = await filled(store, "a", "b")
+    (work, _) = await store.claim(run, 2, LEASE)
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", draft={})))
+    await store.record(run, SHARD, Batch((entry("a"), entry("b"), entry("b")), {"page": 2}), ())
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["created"], tally["open"]) == (2, 1, 1)
+    (row,) = await store.shards(run)
+    assert (row.cursor, row.done, row.shard) == ({"page": 2}, False, SHARD)
+
+
+async def test_skipped_rows_are_counted_and_not_worked(store: SqlStore) -> None:
+    run = await store.begin("job", "run")
+    await store.set_shards(run.id, [SHARD], complete=True)
+    await store.put_link(LinkRow("a", "t1", draft={}))
+    await store.record(run.id, SHARD, Batch((entry("a"), entry("b")), None), {AssetId("a")})
+    tally = await store.tally(run.id)
+    assert (tally["listed"], tally["unchanged"], tally["open"]) == (2, 1, 1)
+    assert await store.unseen_links(run.id, 10) == []
+
+
+async def test_a_payload_survives_and_is_dropped_when_settled(store: SqlStore) -> None:
+    run = await store.begin("job", "run")
+    await store.set_shards(run.id, [SHARD], complete=True)
+    asset = Asset(AssetId("a"), Revision("r1"), filename="été.jpg", fields={"title": "Sea"})
+    await store.record(run.id, SHARD, Batch((entry("a", asset=asset),), None), ())
+    (work,) = await store.claim(run.id, 1, LEASE)
+    assert work.payload == asset
+    await store.settle(work, Outcome("parked", cause="c", message="m"))
+    assert await store.unpark(["c"]) == 1
+    (work,) = await store.claim(run.id, 1, LEASE)
+    assert work.payload is None
+
+
+async def test_settling_carries_link_placements_and_relations(store: SqlStore) -> None:
+    run = await filled(store, "a", "b")
+    first, second = await store.claim(run, 2, LEASE)
+    place = Placement("category", ("A", "B/C"), "c9")
+    link = LinkRow("a", "t1", "r1", filename="a.jpg", digests={"md5": "x"}, size=3, versions=("k1",), draft={"x": [1]})
+    await store.settle(
+        first,
+        Outcome("created", link=link, placements=((place, AssetId("t1"), True),), relations=(("view", AssetId("b")),)),
+    )
+    assert await store.links(["a", "b"]) == {"a": link}
+    assert await store.links_by_target(["t1"]) == {"t1": link}
+    assert await store.next_placements(100) == (place, ("t1",), ())
+    (row,) = await store.next_relations(10)
+    assert (row.owner_target, row.other_target) == ("t1", "")
+    await store.settle(second, Outcome("created", link=LinkRow("b", "t2", draft={})))
+    (row,) = await store.next_relations(10)
+    assert (row.owner_target, row.kind, row.other_target) == ("t1", "view", "t2")
+    await store.relations_done([row])
+    await store.placements_done(place, ["t1"])
+    assert await store.next_placements(100) is None
+    assert await store.next_relations(10) == []
+    assert (await store.next_placements(100)) is None
+    assert [link.source for link in await store.iter_links("a")] == ["b"]
+
+
+async def test_parked_assets_are_grouped_by_cause(store: SqlStore) -> None:
+    run = await filled(store, "a", "b", "c")
+    for work in await store.claim(run, 3, LEASE):
+        cause = "too long" if work.asset != "c" else "gone"
+        await store.settle(work, Outcome("parked", cause=cause, message="why", hint="do this", operation="mapping"))
+    assert [(cause, count) for cause, _, _, count, _ in await store.parked_causes()] == [("too long", 2), ("gone", 1)]
+    assert [row.asset for row in await store.parked(limit=1, offset=1)] == ["b"]
+    assert await store.actions(["a", "z"]) == {"a": "parked"}
+    assert await store.unpark({"gone"}) == 1
+    assert (await store.tally(run))["parked"] == 2
+
+
+async def test_a_run_closes_only_when_nothing_is_open(store: SqlStore) -> None:
+    run = await filled(store, "a")
+    with pytest.raises(SafetyStop, match="1 assets are open"):
+        await store.finish(run, {})
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("skipped"))
+    await store.finish(run, {"created": 0})
+    (row,) = await store.runs()
+    assert (row.state, row.outcome) == ("done", {"created": 0})
+
+
+async def test_a_stopped_run_is_resumed_with_its_leases_free(store: SqlStore) -> None:
+    run = await filled(store, "a")
+    await store.claim(run, 1, LEASE)
+    await store.stop(run, "Ctrl-C")
+    again = await store.begin("job", "run")
+    assert (again.id, again.resumed) == (run, True)
+    assert len(await store.claim(run, 1, LEASE)) == 1
+
+
+async def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "job.db"
+    program = """
+        import asyncio, sys
+        from pathlib import Path
+        from dam_sync.model.clock import SystemClock
+        from dam_sync.store.store import SqlStore
+        async def main():
+            store = await SqlStore.open(Path(sys.argv[1]), SystemClock())
+            await store.begin("job", "run")
+            print("begun", flush=True)
+            await asyncio.sleep(60)
+        asyncio.run(main())
+    """
+    first = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(path)], stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    try:
+        assert first.stdout.readline() == b"begun\n"
+        second = await SqlStore.open(path, SystemClock())
+        with pytest.raises(StoreBusy, match=f"run 1 of this job is going on: process {first.pid}"):
+            await second.begin("job", "run")
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        assert (await second.begin("job", "run")).resumed
+        await second.close()
+    finally:
+        first.kill()
+        first.wait()
+        first.stdout.close()
+
+
+async def test_a_run_taken_over_stops_the_first_process(tmp_path: Path) -> None:
+    one = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    run = await one.begin("job", "run")
+    await one.beat(run.id)
+    await one.stop(run.id, "lost")
+    two = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    await two.begin("job", "run")
+    with pytest.raises(SafetyStop, match="taken this run over"):
+        await one.beat(run.id)
+    await one.close()
+    await two.close()
+
+
+async def test_a_recorded_step_is_never_called_again(store: SqlStore) -> None:
+    run = await filled(store, "a")
+    (work,) = await store.claim(run, 1, LEASE)
+    calls: list[str] = []
+
+    async def call() -> str:
+        calls.append("called")
+        return "t1"
+
+    steps = store.steps(work, run)
+    assert [await steps.once("create", call) for _ in range(3)] == ["t1"] * 3
+    assert calls == ["called"]
+    assert await steps.recall("create") == "t1"
+    assert [(row.operation, row.asset, row.target) for row in await store.ledger(0, 10)] == [("create", "a", "t1")]
+    await steps.forget("cre*")
+    assert await steps.recall("create") is None
+
+
+async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStore) -> None:
+    steps = store.run_steps("test")
+
+    async def crash() -> str:
+        raise RuntimeError("lost")
+
+    async def found() -> str:
+        return "there"
+
+    async def nothing() -> None:
+        return None
+
+    async def again() -> str:
+        return "made"
+
+    for name in ("x", "y", "z"):
+        with pytest.raises(RuntimeError):
+            await steps.once(name, crash)
+    assert await steps.once("x", crash, found=found) == "there"
+    assert await steps.once("y", again, found=nothing) == "made"
+    with pytest.raises(Uncertain, match="not known"):
+        await steps.once("z", again)
+    assert await steps.once("z", again, harmless=True) == "made"
+
+
+async def test_an_old_result_is_forgotten(store: SqlStore) -> None:
+    steps = store.run_steps("test")
+    numbers = iter(range(9))
+
+    async def count() -> int:
+        return next(numbers)
+
+    assert await steps.once("s", count, keep=timedelta(hours=1)) == 0
+    assert await steps.once("s", count, keep=timedelta(hours=1)) == 0
+    assert await steps.once("s", count, keep=timedelta(seconds=-1)) == 1
+
+
+async def test_steps_of_done_work_go_and_those_of_parked_work_stay(store: SqlStore) -> None:
+    run = await filled(store, "a", "b")
+
+    async def call() -> int:
+        return 7
+
+    for work in await store.claim(run, 2, LEASE):
+        await store.steps(work, run).once("create", call)
+        action = "parked" if work.asset == "a" else "created"
+        await store.settle(work, Outcome(action))
+    assert await store.unpark(None) == 1
+    (parked,) = await store.claim(run, 1, LEASE)
+    assert (parked.asset, await store.steps(parked, run).recall("create")) == ("a", 7)
+
+
+async def test_names_belong_to_who_asked_first(store: SqlStore) -> None:
+    await store.take_names([("sea.jpg", "target:1"), ("sky.jpg", "target:2")])
+    await store.take_names([("sea.jpg", "target:9")])
+    assert await store.reserve_name("sea.jpg", "7") == "target:1"
+    assert await store.reserve_name("land.jpg", "7") is None
+    assert await store.reserve_name("land.jpg", "7") is None
+    assert await store.reserve_name("land.jpg", "8") == "7"
+    await store.release_name("land.jpg", "7")
+    assert await store.reserve_name("land.jpg", "8") is None
+
+
+async def test_members_come_back_by_asset(store: SqlStore) -> None:
+    one, two = Placement("category", ("A",), "1"), Placement("collection", ("B",), "2")
+    await store.begin_members(1)
+    await store.add_members(1, Membership(one, (AssetId("a"), AssetId("b"))))
+    await store.add_members(1, Membership(two, (AssetId("a"),)))
+    await store.add_members(1, Membership(two, (AssetId("a"),)))
+    assert await store.members_of(["a", "b", "c"]) == {"a": {one, two}, "b": {one}}
+
+
+async def test_what_is_asked_together_is_committed_together(store: SqlStore) -> None:
+    before = store.commits
+    await asyncio.gather(*(store.note(f"k{n}", n) for n in range(300)))
+    assert store.commits - before <= 20
+    assert await store.noted("k299") == 299
+
+
+async def test_one_failing_call_does_not_take_back_another(store: SqlStore) -> None:
+    results = await asyncio.gather(
+        store.note("good", 1), store.finish(await filled(store, "a"), {}), store.note("also", 2), return_exceptions=True
+    )
+    assert isinstance(results[1], SafetyStop)
+    assert (await store.noted("good"), await store.noted("also")) == (1, 2)
+
+
+async def test_a_kill_leaves_what_was_answered(tmp_path: Path) -> None:
+    program = """
+        import asyncio, sys
+        from pathlib import Path
+        from dam_sync.model.clock import SystemClock
+        from dam_sync.store.store import SqlStore
+        async def main():
+            store = await SqlStore.open(Path(sys.argv[1]), SystemClock())
+            for number in range(100000):
+                await store.note(f"k{number}", number)
+                print(number, flush=True)
+        asyncio.run(main())
+    """
+    path = tmp_path / "job.db"
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    last = -1
+    for line in child.stdout:
+        last = int(line)
+        if last >= 50:
+            child.kill()
+            break
+    child.wait()
+    child.stdout.close()
+    store = await SqlStore.open(path, SystemClock())
+    assert [await store.noted(f"k{number}") for number in range(last + 1)] == list(range(last + 1))
+    await store.close()
+
+
+async def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    store = await SqlStore.open(tmp_path / "deep" / "job.db", SystemClock())
+    await store.close()
+    assert stat.S_IMODE((tmp_path / "deep" / "job.db").stat().st_mode) == 0o600
+
+
+async def test_a_copy_holds_the_same(store: SqlStore, tmp_path: Path) -> None:
+    await filled(store, "a", "b")
+    await store.copy_to(tmp_path / "copy.db")
+    copy = await SqlStore.open(tmp_path / "copy.db", SystemClock())
+    assert (await copy.tally(1))["open"] == 2
+    await copy.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [("garbage", "damaged"), ("newer", "newer dam-sync"), ("url", "SQLite in this release")],
+)
+async def test_files_that_cannot_be_used_are_refused_in_words(tmp_path: Path, damage: str, words: str) -> None:
+    path = tmp_path / "job.db"
+    if damage == "garbage":
+        path.write_bytes(b"this is not a database at all" * 100)
+    elif damage == "newer":
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        connection.close()
+    else:
+        path = Path("postgresql+psycopg://somewhere/db")
+    with pytest.raises(ConfigError, match=words):
+        await SqlStore.open(path, SystemClock())
+
+
+async def test_a_read_only_place_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "folder-is-a-file"
+    path.write_text("x")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        await SqlStore.open(path / "job.db", SystemClock())
+
+
+async def test_opened_read_only_it_does_not_write(store: SqlStore) -> None:
+    await store.note("k", 1)
+    reader = await SqlStore.open(store.path, SystemClock(), read_only=True)
+    assert await reader.noted("k") == 1
+    with pytest.raises(ConfigError, match="cannot be written"):
+        await reader.note("k", 2)
+    await reader.close()
+
+
+async def test_show_counts_rows(store: SqlStore) -> None:
+    await filled(store, "a")
+    shown = await store.show()
+    assert shown["rows"]["work"] == 1
+    assert shown["bytes"] > 0
+
+
+async def test_the_vault_is_durable_and_private(tmp_path: Path) -> None:
+    vault = FileVault(tmp_path / "job.vault")
+    assert await vault.load("x") is None
+    await vault.save("x", "wrt_demo_1")
+    await vault.save("y", "other")
+    assert await FileVault(tmp_path / "job.vault").load("x") == "wrt_demo_1"
+    assert stat.S_IMODE(os.stat(tmp_path / "job.vault").st_mode) == 0o600
+    (tmp_path / "job.vault").write_text("{")
+    with pytest.raises(ConfigError, match="damaged"):
+        await vault.load("x")
