@@ -116,7 +116,7 @@ class Application(Starlette):
         if not striking:
             await inner(scope, receive, send)
             return
-        reset = _reset(send)
+        reset, broken = _reset(send), _breaking(send)
         for fault in striking:
             answer = await self._before(fault, scope)
             if answer is not None:
@@ -126,7 +126,7 @@ class Application(Starlette):
                 await reset()
                 return
             if fault.action in ("reset_after", "truncate", "wrong_length", "garble"):
-                send = _spoilt(fault, send, reset)
+                send = _spoilt(fault, send, reset, broken)
         await inner(scope, receive, send)
 
     async def _before(self, fault: Fault, scope: Scope) -> Response | None:
@@ -289,12 +289,14 @@ async def _let_go() -> None:
         await turned
 
 
-def _spoilt(fault: Fault, send: Send, reset: Callable[[], Awaitable[None]]) -> Send:
+def _spoilt(
+    fault: Fault, send: Send, reset: Callable[[], Awaitable[None]], broken: Callable[[], Awaitable[None]]
+) -> Send:
     if fault.action == "reset_after":
         return _never_answering(send, reset)
     if fault.action == "garble":
         return _garbling(send)
-    return _shortening(fault.number(0.5), send, _breaking(send), breaks=fault.action == "truncate")
+    return _shortening(fault.number(0.5), send, broken, breaks=fault.action == "truncate")
 
 
 def _never_answering(send: Send, reset: Callable[[], Awaitable[None]]) -> Send:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import shutil
 import tempfile
+import weakref
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -165,9 +167,9 @@ class ObjectStore:
 
     def __init__(self, world: World, folder: Path | None = None) -> None:
         self.world = world
-        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="emulated-")
-        self.folder = Path(self._temporary.name) if self._temporary else Path(str(folder))
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="emulated-"))
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._removal = None if folder else weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.blobs: dict[str, Blob] = {}
         self.resolve: Callable[[str], Held | None] | None = None
         self.uploads: dict[str, Upload] = {}
@@ -177,8 +179,8 @@ class ObjectStore:
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        if self._temporary:
-            self._temporary.cleanup()
+        if self._removal:
+            self._removal()
 
     def name(self) -> str:
         """A new blob id."""

@@ -287,9 +287,13 @@ def _facets(call: Call, index: Index, hits: Hits) -> list[Json]:
         counts: Counter[str] = Counter()
         for number in hits.part(0, len(hits)):
             counts.update(set(index.lexicon.texts(index.docs[number], name)))
-        values = [{"id": key, "title": key.capitalize(), "count": count} for key, count in counts.most_common(most)]
+        values = [{"id": k, "title": _facet_title(call, name, k), "count": n} for k, n in counts.most_common(most)]
         facets.append({"id": name, "title": _FACETS.get(name, name), **embedded({"value": values}, call.force)})
     return facets
+
+
+def _facet_title(call: Call, name: str, key: str) -> str:
+    return call.instance.library.schema.statuses[int(key)][0] if name == "subStatusId" else key.capitalize()
 
 
 def _selected(call: Call) -> list[Json]:

@@ -66,7 +66,8 @@ class Says:
     def ids(self, index: Index) -> Iterable[int]:
         """See `Clause`."""
         sets = sorted((index.postings(self.name).get(word, set()) for word in self.phrase), key=len)
-        return [number for number in (sets[0] if sets else ()) if self.holds(index, index.docs[number])]
+        found = sets[0] if sets else ()
+        return [number for number in found if number in index.docs and self.holds(index, index.docs[number])]
 
     def holds(self, index: Index, media: Media) -> bool:
         """See `Clause`."""
@@ -160,7 +161,7 @@ class Mixed:
             found = set(best.ids(index))
         else:
             found = {number for clause in self.may for number in clause.ids(index)}
-        return [number for number in found if self.holds(index, index.docs[number])]
+        return [number for number in found if number in index.docs and self.holds(index, index.docs[number])]
 
     def holds(self, index: Index, media: Media) -> bool:
         """See `Clause`."""

@@ -126,7 +126,7 @@ class SchemaViews:
 
     def user(self, user: User) -> dict[str, Json]:
         """A user with the way to their selections."""
-        last, _, first = user.login.partition("-")
+        first, _, last = user.login.title().partition("-")
         own = f"/users/{user.id}"
         return {
             "id": user.id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -12,6 +12,8 @@ from dam_sync.services.a_hypermedia.emulator.lexicon import Lexicon, words
 from dam_sync.services.a_hypermedia.emulator.records import Media
 
 AXES = ("id", "updateDate", "importDate", "creationDate", "statusUpdateDate", "trashDate")
+_REMEMBERED = 16
+"""Queries whose hits are kept until the next change, so that paging through one costs it once."""
 
 
 class Clause(Protocol):
@@ -107,10 +109,12 @@ class Index:
         self.docs: dict[int, Media] = {}
         self._axes: dict[str, Axis] = {}
         self._postings: dict[str, dict[str, set[int]]] = {}
+        self._found: OrderedDict[tuple[tuple[Clause, ...], str, bool], Hits] = OrderedDict()
 
     def put(self, media: Media) -> None:
         """Index a media anew."""
         self.remove(media.id)
+        self._found.clear()
         self.docs[media.id] = media
         for name, axis in self._axes.items():
             number = self.lexicon.number(media, name)
@@ -125,13 +129,14 @@ class Index:
         media = self.docs.pop(number, None)
         if media is None:
             return
+        self._found.clear()
         for name, axis in self._axes.items():
             at = self.lexicon.number(media, name)
             if at is not None:
                 axis.remove((at, number))
         for name, postings in self._postings.items():
             for word in self.words(media, name):
-                postings[word].discard(number)
+                postings.get(word, set()).discard(number)
 
     def words(self, media: Media, name: str) -> set[str]:
         """The words of a media under an index name."""
@@ -162,11 +167,18 @@ class Index:
         span = self._span(clauses, sort)
         if span is not None:
             return Span(self.axis(sort).rows, *span, backwards=backwards)
-        left = self._left(clauses)
-        key = self.lexicon.sort_key
+        asked = (tuple(clauses), sort, backwards)
+        if asked not in self._found:
+            self._found[asked] = self._sorted(self._left(clauses), sort, backwards=backwards)
+            while len(self._found) > _REMEMBERED:
+                self._found.popitem(last=False)
+        return self._found[asked]
+
+    def _sorted(self, left: Collection[int], sort: str, *, backwards: bool) -> Hits:
         if sort == "id":
             return Listed(sorted(left, reverse=backwards))
-        return Listed(sorted(left, key=lambda number: (key(self.docs[number], sort), number), reverse=backwards))
+        key, docs = self.lexicon.sort_key, self.docs
+        return Listed(sorted(left, key=lambda number: (key(docs[number], sort), number), reverse=backwards))
 
     def _span(self, clauses: Sequence[Clause], sort: str) -> tuple[int, int] | None:
         if sort not in AXES:

@@ -19,6 +19,7 @@ from dam_sync.services.a_hypermedia.emulator.records import Media, User, Values,
 from dam_sync.services.a_hypermedia.emulator.schema import Form, FormField, Schema, SchemaBuilder
 from dam_sync.services.a_hypermedia.emulator.search import Indexer
 from dam_sync.services.a_hypermedia.emulator.trees import Folders, Thesauri
+from dam_sync.services.a_hypermedia.emulator.twins import Twins
 
 
 class Library:
@@ -30,7 +31,7 @@ class Library:
         self.folders, self.thesauri = Folders(), Thesauri()
         self.medias: dict[int, Media] = {}
         self.versions: dict[int, int] = {}  # media by version
-        self.by_size: dict[int, set[int]] = {}
+        self.twins = Twins()
         self.by_xmp: dict[str, int] = {}
         self.users: dict[str, User] = {}
         self._last_media, self._last_version = 8800, 3000
@@ -87,8 +88,8 @@ class Library:
         file = media.file
         if file is None:
             return []
-        same = sorted(self.by_size.get(file.blob.size, set()) - {media.id})
-        return [self.medias[number] for number in same if _equal(self.medias[number], file.blob)]
+        same = (self.medias.get(number) for number in sorted(self.twins.of(file.blob) - {media.id}))
+        return [one for one in same if one and not one.trashed and one.file and _equal(one.file.blob, file.blob)]
 
     # writing
 
@@ -107,7 +108,7 @@ class Library:
         """A version with the next id."""
         self._last_version += 1
         self.versions[self._last_version] = media
-        self.by_size.setdefault(blob.size, set()).add(media)
+        self.twins.add(media, blob)
         return Version(self._last_version, number, name, media_type, blob, at)
 
     def create(self, user: User, source: tuple[str, str, Blob] | None, form: Form | None, base: str) -> Media:
@@ -217,7 +218,6 @@ class Library:
         del self.medias[media.id]
         for version in media.versions:
             del self.versions[version.id]
-            self.by_size[version.blob.size].discard(media.id)
         for number in media.folders:
             self.folders.by_id[number].members.discard(media.id)
         self.indexer.changed(media.id)
@@ -263,8 +263,5 @@ def _filled(values: Values, name: str) -> bool:
     return values.get(name) not in (None, "", [], {})
 
 
-def _equal(other: Media, blob: Blob) -> bool:
-    file = other.file
-    if file is None or other.trashed or file.blob.size != blob.size:
-        return False
-    return file.blob is blob or file.blob.digests().md5 == blob.digests().md5
+def _equal(one: Blob, other: Blob) -> bool:
+    return one is other or (one.size == other.size and one.digests().md5 == other.digests().md5)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from dam_sync.emulation.object_store import Held
 from dam_sync.emulation.world import Json
 from dam_sync.services.a_hypermedia.emulator.hal import Tree, Writer, embedded, partial
+from dam_sync.services.a_hypermedia.emulator.naming import extension, file_secret, size_text
 from dam_sync.services.a_hypermedia.emulator.probing import facts_of
 from dam_sync.services.a_hypermedia.emulator.records import Attachment, Media, User, Version, instant
 from dam_sync.services.a_hypermedia.emulator.schema import FormField
@@ -17,7 +16,6 @@ from dam_sync.services.a_hypermedia.emulator.state import Library
 LIGHT_RENDITIONS = ("small", "preview", "whr")
 RENDITIONS = {"small": 80, "medium": 112, "large": 224, "xlarge": 448, "preview": 607, "whr": 1200}
 _VISUAL = frozenset({"PICTURE", "VIDEO", "DOCUMENT"})
-_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PARTS = (
     "metadatas", "folders", "labels", "permalinks", "file-versions", "media-links", "attachment", "share",
     "terms-of-use",
@@ -246,7 +244,7 @@ class MediaViews:
     def person(self, number: int) -> dict[str, Json]:
         """A user as embedded in a media."""
         login = next((user.login for user in self.library.users.values() if user.id == number), "")
-        last, _, first = login.partition("-")
+        first, _, last = login.title().partition("-")
         email = f"{login}@customer.example"
         return {"id": number, "lastName": last, "firstName": first, "email": email, "status": 1}
 
@@ -266,33 +264,6 @@ class MediaViews:
             "creationDate": instant(version.created),
             "_links": links,
         }
-
-
-def size_text(size: int, language: str) -> str:
-    """A size for people, in their language; nobody should parse it."""
-    unit = "o" if language == "fr" else "B"
-    for name, factor in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if size >= factor:
-            number = f"{size / factor:.2g}"
-            return f"{number.replace('.', ',') if language == 'fr' else number} {name}{unit}"
-    return f"{size} {unit}"
-
-
-def extension(name: str) -> str:
-    """The file name's extension with its dot, plain letters only."""
-    ending = name.rpartition(".")[2].lower()
-    return f".{ending}" if ending != name.lower() and ending.isalnum() and ending.isascii() else ".bin"
-
-
-@lru_cache(maxsize=1 << 17)
-def file_secret(seed: int, version: int) -> str:
-    """The random part of a version's address."""
-    number = int.from_bytes(hashlib.sha256(f"static {seed} {version}".encode()).digest()[:8])
-    letters = []
-    for _ in range(10):
-        number, rest = divmod(number, 36)
-        letters.append(_ALPHABET[rest])
-    return "".join(letters)
 
 
 def _counts(attachments: Sequence[Attachment]) -> dict[str, int]:

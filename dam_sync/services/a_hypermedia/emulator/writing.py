@@ -159,7 +159,7 @@ async def metadata_put(call: Call) -> Response:
     if not isinstance(body, dict) or "value" not in body:
         raise bad("body-invalid", 'The body must be {"value": …}.')
     value = library.typist.taken(field, body["value"])
-    language = call.write_language
+    language = call.write_language if field.localized else call.language
     found = library.write_values(found, call.user, {field.name: value}, language)
     views = call.instance.medias
     return call.written(views.metadata_item(found, call.user, field, language, force=call.force))
