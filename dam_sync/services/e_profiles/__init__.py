@@ -1,0 +1,31 @@
+"""Service E: everything an asset becomes at upload is decided by an upload profile, which no call can read in full."""
+
+from __future__ import annotations
+
+from dam_sync.model.service import Kind
+from dam_sync.services.e_profiles.emulator import emulator
+from dam_sync.services.e_profiles.facts import ASSUMPTIONS, NAME
+from dam_sync.services.e_profiles.service import ProfilesService
+
+KIND = Kind(
+    name=NAME,
+    summary="a DAM API with one metadata type an asset, flat vocabularies, upload profiles and signed links",
+    settings={
+        "version_policy": "what an upload under an existing file name becomes, by the profiles' conflict policy: none "
+        "(default; no file versions are added), file_only or file_and_information",
+        "enumerate": "slices (default: one call for each slice of upload time) or scroll (fewer calls, larger slices)",
+        "upload_profile": "the profile where the mapping names none and for file versions: a name, or a name for each "
+        "metadata type",
+        "chunked": "auto (default: files above 20 MB travel in chunks) or off",
+        "toggles": "opt-in behaviours to ask for, a name or a list",
+        "toggle_header": "the header that carries them (default X-Vendor-Api-Toggle)",
+        "form": "how the token is sent: bearer (default) or basic",
+        "index_lag": "seconds the search index may run behind (default 120), waited before an asset counts as absent",
+    },
+    flows={"token": ("token",), "oauth": ("client_id", "client_secret", "refresh_token")},
+    connect=ProfilesService,
+    service=ProfilesService,
+    emulator=emulator,
+    assumptions=ASSUMPTIONS,
+    needs_tenant_url=True,
+)

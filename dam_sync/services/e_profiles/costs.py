@@ -1,0 +1,58 @@
+"""What writing costs at service E, in API calls by endpoint. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from dam_sync.model.asset import Draft, Patch, Placement
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Membership
+from dam_sync.services.e_profiles import facts, wire
+from dam_sync.services.e_profiles.fields import Tenant
+
+
+def upload_calls(limits: Limits, size: int) -> Counter[str]:
+    """One form, or a chunk session and its form."""
+    calls = Counter({facts.UPLOAD: 1})
+    if limits.parts is not None and size > facts.SINGLE_BYTES:
+        chunks = len(limits.parts.split(size))
+        calls.update({facts.CHUNK_START: 1, facts.CHUNK_PUT: chunks, facts.CHUNK_COMPLETE: 1})
+    return calls
+
+
+def draft_calls(draft: Draft, size: int, limits: Limits, tenant: Tenant, profile: str) -> Mapping[str, int]:
+    """`create`, as it goes when no answer is lost."""
+    calls = upload_calls(limits, size)
+    calls[facts.PUT_SECURITY] = int(bool(wire.security_of_draft(draft.rights, tenant.profiles.get(profile))))
+    calls[facts.ADD_TAGS] = int(bool(draft.tags))
+    return +calls
+
+
+def version_calls(size: int, limits: Limits) -> Mapping[str, int]:
+    """`replace` of an asset whose last upload is complete."""
+    return upload_calls(limits, size) + Counter({facts.ASSET: 1})
+
+
+def patch_calls(patch: Patch) -> Mapping[str, int]:
+    """`update`."""
+    return +Counter(
+        {
+            facts.PUT_METADATA: int(bool(patch.fields)),
+            facts.PUT_SECURITY: int(patch.rights is not None),
+            facts.ADD_TAGS: int(bool(patch.tags_add)),
+            facts.REMOVE_TAGS: int(bool(patch.tags_remove)),
+            facts.PUT_FILENAME: int(patch.filename is not None),
+        }
+    )
+
+
+def place_calls(membership: Membership) -> Mapping[str, int]:
+    """`place`, in batches."""
+    operation = {"category": facts.FILL_CATEGORY, "collection": facts.FILL_COLLECTION}.get(membership.placement.kind)
+    return {operation: -(-len(membership.assets) // facts.MEMBER_BATCH)} if operation else {}
+
+
+def container_calls(placement: Placement) -> Mapping[str, int]:
+    """`ensure_container` of one missing level; the tree is read before, with `containers()`."""
+    return {facts.ADD_CATEGORY if placement.kind == "category" else facts.ADD_COLLECTION: 1}

@@ -1,0 +1,176 @@
+"""Numbers, error rules and open questions of service E, each with its source. Nothing here does anything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    SessionGone,
+    TooLarge,
+    Unsupported,
+)
+from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.service import Assumption
+from dam_sync.net.rules import ErrorRule
+
+NAME = "e_profiles"
+
+PAGE = 100  # spec 002, Limits, Service E: `limit` at most 100
+REACH = 10_000  # spec 002, Limits, Service E: offset at most 10,000; wire E 13: offset + limit stays below
+COLLECTION_REACH = 9_999  # spec 002, Limits, Service E: collections list
+RATE = 50.0  # spec 002, Limits, Service E: calls per second, over v1 and v2 (wire E 7)
+SELF_THROTTLE = 40.0  # wire E 7: 40 calls/s over all workers of a tenant
+AT_ONCE = 16  # no number shown for calls; spec 002, Limits: up to 40 concurrent chunk operations
+SINGLE_BYTES = 20_000_000  # wire E 6.2: largest single form upload not shown; well below its chunk threshold
+FORM_BYTES = 5_000_000_000  # wire E 13: without chunks up to 5 GB
+LARGEST_BYTES = 500_000_000_000  # spec 002, Limits, Service E: 500 GB per file
+CHUNK_BYTES = 16 * MIB  # wire E 13: parts of 8 MiB to 95,000,000 bytes fit both readings of MB
+LEAST_CHUNK = 8 * MIB
+MOST_CHUNK = 95_000_000
+MOST_CHUNKS = 10_000  # spec 002, Limits, Service E
+CHUNKS_AT_ONCE = 4  # spec 002, Limits, Service E: up to 40; memory is dearer than time
+SESSION_LIFE = timedelta(days=7)  # spec 002, States, Service E
+FILE_LIFE = timedelta(days=6)  # wire E 6.3: assume usable until the session ends
+LINK_LIFE = timedelta(hours=12)  # wire E 4: about 12 h, the `Expires` of each link decides
+LINK_RESERVE = timedelta(minutes=15)  # wire E 4: renew when less remains
+LINKS_KEPT = 20_000  # signed links held in memory at most
+LINK_RENEWALS = 2  # wire E 4: renew at most twice, then fail the asset
+LAG = timedelta(minutes=2)  # wire E 6.8: index lag not shown, wait at least 2 min before concluding absence
+OVERLAP = timedelta(hours=1)  # wire E 2.5: a delta overlaps by at least 1 h
+TICK = timedelta(seconds=1)  # wire E 1.5: instants have second precision
+AHEAD = timedelta(days=1)  # upper bound of an enumeration: no upload is later, whatever the clocks say
+EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any tenant began
+FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may answer 404, 409 or 5xx for about a minute
+FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
+SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
+PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
+PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
+SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
+CONTAINER_LEVELS = 40  # no category tree is deeper; bounds the walk
+MEMBER_BATCH = 100  # wire E 5.4: maximum not shown, batches of 100
+FILENAME = 128  # wire E 8: filenames of at most 128 characters
+VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Service E: interface families; wire E 5.1
+
+EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,ai_tags"  # wire E 3.2: migration set
+EXPAND_VERSIONS = "file_properties"  # wire E 3.3
+TOKEN_PATH = "/v2/oauth/access-token"  # spec 002, Authentication, Service E
+TOGGLE_HEADER = "X-Vendor-Api-Toggle"  # spec 002, What the service does, Service E
+
+POLICIES = ("none", "file_only", "file_and_information")  # wire E 6.7
+VERSIONING = frozenset({"file_only", "file_and_information"})
+
+# Endpoint templates: keys of the call counters and of the texts of errors
+SEARCH = "GET /v2/assets/search"
+SCROLL = "GET /v2/assets/search/scroll"
+ASSET = "GET /v2/assets/{id}"
+VERSIONS = "GET /v2/assets/{id}/versions"
+VERSION = "GET /v2/assets/{id}/versions/{version_id}"
+DOWNLOAD = "GET download link"
+UPLOAD = "POST /v2/uploads"
+CHUNK_START = "POST /v2/uploads/chunks/start"
+CHUNK_PUT = "POST /v2/uploads/chunks/upload"
+CHUNK_STATUS = "POST /v2/uploads/chunks/status"
+CHUNK_COMPLETE = "POST /v2/uploads/chunks/complete"
+PUT_METADATA = "PUT /v2/assets/{id}/metadata"
+PUT_SECURITY = "PUT /v2/assets/{id}/security"
+PUT_FILENAME = "PUT /v2/assets/{id}/filename"
+ADD_TAGS = "PUT /v2/assets/{id}/tags/add"
+REMOVE_TAGS = "POST /v2/assets/{id}/tags/remove"
+TRASH = "DELETE /v2/assets/{id}"
+GET_VOCABULARY = "GET /v2/metadata/{displayKey}/vocabulary"
+ADD_TERM = "POST /v2/metadata/{displayKey}/vocabulary"
+CATEGORY_TREE = "GET /api/rest/category/categoryTree"
+ADD_CATEGORY = "POST /api/rest/category"
+FILL_CATEGORY = "POST /api/rest/category/assets"
+ADD_COLLECTION = "POST /api/rest/collection"
+FILL_COLLECTION = "POST /api/rest/collection/assets"
+
+BOUNDS = PartBounds(
+    preferred=CHUNK_BYTES, least=LEAST_CHUNK, most=MOST_CHUNK, count=MOST_CHUNKS, at_once=CHUNKS_AT_ONCE
+)
+LIMITS = Limits(
+    page=PAGE,
+    pace=Pace(per_second=SELF_THROTTLE, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2),
+    reach=REACH,
+    single_bytes=SINGLE_BYTES,
+    parts=BOUNDS,
+    largest_bytes=LARGEST_BYTES,
+    lifetimes=Lifetimes(upload=SESSION_LIFE, link=LINK_LIFE, scroll=timedelta(seconds=60)),
+    precision=TICK,
+    lag=LAG,
+    member_batch=MEMBER_BATCH,
+    filename=FILENAME,
+    names_identify=True,  # wire E 6.7: an upload under an existing file name is a conflict or a version
+)
+
+_CHUNKS = "set `options: {chunked: off}` in the job, or ask the service's support for chunked uploads"
+_LINK = "the download link was refused though it was fresh; give the integration user the right to order originals"
+_RIGHTS = "give the integration user the right on this asset's groups, then `errors JOB --retry`"
+
+RULES = (
+    # spec 002, Errors, Service E: chunked upload on an account without it; wire E 6.3: status assumed
+    *(ErrorRule(status, Unsupported, operation=CHUNK_START, hint=_CHUNKS) for status in (400, 403, 404, 405, 501)),
+    # wire E 6.3: session expired or unknown
+    ErrorRule(400, SessionGone, operation="POST /v2/uploads/chunks/*"),
+    ErrorRule(404, SessionGone, operation="POST /v2/uploads/chunks/*"),
+    # wire E 4: expired or tampered signature; renewed by the reader
+    *(ErrorRule(status, NotFound, operation=DOWNLOAD, hint=_LINK) for status in (400, 401, 403, 404, 410)),
+    # wire E 2.2: expired or unknown scroll; the reader begins it again
+    ErrorRule(400, SessionGone, operation=SCROLL),
+    ErrorRule(404, SessionGone, operation=SCROLL),
+    # wire E 2.1: our own query, limit or offset was refused
+    ErrorRule(400, ContractBroken, operation="GET /v2/assets/search*"),
+    # wire E 7: rights are per asset group, so a refused write concerns one asset
+    ErrorRule(403, Rejected, operation="PUT /v2/assets/*", hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation="POST /v2/assets/*", hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation="DELETE /v2/assets/*", hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation="GET /v2/assets/{id}*", hint=_RIGHTS),
+    ErrorRule(
+        409,
+        Conflict,
+        operation="PUT /v2/assets/{id}/metadata",
+        hint="map a value to every required field of the metadata type",
+    ),
+    ErrorRule(404, NotFound),
+    ErrorRule(409, Conflict),
+    ErrorRule(413, TooLarge, hint="let chunks be used: drop `chunked: off` from the options"),
+    ErrorRule(400, InvalidValue),
+)
+
+ASSUMPTIONS = (
+    Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),
+    Assumption(2, "whether range ends are included is not shown: slices overlap by a second on both readings", "2.3"),
+    Assumption(3, "the upload instant searched by DateAdded never changes", "2.3"),
+    Assumption(4, "lastEditDate moves on metadata, security, tags, name, version and trash, not on membership", "2.5"),
+    Assumption(5, "created_date equal to file_upload_date means a single version", "3.6"),
+    Assumption(6, "/versions lists asset objects with `items`; the newest is told by current_version or dates", "3.3"),
+    Assumption(7, "an archived asset is known only by its absence from a search without include_archived", "2.6"),
+    Assumption(8, "a category's listing may include its children's assets: tried out, then subtracted", "3.5"),
+    Assumption(9, "a link of an older version comes from /versions/{version_id}", "4"),
+    Assumption(10, "the CDN answers ranges, or the whole file from its start", "4"),
+    Assumption(
+        11, "checkboxes and selection lists have a vocabulary under their display key, open to new values", "5.3"
+    ),
+    Assumption(12, "a checkbox field with one value, or with yes and no, is a flag", "5.1"),
+    Assumption(13, "adding a value that exists is refused or changes nothing; the list is read first", "5.3"),
+    Assumption(14, "titles of categories below one parent are not unique; one writer, who looks first", "5.4"),
+    Assumption(15, "adding or removing a member twice changes nothing; 100 a call", "5.4"),
+    Assumption(16, "the profile's conflict policy cannot be read: the option version_policy says it", "6.7"),
+    Assumption(17, "an upload under an existing name answers the id of the existing asset", "6.7"),
+    Assumption(18, "file names are compared without regard to case", "6.7"),
+    Assumption(19, "a search for the marker shows a created asset within two minutes", "6.8"),
+    Assumption(20, "re-sending a chunk replaces it; the status call lists chunk_number and tag", "6.3"),
+    Assumption(21, "a file_id is usable as long as its session, and each use makes an asset or version", "6.3"),
+    Assumption(22, "a fresh id may answer 404, 409 or 5xx for about a minute", "6.2"),
+    Assumption(23, "the tags calls take `tags`, a list; adding twice changes nothing", "6.6"),
+    Assumption(24, "a second DELETE of a trashed asset is harmless; the permanent form is never used", "6.6"),
+    Assumption(
+        25, "a patch clears the expiration when it sets rights without one; groups and release only change", "6.5"
+    ),
+    Assumption(26, "a release date of null hides an asset, so none is never sent", "6.5"),
+)

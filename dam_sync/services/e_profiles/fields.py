@@ -1,0 +1,208 @@
+"""Fields, metadata types and upload profiles of one tenant, read from its JSON. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.values import Json, parse_instant
+from dam_sync.services.e_profiles.facts import VALUE_LETTERS
+
+LISTS = frozenset({"selection_list", "selection_list_multi", "checkboxes"})
+SEVERAL = frozenset({"selection_list_multi", "checkboxes"})
+KINDS: Mapping[str, FieldKind] = {
+    "date": FieldKind.DATE,
+    "numeric": FieldKind.NUMBER,
+    "text_long": FieldKind.LONG_TEXT,
+    "text_multi_line": FieldKind.LONG_TEXT,
+}
+YES = ("yes", "true", "1", "on", "y")
+NO = ("no", "false", "0", "off", "n")
+
+DERIVED: Mapping[str, FieldKind] = {
+    "image_width": FieldKind.NUMBER,
+    "image_height": FieldKind.NUMBER,
+    "video_seconds": FieldKind.NUMBER,
+    "file_format": FieldKind.TEXT,
+    "embed_id": FieldKind.TEXT,
+    "cutline_caption": FieldKind.TEXT,
+}
+"""What the service works out by itself; a tenant's own field of the same key comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """One metadata field. `type` is the service's own word for it, `values` its list where that was read."""
+
+    key: str
+    type: str = "text"
+    label: str = ""
+    types: frozenset[str] = frozenset()
+    required: bool = False
+    editable: bool = True
+    controlled: bool = False
+    values: tuple[str, ...] = ()
+
+    @property
+    def ticked(self) -> str:
+        """The value that means yes, where the field is a flag; else empty (assumption 12)."""
+        if self.type != "checkboxes":
+            return ""
+        if len(self.values) == 1:
+            return self.values[0]
+        folded = {value.strip().casefold(): value for value in self.values}
+        yes = next((folded[word] for word in YES if word in folded), "")
+        return yes if len(folded) == 2 and any(word in folded for word in NO) else ""
+
+    @property
+    def unticked(self) -> str:
+        """The value that means no, where a flag has one."""
+        return next((value for value in self.values if self.ticked and value != self.ticked), "")
+
+    @property
+    def kind(self) -> FieldKind:
+        """The neutral kind."""
+        if self.ticked:
+            return FieldKind.FLAG
+        if self.controlled or self.type in LISTS:
+            return FieldKind.TERM
+        return KINDS.get(self.type, FieldKind.TEXT)
+
+    @property
+    def multiple(self) -> bool:
+        """Whether it takes several values."""
+        return self.type in SEVERAL and not self.ticked
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An upload profile: what an asset uploaded through it gets by itself."""
+
+    name: str
+    type: str
+    groups: frozenset[str] = frozenset()
+    immediate: bool = False
+    release_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """What one tenant means by its keys: all that is needed to read and write its assets."""
+
+    fields: Mapping[str, FieldInfo] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    groups: frozenset[str] = frozenset()
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+
+
+def viewable_of(rows: Iterable[Json]) -> dict[str, FieldInfo]:
+    """The fields of `GET /v2/metadata/fields/viewable`, by display key."""
+    return {str(row["display_key"]): _viewable(row) for row in rows if row.get("display_key")}
+
+
+def _viewable(row: Json) -> FieldInfo:
+    return FieldInfo(
+        key=str(row["display_key"]),
+        type=str(row.get("field_type") or "text"),
+        label=str(row.get("display_name") or ""),
+        types=frozenset(str(name) for name in row.get("metadata_types") or ()),
+        controlled=str(row.get("field_type")) in LISTS,
+    )
+
+
+def with_types(fields: Mapping[str, FieldInfo], types: Sequence[Json]) -> dict[str, FieldInfo]:
+    """The same fields with what only the metadata types tell: required, editable, lists, and fields lost in paging."""
+    known = dict(fields)
+    for kind in types:
+        for row in kind.get("fields") or ():
+            key = str(row.get("displayKey") or "")
+            if key:
+                before = known.get(key) or FieldInfo(key, _guessed(row), str(row.get("displayName") or ""))
+                known[key] = _merged(before, row, str(kind.get("name") or ""))
+    return known
+
+
+def _merged(before: FieldInfo, row: Json, type_name: str) -> FieldInfo:
+    items = (row.get("itemList") or {}).get("items") or ()
+    values = tuple(str(item.get("displayName")) for item in items if item.get("displayName") is not None)
+    return replace(
+        before,
+        types=before.types | {type_name},
+        required=before.required or bool(row.get("required")),
+        editable=before.editable and row.get("editable") is not False,
+        controlled=before.controlled or row.get("itemList") is not None,
+        values=values or before.values,
+    )
+
+
+def _guessed(row: Json) -> str:
+    """A type for a field that only a metadata type tells of (wire E 5.2 names two discriminators)."""
+    word = str(row.get("discriminator") or "").casefold()
+    if row.get("itemList") is not None:
+        return "selection_list_multi"
+    if "date" in word:
+        return "date"
+    return "numeric" if "num" in word else "text"
+
+
+def asset_types(types: Iterable[Json]) -> tuple[str, ...]:
+    """Names of the metadata types that assets use; other uses are order forms (wire E 5.2)."""
+    return tuple(str(row["name"]) for row in types if row.get("name") and str(row.get("use") or "Asset") == "Asset")
+
+
+def profile_of(row: Json) -> Profile:
+    """One upload profile (wire E 5.6)."""
+    release = row.get("release_date")
+    return Profile(
+        name=str(row["name"]),
+        type=str(row.get("metadata_type") or ""),
+        groups=frozenset(str(name) for name in row.get("asset_groups") or ()),
+        immediate=bool(row.get("immediate_release")),
+        release_at=parse_instant(str(release)) if release else None,
+    )
+
+
+def schema_of(tenant: Tenant, *, versions: bool) -> Schema:
+    """The neutral schema; `versions`: whether an upload profile that makes versions is at hand."""
+    holds = {"tags", "release", "expiry", "groups"} | ({"versions"} if versions else set())
+    listed = [info for info in tenant.fields.values() if info.kind is FieldKind.TERM]
+    return Schema(
+        fields=_derived() | {key: _field(info) for key, info in tenant.fields.items()},
+        vocabularies={info.key: Vocabulary(info.key, info.label) for info in listed},
+        types=_types(tenant),
+        statuses=frozenset({"published", "archived", "trash"}),
+        groups=tenant.groups,
+        labels=frozenset(),
+        container_kinds=frozenset({"category", "collection"}),
+        holds=frozenset(holds),
+    )
+
+
+def _types(tenant: Tenant) -> tuple[AssetType, ...]:
+    """One entry for each profile, and one for a type that no profile makes."""
+    made = [AssetType(profile.type, profile.name) for profile in tenant.profiles.values()]
+    names = {entry.name for entry in made}
+    return (*made, *(AssetType(name) for name in tenant.types if name not in names))
+
+
+def _field(info: FieldInfo) -> Field:
+    return Field(
+        key=info.key,
+        kind=info.kind,
+        label=info.label,
+        multiple=info.multiple,
+        required=info.required,
+        editable=info.editable,
+        max_length=VALUE_LETTERS.get(info.type) if info.kind is FieldKind.TEXT else None,
+        vocabulary=info.key if info.kind is FieldKind.TERM else "",
+        types=info.types,
+    )
+
+
+def _derived() -> dict[str, Field]:
+    return {
+        key: Field(key, kind, key.replace("_", " "), editable=False, indexed=False, system=True, derived=True)
+        for key, kind in DERIVED.items()
+    }

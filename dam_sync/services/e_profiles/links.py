@@ -1,0 +1,67 @@
+"""Signed download links of service E: kept in memory until they expire, renewed when they do. Never stored or shown."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import AssetId, FileRef
+from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.service import Stream
+from dam_sync.model.values import Json
+from dam_sync.net.client import Request
+from dam_sync.services.e_profiles import facts, wire
+from dam_sync.services.e_profiles.connection import Line
+
+
+@dataclass(slots=True)
+class Links:
+    """Links by file, at most LINKS_KEPT of them, the oldest forgotten first."""
+
+    line: Line
+    _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
+
+    def keep(self, row: Json) -> None:
+        """Remember the link that an asset object, of the current or an older version, came with."""
+        link = wire.download_link(row)
+        if link:
+            name = wire.file_id(wire.id_of(row), str(row.get("version_id") or ""))
+            self._kept[name] = link
+            self._kept.move_to_end(name)
+            while len(self._kept) > facts.LINKS_KEPT:
+                self._kept.popitem(last=False)
+
+    async def open(self, file: FileRef, offset: int) -> Stream:
+        """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
+        asset, _, version = file.id.partition("/")
+        for _ in range(facts.LINK_RENEWALS):
+            try:
+                return await self._stream(await self._link(file, asset, version), asset, offset)
+            except NotFound as error:
+                if error.operation != facts.DOWNLOAD:
+                    raise
+                self._kept.pop(file.id, None)
+        return await self._stream(await self._link(file, asset, version), asset, offset)
+
+    async def _stream(self, link: str, asset: str, offset: int) -> Stream:
+        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset), offset)
+
+    async def _link(self, file: FileRef, asset: str, version: str) -> str:
+        kept = self._kept.get(file.id, "")
+        if kept and wire.is_fresh(kept, self.line.clock.now()):
+            return kept
+        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asset=asset)
+        if version and row.get("version_id") not in (None, version):
+            row = await self.line.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
+        link = wire.download_link(row)
+        if not link:
+            raise Rejected(
+                "the service gives no link to the original",
+                asset=AssetId(asset),
+                operation=facts.ASSET,
+                code="no download link",
+                hint="give the user the conversion “original format” and the right to order active, expired and "
+                "unreleased assets",
+            )
+        self._kept[file.id] = link
+        return link

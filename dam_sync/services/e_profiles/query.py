@@ -1,0 +1,50 @@
+"""Quick-search text: the few forms this service needs of service E's query language (wire E 2.4)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.values import instant_text
+
+SAFE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def seconds(moment: datetime) -> str:
+    """An instant as queries take it: UTC, whole seconds, `Z`."""
+    return instant_text(moment.replace(microsecond=0))
+
+
+def added_in(since: datetime | None, until: datetime | None) -> str:
+    """Uploaded between the two, on either reading of range ends at least (since, until); empty when both are open."""
+    if since and until:
+        return f"DateAdded:[{seconds(since)} to {seconds(until)}]"
+    if since:
+        return f"DateAdded:[after {seconds(since)}]"
+    return f"DateAdded:[before {seconds(until)}]" if until else ""
+
+
+def edited_between(since: datetime | None, until: datetime | None) -> str:
+    """Last changed after `since` and before `until`; empty when both are open."""
+    parts = [f"lastEditDate:[after {seconds(since)}]"] if since else []
+    if until:
+        parts.append(f"lastEditDate:[before {seconds(until)}]")
+    return joined(*parts)
+
+
+def exactly(field: str, value: str) -> str:
+    """A field that holds exactly this value. Raises InvalidValue for letters that are syntax."""
+    if not SAFE.fullmatch(value):
+        raise InvalidValue(f"cannot search for {value!r}", hint="keys to be searched take letters, digits, - and _")
+    return f"{field}:({{{value}}})"
+
+
+def in_category(path: tuple[str, ...]) -> str:
+    """In the category of this full path, where the service gave no query of its own."""
+    return f"category:({{{'/'.join(path)}}})"
+
+
+def joined(*parts: str) -> str:
+    """All of them must hold; empty parts are left out."""
+    return " AND ".join(part for part in parts if part)

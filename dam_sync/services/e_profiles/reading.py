@@ -1,0 +1,149 @@
+"""Service E as a source: slices of upload time, whole assets, their versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from dam_sync.crawl.partition import ByDate, Whole, window_of
+from dam_sync.model.asset import Asset, AssetId, Entry
+from dam_sync.model.errors import DamSyncError, NotFound, TruncatedListing
+from dam_sync.model.service import Batch, Shard, Window
+from dam_sync.model.values import Json
+from dam_sync.services.e_profiles import facts, query, wire
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.links import Links
+from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.tenancy import Tenancy
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Lists and reads assets."""
+
+    line: Line
+    search: Search
+    tenancy: Tenancy
+    links: Links
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """Slices of upload time, small enough for one call, or for one scroll; a delta is cut the same way."""
+        since = window.since - facts.OVERLAP if window.since else None
+        changed = query.edited_between(since, window.until)
+
+        async def count(piece: Window) -> int:
+            return (await self.search.page(_query(changed, piece), limit=1)).total
+
+        reach = facts.PAGE if self.line.options.enumerate == "slices" else facts.REACH
+        until = self.line.clock.now() + facts.AHEAD
+        cut = ByDate(facts.EPOCH, until, facts.TICK, reach, then=Whole(counted=True), overlap=facts.TICK)
+        covered = 0
+        async with aclosing(cut.shards(Window(), count)) as shards:
+            async for shard in shards:
+                covered += shard.expected or 0
+                asked = {**shard.params, "query": _query(changed, window_of(shard))}
+                yield Shard(shard.id, asked, shard.expected)
+        if covered < (total := await count(Window())):
+            raise TruncatedListing(
+                f"the service shows {total} assets and only {covered} of them by their upload time",
+                operation=facts.SEARCH,
+                hint="run the same command again; if it stays, the service may not know DateAdded in queries",
+            )
+
+    async def crawl(self, shard: Shard) -> AsyncIterator[Batch]:
+        """One call where the slice fits into one, else a scroll, which only its beginning can resume."""
+        asked = str(shard.params["query"])
+        if shard.expected is None or shard.expected <= facts.PAGE:
+            hits = await self.search.page(asked, expand=facts.EXPAND)
+            if hits.total <= facts.PAGE:
+                _refuse_missing(hits)
+                yield Batch(await self._entries(hits.rows, await self._unarchived(asked)), None)
+                return
+        plain = await self._unarchived(asked)
+        async with aclosing(self.search.scroll(asked, expand=facts.EXPAND)) as pages:
+            async for rows, last in pages:
+                yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The asset and its versions. Raises NotFound."""
+        row = await self.line.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.EXPAND),), asset=asset)
+        versions = await self.versions(asset)
+        self.links.keep(row)
+        return wire.asset_of(row, await self.tenancy.tenant(), versions, await self._is_archived(row))
+
+    async def versions(self, asset: AssetId) -> list[Json]:
+        """One asset object for each file version (wire E 3.3)."""
+        path = wire.asset_path(asset, "versions")
+        reply = await self.line.get(facts.VERSIONS, path, (("expand", facts.EXPAND_VERSIONS),), asset=asset)
+        rows = wire.items_of(reply)
+        for row in rows:
+            self.links.keep(row)
+        return rows
+
+    async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
+        tenant = await self.tenancy.tenant()
+        several = await self._versions_of([wire.id_of(row) for row in rows if wire.needs_versions(row)])
+        entries = []
+        for row in rows:
+            self.links.keep(row)
+            identity = wire.id_of(row)
+            archived = plain is not None and identity not in plain
+            entries.append(wire.entry_of(row, wire.asset_of(row, tenant, several.get(identity, ()), archived)))
+        return tuple(entries)
+
+    async def _versions_of(self, assets: Sequence[AssetId]) -> dict[AssetId, list[Json]]:
+        """Versions of one page's assets, read at once; none for what is gone meanwhile."""
+        found: dict[AssetId, list[Json]] = {}
+
+        async def read(asset: AssetId) -> None:
+            try:
+                found[asset] = await self.versions(asset)
+            except NotFound:
+                found[asset] = []
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for asset in assets:
+                    group.create_task(read(asset))
+        except* DamSyncError as several:
+            raise several.exceptions[0] from several
+        return found
+
+    async def _unarchived(self, asked: str) -> frozenset[str] | None:
+        """Ids of the slice that a search without archived assets shows; None where nothing is archived."""
+        if not self.line.read_only or not await self.tenancy.archives():
+            return None
+        hits = await self.search.page(asked, archived=False)
+        if hits.total <= facts.PAGE:
+            return frozenset(wire.id_of(row) for row in hits.rows)
+        found: set[str] = set()
+        async with aclosing(self.search.scroll(asked, archived=False)) as pages:
+            async for rows, _ in pages:
+                found.update(wire.id_of(row) for row in rows)
+        return frozenset(found)
+
+    async def _is_archived(self, row: Json) -> bool:
+        """Asked by the embed id, only where the tenant has archived assets."""
+        embed = str(row.get("external_id") or "")
+        if not embed or not self.line.read_only or not await self.tenancy.archives():
+            return False
+        asked = query.exactly("embedid", embed)
+        if (await self.search.page(asked, limit=1, archived=False)).total:
+            return False
+        return (await self.search.page(asked, limit=1)).total > 0
+
+
+def _query(changed: str, piece: Window) -> str:
+    return query.joined(changed, query.added_in(piece.since, piece.until))
+
+
+def _refuse_missing(hits: wire.Hits) -> None:
+    distinct = len({wire.id_of(row) for row in hits.rows})
+    if distinct < hits.total:
+        raise TruncatedListing(
+            f"a search promised {hits.total} assets and gave {distinct}",
+            operation=facts.SEARCH,
+            hint="run the same command again; if it stays, set `options: {enumerate: scroll}`",
+        )

@@ -1,0 +1,94 @@
+"""Searches of service E: one page, or a scroll that is begun again when its place was lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from dam_sync.crawl.pagers import Page, Params, Scroll
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import DamSyncError, SessionGone, Transient, TruncatedListing
+from dam_sync.model.values import Json
+from dam_sync.net.client import Request
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.wire import Hits, hits_of, id_of
+
+Pairs = Sequence[tuple[str, str]]
+PATH = "/v2/assets/search"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Asks for assets, always with those in the trash and, unless told otherwise, the archived ones."""
+
+    line: Line
+
+    async def page(
+        self, query: str, *, limit: int = facts.PAGE, expand: str = "", archived: bool = True, more: Pairs = ()
+    ) -> Hits:
+        """One page from the start; `more` are parameters of a link the service gave."""
+        asked = _params(query, limit, expand, archived, more)
+        return hits_of(await self.line.get(facts.SEARCH, PATH, asked))
+
+    async def scroll(
+        self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
+    ) -> AsyncIterator[tuple[tuple[Json, ...], bool]]:
+        """All rows, page by page, with whether a page is the last; after a lost page everything comes once more.
+
+        Raises TruncatedListing when the distinct rows are not as many as were promised, SCROLL_TRIES times over.
+        """
+        opening = (*_params(query, facts.PAGE, expand, archived, more), ("scroll", "true"))
+        for attempt in range(1, facts.SCROLL_TRIES + 1):
+            try:
+                async with aclosing(self._once(opening, expand)) as pages:
+                    async for rows, last in pages:
+                        yield rows, last
+                return
+            except (Transient, SessionGone, TruncatedListing) as error:
+                if attempt == facts.SCROLL_TRIES:
+                    raise _told(error) from error
+
+    async def _once(self, opening: Pairs, expand: str) -> AsyncIterator[tuple[tuple[Json, ...], bool]]:
+        seen: set[str] = set()
+        total = 0
+
+        async def fetch(params: Params) -> Page:
+            """The place is kept at the server, so a lost answer is a lost page: never sent twice (wire E 2.2)."""
+            request = Request(facts.SEARCH, "GET", PATH, params=opening)
+            if params["scroll"] is not None:
+                asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))
+                request = Request(facts.SCROLL, "GET", f"{PATH}/scroll", params=asked, repeatable=False)
+            hits = hits_of((await self.line.client.send(request)).json())
+            return Page(hits.rows, hits.total, hits.scroll)
+
+        async with aclosing(walk(fetch, Scroll(facts.PAGE))) as pages:
+            async for page, cursor in pages:
+                fresh = tuple(row for row in page.rows if id_of(row) not in seen)
+                seen.update(id_of(row) for row in fresh)
+                total = page.total or total
+                if cursor is None and len(seen) < total:
+                    raise TruncatedListing(f"a scroll promised {total} assets and gave {len(seen)}")
+                yield fresh, cursor is None
+
+
+def _params(query: str, limit: int, expand: str, archived: bool, more: Pairs) -> tuple[tuple[str, str], ...]:
+    own = {
+        "limit": str(limit),
+        "sort": "created_date",
+        "include_deleted": "true",
+        "include_archived": "true" if archived else "false",
+    }
+    if query:
+        own["query"] = query
+    if expand:
+        own["expand"] = expand
+    return (*((key, value) for key, value in more if key not in own and key != "offset"), *own.items())
+
+
+def _told(error: DamSyncError) -> DamSyncError:
+    """A scroll that cannot be kept alive is trouble of the moment; a short one is not."""
+    if isinstance(error, SessionGone):
+        return Transient("the listing's cursor ended before it was read", operation=facts.SCROLL)
+    return error

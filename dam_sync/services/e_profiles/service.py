@@ -1,0 +1,155 @@
+"""Service E, connected: which part answers which question of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
+from dam_sync.model.limits import MIB
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import (
+    Account,
+    Batch,
+    Calls,
+    Content,
+    Context,
+    Cursor,
+    Membership,
+    Operation,
+    Service,
+    Shard,
+    Steps,
+    Stream,
+    Window,
+)
+from dam_sync.model.values import Term
+from dam_sync.services.e_profiles import costs, facts
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.links import Links
+from dam_sync.services.e_profiles.membership import Members
+from dam_sync.services.e_profiles.reading import Reader
+from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.taxonomy import Taxonomy
+from dam_sync.services.e_profiles.tenancy import Tenancy
+from dam_sync.services.e_profiles.uploading import Uploader
+from dam_sync.services.e_profiles.writing import Writer
+from dam_sync.transfer.budget import MemoryBudget
+
+MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
+
+
+class ProfilesService(Service):
+    """One tenant of service E. File versions are added only where the option version_policy says they are made."""
+
+    kind = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self._line = Line.open(context)
+        self.limits = self._line.limits
+        if not self._line.options.versioning:
+            self.operations = self.implemented - {Operation.REPLACE}
+        search = Search(self._line)
+        self._tenancy = Tenancy(self._line, search)
+        self._links = Links(self._line)
+        self._reader = Reader(self._line, search, self._tenancy, self._links)
+        self._taxonomy = Taxonomy(self._line)
+        self._members = Members(search, self._taxonomy)
+        self._writer = Writer(
+            self._line, search, self._tenancy, Uploader(self._line, context.budget or MemoryBudget(MEMORY))
+        )
+
+    @property
+    def calls(self) -> Calls:
+        """See `Service.calls`."""
+        return self._line.client.calls
+
+    async def probe(self) -> Account:
+        """See `Service.probe`."""
+        return await self._tenancy.probe()
+
+    async def schema(self) -> Schema:
+        """See `Service.schema`."""
+        return await self._tenancy.schema()
+
+    def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        return self._reader.shards(window)
+
+    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`; a shard begun and not finished is read again from its beginning."""
+        return self._reader.crawl(shard)
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """See `Service.open`."""
+        return await self._links.open(file, offset)
+
+    async def close(self) -> None:
+        """See `Service.close`."""
+        await self._line.client.close()
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`; two calls."""
+        return await self._reader.fetch(asset)
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`."""
+        return await self._writer.find(marker)
+
+    def members(self) -> AsyncIterator[Membership]:
+        """See `Service.members`."""
+        return self._members.all()
+
+    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """See `Service.terms`."""
+        return self._taxonomy.terms(vocabulary)
+
+    def containers(self) -> AsyncIterator[Placement]:
+        """See `Service.containers`."""
+        return self._taxonomy.containers()
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """See `Service.create`."""
+        return await self._writer.create(draft, content, steps)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """See `Service.update`; placements are bulk work, see `place`."""
+        await self._writer.update(asset, patch)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.replace`."""
+        await self._writer.replace(asset, content, steps)
+
+    async def remove(self, asset: AssetId) -> None:
+        """See `Service.remove`."""
+        await self._writer.remove(asset)
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`."""
+        return await self._taxonomy.ensure_term(vocabulary, term)
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """See `Service.ensure_container`; collections are made private, no call makes others."""
+        return await self._taxonomy.ensure_container(kind, path, parent)
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """See `Service.place`."""
+        await self._taxonomy.place(container, add, remove)
+
+    def forecast(self, change: Draft | Patch | FileRef | Term | Placement | Membership, size: int = 0) -> Calls:
+        """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
+        match change:
+            case Draft():
+                profile = change.profile or self._line.options.profiles.get("", "")
+                return costs.draft_calls(change, size, self.limits, self._tenancy.known, profile)
+            case FileRef():
+                return costs.version_calls(size or change.size or 0, self.limits)
+            case Patch():
+                return costs.patch_calls(change)
+            case Membership():
+                return costs.place_calls(change)
+            case Term():
+                return {facts.ADD_TERM: 1}
+            case Placement():
+                return costs.container_calls(change)
+            case _:
+                return {}

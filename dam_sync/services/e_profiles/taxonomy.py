@@ -1,0 +1,145 @@
+"""Vocabularies, categories and collections of service E: read, added to, filled."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from dam_sync.crawl.pagers import Offset, Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, InvalidValue, Unsupported
+from dam_sync.model.values import Json, Term
+from dam_sync.net.client import Request
+from dam_sync.services.e_profiles import facts, trees, wire
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.values import term_of
+
+COLLECTION_TYPES = ("global", "private", "shared")
+Places = dict[tuple[str, tuple[str, ...]], Placement]
+
+
+@dataclass(slots=True)
+class Taxonomy:
+    """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
+
+    line: Line
+    _terms: dict[str, dict[str, Term]] = field(default_factory=dict)
+    _places: Places | None = None
+
+    # -- vocabularies ----------------------------------------------------------------------------------------------
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """The whole list of a field, in its order."""
+        for term in list((await self._list(vocabulary, again=True)).values()):
+            yield term
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """The value as the list has it; lists are flat, so parents are of no account."""
+        label = term.label.strip()
+        if not label:
+            raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
+        known = await self._list(vocabulary)
+        if label not in known:
+            try:
+                path = wire.vocabulary_path(vocabulary)
+                await self.line.write(facts.ADD_TERM, path, {"value": label}, repeatable=False)
+            except (Conflict, InvalidValue):
+                if label not in (known := await self._list(vocabulary, again=True)):
+                    raise
+            except DamSyncError:
+                self._terms.pop(vocabulary, None)
+                raise
+            known.setdefault(label, term_of(label))
+        return known[label]
+
+    async def _list(self, vocabulary: str, *, again: bool = False) -> dict[str, Term]:
+        if again or vocabulary not in self._terms:
+            reply = await self.line.get(facts.GET_VOCABULARY, wire.vocabulary_path(vocabulary))
+            rows = reply.get("vocabulary") if isinstance(reply, dict) else None
+            if not isinstance(rows, list):
+                raise ContractBroken("a vocabulary came without `vocabulary`", operation=facts.GET_VOCABULARY)
+            self._terms[vocabulary] = {str(text): term_of(str(text)) for text in rows}
+        return self._terms[vocabulary]
+
+    # -- containers ------------------------------------------------------------------------------------------------
+
+    async def containers(self) -> AsyncIterator[Placement]:
+        """Categories, parents first, then collections."""
+        for placement in list((await self._all(again=True)).values()):
+            yield placement
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str) -> Placement:
+        """The category below its parent, or the private collection, of that name."""
+        wanted = tuple(path)
+        if kind not in ("category", "collection"):
+            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into category or collection")
+        if kind == "collection" and len(wanted) != 1:
+            raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
+        known = await self._all()
+        if (kind, wanted) not in known:
+            try:
+                made = await (self._add_category(wanted, parent) if kind == "category" else self._add_list(wanted))
+            except DamSyncError:
+                self._places = None
+                raise
+            known[kind, wanted] = Placement(kind, wanted, made)
+        return known[kind, wanted]
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """Into and out of one container, in batches."""
+        category = container.kind == "category"
+        operation = facts.FILL_CATEGORY if category else facts.FILL_COLLECTION
+        for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
+            some = slice(start, start + facts.MEMBER_BATCH)
+            kind = "categories" if category else "collections"
+            body = wire.members_body(kind, container.id, add[some], remove[some])
+            path = operation.partition(" ")[2]
+            request = Request(operation, "POST", path, json=body, base="tenant", repeatable=True)
+            fresh = any(self.line.is_recent(asset) for asset in add[some])
+            await (self.line.send_fresh(request) if fresh else self.line.client.send(request))
+
+    async def _add_category(self, path: tuple[str, ...], parent: str) -> str:
+        body = {"title": path[-1], "parentCategory": parent or "root"}
+        return await self._added(facts.ADD_CATEGORY, body)
+
+    async def _add_list(self, path: tuple[str, ...]) -> str:
+        body = {"title": path[-1], "description": "", "assets": {"uuids": []}}
+        return await self._added(facts.ADD_COLLECTION, body)
+
+    async def _added(self, operation: str, body: Json) -> str:
+        reply = await self.line.write(operation, operation.partition(" ")[2], body, repeatable=False)
+        made = reply.json()
+        identity = made.get("uuid") if isinstance(made, dict) else None
+        if not identity:
+            raise ContractBroken("a new container came without `uuid`", operation=operation)
+        return str(identity)
+
+    async def _all(self, *, again: bool = False) -> Places:
+        if again or self._places is None:
+            tree = await self.line.get(
+                facts.CATEGORY_TREE, "/api/rest/category/categoryTree", (("includeEmpty", "true"),)
+            )
+            found = list(trees.categories_of(tree))
+            found += [trees.collection_of(row) for row in await self.collections()]
+            self._places = {}
+            for placement in found:
+                self._places.setdefault((placement.kind, placement.path), placement)
+        return self._places
+
+    async def collections(self) -> list[Json]:
+        """Rows of all collections the user sees (wire E 5.5)."""
+        return [row for kind in COLLECTION_TYPES for row in await self._collections(kind)]
+
+    async def _collections(self, kind: str) -> list[Json]:
+        async def fetch(params: Params) -> Page:
+            asked = (("type", kind), ("limit", str(params["size"])), ("offset", str(params["offset"])))
+            reply = await self.line.get("GET /v2/collections", "/v2/collections", asked)
+            return Page(wire.items_of(reply), reply.get("total_count") if isinstance(reply, dict) else None)
+
+        rows: list[Json] = []
+        async with aclosing(walk(fetch, Offset(facts.PAGE, facts.COLLECTION_REACH))) as pages:
+            async for page, _ in pages:
+                rows.extend(page.rows)
+        return rows

@@ -1,0 +1,127 @@
+"""What one tenant is: who we are there, what it holds, what its fields and profiles are."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
+
+from dam_sync.crawl.pagers import Keyset, Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply
+from dam_sync.services.e_profiles import facts, fields, wire
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.fields import Tenant
+from dam_sync.services.e_profiles.searching import Search
+
+
+@dataclass(slots=True)
+class Tenancy:
+    """The tenant's own facts, each read once."""
+
+    line: Line
+    search: Search
+    _tenant: Tenant | None = None
+    _archives: bool | None = None
+
+    @property
+    def known(self) -> Tenant:
+        """What was read so far; empty before the first `tenant()`."""
+        return self._tenant or Tenant()
+
+    async def probe(self) -> Account:
+        """Prove the credential on its own user, and count what it sees (wire E 1.4)."""
+        reply = await self.line.client.send(self.line.reading("GET /v2/user", "/v2/user"))
+        user = reply.json()
+        if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
+            raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
+        hits = await self.search.page("", limit=1)
+        archives = await self.archives(hits.total) if self.line.read_only else False
+        return Account(
+            tenant=wire.tenant_of(await self.line.auth.headers(), self.line.tenant_url),
+            user=str(user.get("username") or user.get("email") or user.get("uuid")),
+            release="v2",
+            total=hits.total,
+            clock_skew=self._skew(reply),
+            notes=(*self._notes(hits), *(("archived assets are told by asking twice",) if archives else ())),
+        )
+
+    async def archives(self, total: int | None = None) -> bool:
+        """Whether the tenant shows archived assets: only a search without them tells (wire E 2.6)."""
+        if self._archives is None:
+            everything = (await self.search.page("", limit=1)).total if total is None else total
+            self._archives = (await self.search.page("", limit=1, archived=False)).total < everything
+        return self._archives
+
+    async def schema(self) -> Schema:
+        """Fields with their vocabularies, metadata types and profiles, groups."""
+        return fields.schema_of(await self.tenant(), versions=self.line.options.versioning)
+
+    async def tenant(self) -> Tenant:
+        """Read once for each connection."""
+        if self._tenant is None:
+            types = await self._types()
+            groups = await self.line.get("GET /v2/assets/assetgroups", "/v2/assets/assetgroups")
+            self._tenant = Tenant(
+                fields=fields.with_types(fields.viewable_of(await self._viewable()), types),
+                types=fields.asset_types(types),
+                groups=frozenset(str(row["name"]) for row in wire.items_of(groups)),
+                profiles={profile.name: profile for profile in await self._profiles()},
+            )
+        return self._tenant
+
+    async def _types(self) -> list[Json]:
+        reply = await self.line.get("GET /api/rest/metadata/types", "/api/rest/metadata/types")
+        rows = reply.get("types") if isinstance(reply, dict) else None
+        if not isinstance(rows, list):
+            raise ContractBroken("the metadata types came without `types`")
+        return [row for row in rows if str(row.get("use") or "Asset") == "Asset"]
+
+    async def _viewable(self) -> list[Json]:
+        """All viewable fields; two of one display name at a page border are made good by the metadata types."""
+
+        async def fetch(params: Params) -> Page:
+            asked = [("field_types", "all"), ("limit", str(params["size"]))]
+            if params["after"] is not None:
+                asked.append(("display_name_after", str(params["after"])))
+            reply = await self.line.get(
+                "GET /v2/metadata/fields/viewable", "/v2/metadata/fields/viewable", tuple(asked)
+            )
+            rows = reply.get("fields") if isinstance(reply, dict) else None
+            if not isinstance(rows, list):
+                raise ContractBroken("the viewable fields came without `fields`")
+            return Page(rows)
+
+        found: list[Json] = []
+        async with aclosing(walk(fetch, Keyset(facts.PAGE, "display_name"))) as pages:
+            async for page, _ in pages:
+                found.extend(page.rows)
+        return found
+
+    async def _profiles(self) -> list[fields.Profile]:
+        """Upload profiles; a user who may only look has none."""
+        try:
+            reply = await self.line.get("GET /v2/uploads/profiles", "/v2/uploads/profiles")
+        except Denied:
+            return []
+        return [fields.profile_of(row) for row in wire.items_of(reply)]
+
+    def _skew(self, reply: Reply) -> timedelta:
+        try:
+            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
+        except ValueError:
+            return timedelta(0)
+        return theirs.astimezone(UTC) - self.line.clock.now()
+
+    def _notes(self, hits: wire.Hits) -> tuple[str, ...]:
+        notes = []
+        if hits.rows and not wire.download_link(hits.rows[0]):
+            notes.append("no download link on a sample asset: the user lacks the right to order originals there")
+        if not self.line.options.versioning:
+            notes.append("version_policy is not set, so no file version is ever added")
+        return tuple(notes)

@@ -1,0 +1,43 @@
+"""Categories and collections of service E as containers. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.values import Json
+from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
+
+
+def categories_of(tree: Json) -> Iterator[Placement]:
+    """Every category of the v1 tree, parents before children (wire E 5.4). Raises ContractBroken."""
+    rows = tree.get("categories") if isinstance(tree, dict) else None
+    if not isinstance(rows, list):
+        raise ContractBroken("the category tree came without `categories`")
+    yield from _below((), rows)
+
+
+def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
+    if len(path) > CONTAINER_LEVELS:
+        raise ContractBroken(f"the category tree is deeper than {CONTAINER_LEVELS} levels")
+    for row in rows:
+        placed = Placement("category", (*path, str(row.get("title") or "")), str(row.get("uuid") or ""))
+        yield placed
+        yield from _below(placed.path, row.get("children") or [])
+
+
+def category_of(row: Json) -> Placement:
+    """A row of the v2 category list."""
+    parts = row.get("parts") or [row.get("name")]
+    return Placement("category", tuple(str(part) for part in parts), str(row.get("id") or ""))
+
+
+def collection_of(row: Json) -> Placement:
+    """A row of the v2 collection list."""
+    return Placement("collection", (str(row.get("title") or ""),), str(row.get("id") or ""))
+
+
+def assets_link(row: Json) -> str:
+    """The search for a container's assets; may be missing (wire E 5.5)."""
+    return str((row.get("_links") or {}).get("assets") or "")

@@ -1,0 +1,131 @@
+"""Uploads of service E: one form, or chunks of a session and then a form that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import ContractBroken, DamSyncError, Unsupported
+from dam_sync.model.limits import Part
+from dam_sync.model.service import Budget, Call, Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import FormPart, Request
+from dam_sync.services.e_profiles import facts, wire
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.transfer.upload import send_parts
+
+BINARY = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What goes with the bytes: the profile's name, the file name, the metadata as JSON text (empty: none)."""
+
+    profile: str
+    filename: str
+    metadata: str = ""
+
+
+@dataclass(slots=True)
+class Uploader:
+    """Sends files; an account without chunks is found out once."""
+
+    line: Line
+    budget: Budget
+    without_chunks: bool = False
+
+    async def upload(self, form: Form, content: Content, steps: Steps, found: Call | None) -> AssetId:
+        """The asset the upload made, or gave a version. `found` tells it when the answer was lost."""
+        handle = await self._in_chunks(content, steps)
+        if handle is None and content.size > facts.SINGLE_BYTES:
+            await content.check()
+
+        async def post() -> Json:
+            return await self._post(form, content, handle)
+
+        made = AssetId(await steps.once("upload", post, found=found))
+        self.line.uploaded(made)
+        return made
+
+    async def _in_chunks(self, content: Content, steps: Steps) -> str | None:
+        """The `file_id` of a large file; None for one that travels inside the form."""
+        bounds = self.line.limits.parts
+        if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
+            return None
+        try:
+            handle = await send_parts(
+                content, ChunkWire(self.line), bounds, steps, self.budget, "chunks", keep=facts.FILE_LIFE
+            )
+        except Unsupported as error:
+            if error.operation != facts.CHUNK_START:
+                raise
+            self.without_chunks = True
+            return None
+        return str(handle["file_id"])
+
+    async def _post(self, form: Form, content: Content, handle: str | None) -> AssetId:
+        """The call that makes the asset; never repeated blindly."""
+        parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
+        if form.metadata:
+            parts.append(FormPart("metadata", form.metadata))
+        if handle is None:
+            parts.append(FormPart("file", content.blocks, form.filename, BINARY, content.size))
+        else:
+            parts.append(FormPart("file_id", handle))
+        request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
+        return wire.made_id((await self.line.client.send(request)).json())
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWire:
+    """The chunk session of wire E 6.3, as `PartsWire`."""
+
+    line: Line
+
+    async def begin(self, size: int, parts: int) -> Json:
+        """A session, good for SESSION_LIFE."""
+        request = Request(facts.CHUNK_START, "POST", "/v2/uploads/chunks/start", repeatable=True)
+        reply = (await self.line.client.send(request)).json()
+        return {"session_id": _member(reply, "session_id", facts.CHUNK_START)}
+
+    async def received(self, ticket: Json) -> Mapping[int, Json]:
+        """Tags of the chunks the service holds; {} where it cannot tell."""
+        request = Request(facts.CHUNK_STATUS, "POST", "/v2/uploads/chunks/status", json=ticket, repeatable=True)
+        try:
+            reply = (await self.line.client.send(request)).json()
+            return {int(row["chunk_number"]): _receipt(row) for row in reply["chunks"]}
+        except (DamSyncError, KeyError, TypeError, ValueError):
+            return {}
+
+    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+        """The chunk's tag; sending it again replaces it."""
+        form = (
+            FormPart("session_id", ticket["session_id"]),
+            FormPart("chunk_number", str(part.number)),
+            FormPart("file", body, "chunk", BINARY),
+        )
+        request = Request(facts.CHUNK_PUT, "POST", "/v2/uploads/chunks/upload", form=form, repeatable=True)
+        reply = (await self.line.client.send(request)).json()
+        return {"chunk_number": part.number, "tag": _member(reply, "tag", facts.CHUNK_PUT)}
+
+    async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
+        """The `file_id`."""
+        body = {**ticket, "tags": [receipt["tag"] for receipt in receipts]}
+        request = Request(facts.CHUNK_COMPLETE, "POST", "/v2/uploads/chunks/complete", json=body, repeatable=True)
+        reply = (await self.line.client.send(request)).json()
+        return {"file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
+
+    async def abort(self, ticket: Json) -> None:
+        """There is no such call; sessions end by themselves."""
+
+
+def _receipt(row: Json) -> Json:
+    return {"chunk_number": int(row["chunk_number"]), "tag": str(row["tag"])}
+
+
+def _member(reply: Json, name: str, operation: str) -> str:
+    value = reply.get(name) if isinstance(reply, dict) else None
+    if not value:
+        raise ContractBroken(f"the answer has no `{name}`", operation=operation)
+    return str(value)

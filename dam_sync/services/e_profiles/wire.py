@@ -1,0 +1,299 @@
+"""The JSON of service E and our model: listings, assets, versions, bodies to send. Pure functions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
+
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Patch, Revision, Rights
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Json, Value, instant_text, parse_instant
+from dam_sync.services.e_profiles.facts import LINK_RESERVE
+from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Profile, Tenant
+from dam_sync.services.e_profiles.values import decode, encode
+
+# -- listings ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """One answer of a search; `keep_alive` of its scroll, where it has one."""
+
+    rows: tuple[Json, ...]
+    total: int
+    scroll: str = ""
+    keep_alive: timedelta | None = None
+
+
+def hits_of(reply: Json) -> Hits:
+    """A search answer. Raises ContractBroken when the query was misread or the envelope is another (wire E 2.1)."""
+    if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
+        raise ContractBroken("a search answered without `items`")
+    if reply.get("query_syntax_ok") is not True:
+        raise ContractBroken(f"the service misread the query {str(reply.get('query'))[:120]!r}")
+    total = reply.get("total_count")
+    if not isinstance(total, int):
+        raise ContractBroken("a search answered without `total_count`")
+    timeout = reply.get("scroll_timeout")
+    alive = timedelta(milliseconds=int(timeout)) if str(timeout or "").isdigit() else None
+    return Hits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""), alive)
+
+
+def link_query(address: str) -> list[tuple[str, str]]:
+    """The query parameters of a link the service gave; its address is not followed, only asked again."""
+    return parse_qsl(urlsplit(address).query, keep_blank_values=True)
+
+
+def entry_of(row: Json, asset: Asset) -> Entry:
+    """A search row; `asset` is the whole record, its versions read."""
+    return Entry(asset.id, asset.revision, asset.changed_at, asset, row.get("deleted_date") is not None)
+
+
+# -- one asset ---------------------------------------------------------------------------------------------------------
+
+
+def id_of(row: Json) -> AssetId:
+    """The asset's id. Raises ContractBroken without one."""
+    identity = row.get("id") if isinstance(row, dict) else None
+    if not identity:
+        raise ContractBroken("an asset came without `id`")
+    return AssetId(str(identity))
+
+
+def revision_of(row: Json) -> Revision:
+    """Changes with every edit, by `last_update_date`, and with every file, by `version_id` (absent on old servers)."""
+    return Revision(f"{row.get('last_update_date') or ''}~{row.get('version_id') or row.get('file_upload_date') or ''}")
+
+
+def asset_of(row: Json, tenant: Tenant, versions: Sequence[Json] = (), archived: bool = False) -> Asset:
+    """An asset with its file versions, oldest first; without `versions` the current file alone."""
+    created = moment(row.get("created_date"))
+    return Asset(
+        id=id_of(row),
+        revision=revision_of(row),
+        filename=str(row.get("filename") or ""),
+        status="trash" if row.get("deleted_date") else "archived" if archived else "published",
+        form_type=str((row.get("file_properties") or {}).get("format_type") or ""),
+        type=str((row.get("metadata_info") or {}).get("field_set") or ""),
+        fields=_derived(row) | _metadata(row, tenant),
+        versions=tuple(file_of(item, id_of(row)) for item in _oldest_first(row, versions)),
+        tags=_words(row.get("tags")),
+        machine_tags=_words(row.get("ai_tags")),
+        rights=rights_of(row.get("security") or {}),
+        created_at=created,
+        changed_at=moment(row.get("last_update_date")),
+        imported_at=created,
+    )
+
+
+def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
+    """Older versions by upload instant, as the list said of equal ones (newest first, assumed), then the current."""
+    current = row.get("version_id")
+    older = [item for item in reversed(versions) if item.get("version_id") != current]
+    older.sort(key=lambda item: str(item.get("file_upload_date") or ""))
+    return [*older, row]
+
+
+def file_of(item: Json, asset: AssetId) -> FileRef:
+    """The file of one version; its id is the asset's and the version's."""
+    size = (item.get("file_properties") or {}).get("size_in_bytes")
+    return FileRef(
+        id=file_id(asset, str(item.get("version_id") or "")),
+        name=str(item.get("filename") or ""),
+        size=size if isinstance(size, int) else None,
+        created_at=moment(item.get("file_upload_date")),
+    )
+
+
+def file_id(asset: str, version: str) -> str:
+    """How files are named in the model: `asset/version`."""
+    return f"{asset}/{version}"
+
+
+def needs_versions(row: Json) -> bool:
+    """Whether the asset has, or may have, more than one file version (assumption 5)."""
+    return row.get("file_upload_date") != row.get("created_date")
+
+
+def items_of(reply: Json) -> list[Json]:
+    """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
+    rows = reply.get("items") if isinstance(reply, dict) else reply
+    if not isinstance(rows, list):
+        raise ContractBroken("a list answered without `items`")
+    return rows
+
+
+def rights_of(security: Json) -> Rights:
+    """Groups are names (wire E 3.1)."""
+    return Rights(
+        release_at=moment(security.get("release_date")),
+        expires_at=moment(security.get("expiration_date")),
+        groups=_words(security.get("asset_groups")),
+    )
+
+
+def moment(text: Json) -> datetime | None:
+    """An instant of the wire. Raises ContractBroken on a text that is none."""
+    if not text:
+        return None
+    try:
+        return parse_instant(str(text))
+    except ValueError:
+        raise ContractBroken(f"{text!r} is no instant") from None
+
+
+def _words(rows: Json) -> frozenset[str]:
+    return frozenset(str(word) for word in rows or ())
+
+
+def _metadata(row: Json, tenant: Tenant) -> dict[str, Value]:
+    told = {str(each.get("key")): each for each in (row.get("metadata_info") or {}).get("field_set_fields") or ()}
+    values = {}
+    for key, texts in ((row.get("metadata") or {}).get("fields") or {}).items():
+        value = decode(tenant.fields.get(key) or _info(key, told.get(key) or {}), texts)
+        if value is not None:
+            values[key] = value
+    return values
+
+
+def _info(key: str, told: Json) -> FieldInfo:
+    """What the asset itself says of a field that the tenant's list did not show."""
+    controlled = bool(told.get("controlled_vocabulary"))
+    values = tuple(str(value) for value in told.get("vocabulary") or ())
+    return FieldInfo(
+        key, str(told.get("field_type") or told.get("type") or "text"), controlled=controlled, values=values
+    )
+
+
+def _derived(row: Json) -> dict[str, Value]:
+    properties = row.get("file_properties") or {}
+    shape = properties.get("image_properties") or properties.get("video_properties") or {}
+    found: dict[str, Json] = {
+        "image_width": shape.get("width"),
+        "image_height": shape.get("height"),
+        "video_seconds": (properties.get("video_properties") or {}).get("duration"),
+        "file_format": properties.get("format"),
+        "embed_id": row.get("external_id"),
+        "cutline_caption": (row.get("asset_properties") or {}).get("cutline_caption"),
+    }
+    return {key: _tidy(key, value) for key, value in found.items() if value not in (None, "")}
+
+
+def _tidy(key: str, value: Json) -> Value:
+    if DERIVED[key] is not FieldKind.NUMBER:
+        return str(value)
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+# -- signed links ------------------------------------------------------------------------------------------------------
+
+
+def download_link(row: Json) -> str:
+    """The signed link to the original; empty where the credential may not download it (wire E 4)."""
+    return str((row.get("_links") or {}).get("download") or "")
+
+
+def is_fresh(link: str, now: datetime) -> bool:
+    """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
+    expires = parse_qs(urlsplit(link).query).get("Expires", [""])[0]
+    return not expires.isdigit() or datetime.fromtimestamp(int(expires), UTC) - now > LINK_RESERVE
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def metadata_body(fields: Mapping[str, Value | None], tenant: Tenant) -> Json:
+    """`{"fields": {...}}`, arrays of strings; fields that are empty come as `[]` (wire E 6.4)."""
+    return {"fields": {key: encode(tenant.fields.get(key) or FieldInfo(key), fields[key]) for key in fields}}
+
+
+def upload_metadata(draft: Draft, tenant: Tenant) -> str:
+    """The `metadata` part of an upload: what the draft says and nothing empty (wire E 6.2)."""
+    body = metadata_body(draft.fields, tenant)
+    if draft.marker is not None:
+        body["fields"][draft.marker.field] = [draft.marker.value]
+    filled = {key: texts for key, texts in body["fields"].items() if texts}
+    return json.dumps({"fields": filled}, ensure_ascii=False)
+
+
+def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
+    """What the profile does not give by itself; empty when nothing is left to say (wire E 6.5)."""
+    body: dict[str, Json] = {}
+    if rights.groups and (profile is None or rights.groups != profile.groups):
+        body["asset_groups"] = sorted(rights.groups)
+    if rights.release_at and (profile is None or rights.release_at != profile.release_at):
+        body["release_date"] = second_text(rights.release_at)
+    if rights.expires_at:
+        body["expiration_date"] = second_text(rights.expires_at)
+    return body
+
+
+def security_of_patch(patch: Patch) -> Json:
+    """The members to change; an expiration that is gone is cleared, groups and release never are (assumption 25)."""
+    if patch.rights is None:
+        return {}
+    return {"expiration_date": None, **security_of_draft(patch.rights, None)}
+
+
+def second_text(when: datetime) -> str:
+    """An instant as the service keeps it, in whole seconds (wire E 1.5)."""
+    return instant_text(when.replace(microsecond=0))
+
+
+def members_body(kind: str, container: str, add: Iterable[str], remove: Iterable[str]) -> Json:
+    """Bulk membership; all three keys always (wire E 5.4, 5.5)."""
+    return {kind: {"uuids": [container]}, "add": {"uuids": list(add)}, "remove": {"uuids": list(remove)}}
+
+
+def made_id(reply: Json) -> AssetId:
+    """The asset an upload made: the last segment of `_links.self`. Raises ContractBroken (wire E 6.2)."""
+    address = str((reply.get("_links") or {}).get("self") or "") if isinstance(reply, dict) else ""
+    identity = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
+    if not identity:
+        raise ContractBroken("an upload answered without `_links.self`")
+    return AssetId(identity)
+
+
+def vocabulary_path(key: str) -> str:
+    """Where the list of a field is; the display key is one path segment."""
+    return f"/v2/metadata/{quote(key, safe='')}/vocabulary"
+
+
+def category_path(parts: Sequence[str]) -> str:
+    """Where the children of a category are; a slash inside a name travels as `%5C%2F` (spec 002, Resources)."""
+    return "/v2/categories/" + "/".join(quote(part.replace("/", "\\/"), safe="") for part in parts)
+
+
+def asset_path(asset: str, *more: str) -> str:
+    """`/v2/assets/{id}/…`, every part one segment."""
+    return "/v2/assets/" + "/".join(quote(part, safe="") for part in (asset, *more))
+
+
+# -- the account -------------------------------------------------------------------------------------------------------
+
+
+def tenant_of(headers: Mapping[str, str], tenant_url: str) -> str:
+    """The tenant's name, out of the token or else of its address (wire E 1)."""
+    token = _token(headers.get("Authorization") or headers.get("authorization") or "")
+    if token.startswith("wat_") and token.count("_") >= 2:
+        return token.split("_")[1]
+    if "/" in token:
+        return token.partition("/")[0]
+    return (urlsplit(tenant_url).hostname or "").partition(".")[0]
+
+
+def _token(header: str) -> str:
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "basic":
+        return rest
+    try:
+        return base64.b64decode(rest).decode().partition(":")[0]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,195 @@
+"""Service E as a target: create, find again, change, add versions, trash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+from dam_sync.model.asset import AssetId, Draft, Marker, Patch
+from dam_sync.model.errors import Conflict, InvalidValue, Rejected, Unsupported
+from dam_sync.model.service import Call, Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import Request
+from dam_sync.services.e_profiles import facts, query, wire
+from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.tenancy import Tenancy
+from dam_sync.services.e_profiles.uploading import Form, Uploader
+
+FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes assets; each method says what is safe to repeat."""
+
+    line: Line
+    search: Search
+    tenancy: Tenancy
+    uploader: Uploader
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """One upload with the metadata in it, then rights the profile does not give, then tags."""
+        if content is None:
+            raise Unsupported("an asset without a file cannot be made here")
+        tenant = await self.tenancy.tenant()
+        name = self._profile_name(draft)
+        form = Form(name, draft.filename, wire.upload_metadata(draft, tenant))
+        made = await self.uploader.upload(form, content, steps, self._finder(draft.marker))
+        self.line.uploaded(made)
+        security = wire.security_of_draft(draft.rights, tenant.profiles.get(name))
+        if security:
+            await steps.once("security", lambda: self._put_security(made, security), harmless=True)
+        if draft.tags:
+            await steps.once("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), harmless=True)
+        return made
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """Looks into trash and archive too; says None only after the index had its time. Safe to repeat."""
+        found = await self._asked_again(lambda: self._marked(marker), self.line.options.index_lag, FIND_WAITS)
+        return None if found is None else AssetId(found)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Each part by its own call, naming every member it sends. Safe to repeat."""
+        if patch.fields:
+            body = wire.metadata_body(patch.fields, await self.tenancy.tenant())
+            await self._put(facts.PUT_METADATA, asset, "metadata", body, tuple(body["fields"]))
+        security = wire.security_of_patch(patch)
+        if security:
+            await self._put_security(asset, security)
+        if patch.tags_add:
+            await self._tag(asset, facts.ADD_TAGS, patch.tags_add)
+        if patch.tags_remove:
+            await self._tag(asset, facts.REMOVE_TAGS, patch.tags_remove)
+        if patch.filename is not None:
+            path = wire.asset_path(asset, "filename")
+            await self.line.write(facts.PUT_FILENAME, path, {"filename": patch.filename}, asset=asset)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """An upload under the asset's own file name, which the profile's policy makes a version of it."""
+        before = await steps.once("before", lambda: self._settled(asset), harmless=True)
+
+        async def another() -> Json:
+            return asset if (await self._state(asset)).get("version_id") != before["version"] else None
+
+        async def landed() -> Json:
+            return await self._asked_again(another, self.line.options.index_lag, FIND_WAITS)
+
+        form = Form(before["profile"], before["filename"])
+        made = await self.uploader.upload(form, content, steps, landed)
+        if made != asset:
+            raise Conflict(
+                f"the upload became asset {made} instead of a version",
+                asset=asset,
+                operation=facts.UPLOAD,
+                code="not a version",
+                hint="check the conflict policy of the upload profile against the option version_policy",
+            )
+
+    async def remove(self, asset: AssetId) -> None:
+        """To the trash; what is gone already is left so. Safe to repeat."""
+        path = wire.asset_path(asset)
+        gone = frozenset({404, 410})
+        await self.line.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _profile_name(self, draft: Draft) -> str:
+        name = draft.profile or self.line.options.profiles.get("", "")
+        if not name:
+            raise InvalidValue(
+                "no upload profile is named", hint="map `profile`, or set the option upload_profile in the job"
+            )
+        return name
+
+    def _finder(self, marker: Marker | None) -> Call | None:
+        if marker is None:
+            return None
+
+        async def found() -> Json:
+            return await self.find(marker)
+
+        return found
+
+    async def _marked(self, marker: Marker) -> AssetId | None:
+        """The one with the marker itself in its field, outside the trash if there is a choice, the oldest first."""
+        asked = query.exactly(marker.field, marker.value)
+        hits = await self.search.page(asked, expand="metadata")
+        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field)]
+        ours.sort(key=lambda row: row.get("deleted_date") is not None)
+        return wire.id_of(ours[0]) if ours else None
+
+    async def _settled(self, asset: AssetId) -> Json:
+        """Name, version and profile of an asset whose last upload is complete (wire E 6.7). Raises Rejected."""
+        age = self.line.age(asset)
+        if age is not None and age < facts.SETTLE_SECONDS:
+            await self.line.clock.sleep(facts.SETTLE_SECONDS - age)
+
+        async def complete() -> Json:
+            row = await self._state(asset)
+            return row if (row.get("status") or {}).get("upload_progress") in (None, "complete") else None
+
+        row = await self._asked_again(complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)
+        if row is None:
+            raise Rejected(
+                "the last upload is still not complete",
+                asset=asset,
+                operation=facts.ASSET,
+                code="upload pending",
+                hint="look into the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
+            )
+        profile = await self._versioning_profile(str((row.get("metadata_info") or {}).get("field_set") or ""))
+        return {"version": row.get("version_id"), "filename": row["filename"], "profile": profile}
+
+    async def _versioning_profile(self, kind: str) -> str:
+        """The profile to add versions through: the job's for this metadata type, else the first that makes the type."""
+        named = self.line.options.profiles
+        if kind in named or "" in named:
+            return named.get(kind) or named[""]
+        profiles = (await self.tenancy.tenant()).profiles.values()
+        name = next((profile.name for profile in profiles if profile.type == kind), "")
+        if not name:
+            raise Rejected(f"no upload profile makes assets of type {kind!r}", hint="set the option upload_profile")
+        return name
+
+    async def _state(self, asset: AssetId) -> Json:
+        request = self.line.reading(
+            facts.ASSET, wire.asset_path(asset), (("expand", "status,metadata_info"),), asset=asset
+        )
+        send = self.line.send_fresh if self.line.is_recent(asset) else self.line.client.send
+        return (await send(request)).json()
+
+    async def _put_security(self, asset: AssetId, body: Json) -> Json:
+        await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
+        return True
+
+    async def _put(self, operation: str, asset: AssetId, part: str, body: Json, named: tuple[str, ...]) -> None:
+        request = Request(
+            operation,
+            "PUT",
+            wire.asset_path(asset, part),
+            params=(("patch", ",".join(named)),),
+            json=body,
+            asset=asset,
+            repeatable=True,
+        )
+        await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
+
+    async def _tag(self, asset: AssetId, operation: str, tags: frozenset[str]) -> Json:
+        verb = operation.rpartition("/")[2]
+        path = wire.asset_path(asset, "tags", verb)
+        await self.line.write(operation, path, {"tags": sorted(tags)}, asset=asset)
+        return True
+
+    async def _asked_again(self, ask: Call, seconds: float, waits: tuple[float, ...]) -> Json:
+        """The first answer that is not None; asked a last time when `seconds` are over."""
+        clock = self.line.clock
+        until = clock.monotonic() + seconds
+        pauses = chain(waits, repeat(waits[-1]))
+        while (answer := await ask()) is None and (left := until - clock.monotonic()) > 0:
+            await clock.sleep(min(next(pauses), left))
+        return answer
+
+
+def _texts(row: Json, field: str) -> list[str]:
+    return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]

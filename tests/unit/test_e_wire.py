@@ -1,0 +1,407 @@
+"""The contract's own examples of service E, read and written (wire E 1, 2.1, 3.1, 5, 6)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
+from dam_sync.model.errors import ContractBroken, InvalidValue
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Localized, Person, Place, Term
+from dam_sync.services.e_profiles import fields, query, trees, wire
+from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
+from dam_sync.services.e_profiles.values import decode, encode, term_of
+
+ASSET: dict[str, Any] = json.loads("""
+{"id": "2405adb8-fe72-4bec-a47e-0ef3e27fd0b7", "external_id": "zofltmp3ft",
+ "version_id": "9e4e810c-147b-4ac2-85a9-cf64f8fa61e0", "current_version": true, "filename": "Wheel Illustration.ai",
+ "created_date": "2023-03-03T12:29:11Z", "last_update_date": "2023-03-03T13:10:39Z",
+ "file_upload_date": "2023-03-03T12:29:11Z", "deleted_date": null, "released_and_not_expired": true,
+ "asset_properties": {"cutline_caption": "", "favorite": false, "popularity": 0},
+ "file_properties": {"format": "JPEG", "format_type": "image", "size_in_bytes": 87040, "size_in_kbytes": 85,
+  "image_properties": {"width": 650.0, "height": 650.0, "aspect_ratio": 1.0}, "video_properties": null},
+ "metadata": {"fields": {"author": [], "description": ["A wheel"], "shotDate": ["2022-06-19"], "height": ["620"],
+  "colors": ["Red", "Blue"]}},
+ "metadata_info": {"field_set": "Photo", "field_set_fields": [
+  {"key": "author", "label": "Author", "type": "text", "field_type": "text", "required": false, "editable": true,
+   "controlled_vocabulary": false, "vocabulary": null},
+  {"key": "colors", "label": "Colours", "type": "selection_list_multi", "field_type": "selection_list_multi",
+   "required": true, "editable": true, "controlled_vocabulary": true, "vocabulary": ["Red", "Blue", "Green"]}]},
+ "security": {"asset_groups": ["public"], "release_date": "2021-09-24T18:31:02Z", "expiration_date": null},
+ "status": {"upload_progress": "complete"}, "tags": ["wheel"], "ai_tags": ["rim", "alloy"],
+ "thumbnails": null, "embeds": null, "expanded": {"metadata": true},
+ "_links": {"download": "https://cdn.example/download-deferred/originals?x=1&Expires=1632866400&Signature=s",
+  "self": "https://api.dam.example/v2/assets/2405adb8-fe72-4bec-a47e-0ef3e27fd0b7"}}
+""")
+SEARCH: dict[str, Any] = json.loads("""
+{"query": "lastEditDate:[after 2026-09-01T00:00:00Z]", "sort": "created_date",
+ "query_explained": "Last edit date: after 2026-09-01T00:00:00Z", "sort_explained": "Created date (ascending)",
+ "query_syntax_ok": true, "scroll_id": "DXF1ZXJ5QW5kRmV0Y2g=", "scroll_timeout": "60000", "include_archived": true,
+ "include_deleted": true, "facets": null, "item_type": "asset", "total_count": 24731, "offset": 0, "limit": 100,
+ "items": []}
+""")
+VIEWABLE = json.loads("""
+{"fields": [{"display_key": "assettype", "display_name": "Asset type", "field_type": "selection_list",
+             "metadata_types": ["Photo", "Logo"]},
+            {"display_key": "colors", "display_name": "Colours", "field_type": "selection_list_multi",
+             "metadata_types": ["Photo"]},
+            {"display_key": "shotDate", "display_name": "Shot", "field_type": "date", "metadata_types": ["Photo"]},
+            {"display_key": "height", "display_name": "Height", "field_type": "numeric", "metadata_types": ["Photo"]}]}
+""")
+TYPES = json.loads("""
+{"types": [{"uuid": "2eedfe73", "name": "Photo", "use": "Asset", "fields": [
+  {"uuid": "f1", "displayKey": "author", "displayName": "Author", "discriminator": "TextArea", "editable": true,
+   "required": true},
+  {"uuid": "f2", "displayKey": "colors", "displayName": "Colours", "discriminator": "X", "editable": false,
+   "required": false, "itemList": {"items": [{"uuid": "i1", "displayName": "Red"}]}}]}]}
+""")
+PROFILE = {
+    "name": "Migration Photo",
+    "metadata_type": "Photo",
+    "asset_groups": ["public"],
+    "immediate_release": True,
+    "release_date": None,
+}
+
+
+def tenant() -> Tenant:
+    return Tenant(
+        fields=fields.with_types(fields.viewable_of(VIEWABLE["fields"]), TYPES["types"]),
+        types=fields.asset_types(TYPES["types"]),
+        groups=frozenset({"public"}),
+        profiles={PROFILE["name"]: fields.profile_of(PROFILE)},  # type: ignore[dict-item]
+    )
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_becomes_an_asset() -> None:
+    asset = wire.asset_of(ASSET, tenant())
+    assert asset.id == "2405adb8-fe72-4bec-a47e-0ef3e27fd0b7"
+    assert asset.revision == "2023-03-03T13:10:39Z~9e4e810c-147b-4ac2-85a9-cf64f8fa61e0"
+    assert (asset.filename, asset.status) == ("Wheel Illustration.ai", "published")
+    assert (asset.form_type, asset.type) == ("image", "Photo")
+    assert asset.fields == {
+        "description": "A wheel",
+        "shotDate": date(2022, 6, 19),
+        "height": 620,
+        "colors": (term_of("Red"), term_of("Blue")),
+        "image_width": 650,
+        "image_height": 650,
+        "file_format": "JPEG",
+        "embed_id": "zofltmp3ft",
+    }
+    assert asset.tags == {"wheel"}
+    assert asset.machine_tags == {"rim", "alloy"}
+    assert asset.rights == Rights(datetime(2021, 9, 24, 18, 31, 2, tzinfo=UTC), None, frozenset({"public"}))
+    assert asset.imported_at == asset.created_at == datetime(2023, 3, 3, 12, 29, 11, tzinfo=UTC)
+    (file,) = asset.versions
+    assert (file.id, file.size) == (f"{asset.id}/{ASSET['version_id']}", 87040)
+    assert (file.link, file.digests) == ("", {})
+
+
+def test_a_field_the_tenant_list_did_not_show_is_read_as_the_asset_says() -> None:
+    asset = wire.asset_of(ASSET, Tenant())
+    assert asset.fields["colors"] == (term_of("Red"), term_of("Blue"))
+    assert asset.fields["height"] == "620"
+
+
+def test_an_old_server_without_newer_members_is_read() -> None:
+    old = {k: v for k, v in ASSET.items() if k not in ("version_id", "current_version", "tags", "ai_tags")}
+    old["file_properties"] = {"format": "PDF", "format_type": "pdf", "size_in_kbytes": 85}
+    del old["metadata_info"], old["security"], old["asset_properties"]
+    asset = wire.asset_of(old, Tenant(), versions=[old])
+    assert len(asset.versions) == 1
+    assert asset.versions[0].size is None
+    assert asset.revision == "2023-03-03T13:10:39Z~2023-03-03T12:29:11Z"
+
+
+def test_trash_and_archive_are_statuses() -> None:
+    trashed = {**ASSET, "deleted_date": "2024-01-01T00:00:00Z"}
+    assert wire.asset_of(trashed, Tenant(), archived=True).status == "trash"
+    assert wire.entry_of(trashed, wire.asset_of(trashed, Tenant())).deleted
+    assert wire.asset_of(ASSET, Tenant(), archived=True).status == "archived"
+
+
+def test_versions_come_oldest_first_and_end_with_the_current() -> None:
+    def row(version: str, uploaded: str) -> dict[str, Any]:
+        return {"id": ASSET["id"], "version_id": version, "filename": f"{version}.ai", "file_upload_date": uploaded}
+
+    current = {**ASSET, "version_id": "v4", "file_upload_date": "2023-03-05T00:00:00Z"}
+    newest_first = [
+        row("v4", "2023-03-05T00:00:00Z"),
+        row("v3", "2023-03-04T00:00:00Z"),
+        row("v2", "2023-03-04T00:00:00Z"),
+        row("v1", "2023-03-03T00:00:00Z"),
+    ]
+    asset = wire.asset_of(current, Tenant(), newest_first)
+    assert [file.id.rpartition("/")[2] for file in asset.versions] == ["v1", "v2", "v3", "v4"]
+    assert wire.needs_versions(current)
+    assert not wire.needs_versions(ASSET)
+
+
+def test_a_search_answer_is_believed_only_when_the_query_was_understood() -> None:
+    hits = wire.hits_of(SEARCH)
+    assert (hits.total, hits.scroll) == (24731, "DXF1ZXJ5QW5kRmV0Y2g=")
+    assert hits.keep_alive == timedelta(minutes=1) == wire.hits_of({**SEARCH, "scroll_timeout": 60000}).keep_alive
+    plain = wire.hits_of({**SEARCH, "scroll_id": None, "scroll_timeout": None})
+    assert (plain.scroll, plain.keep_alive) == ("", None)
+    for broken in ({"query_syntax_ok": False}, {"query_syntax_ok": None}, {"total_count": None}, {"items": None}):
+        with pytest.raises(ContractBroken):
+            wire.hits_of({**SEARCH, **broken})
+
+
+def test_links_are_fresh_until_a_quarter_of_an_hour_before_they_expire() -> None:
+    link = wire.download_link(ASSET)
+    expires = datetime.fromtimestamp(1632866400, UTC)
+    assert wire.is_fresh(link, expires - timedelta(minutes=16))
+    assert not wire.is_fresh(link, expires - timedelta(minutes=14))
+    assert wire.is_fresh("https://cdn.example/x", expires)
+    assert wire.download_link({**ASSET, "_links": {}}) == ""
+
+
+def test_list_rows_with_and_without_envelope() -> None:
+    assert wire.items_of([PROFILE]) == [PROFILE]
+    assert wire.items_of({"items": [ASSET]}) == [ASSET]
+    with pytest.raises(ContractBroken):
+        wire.items_of({"rows": []})
+
+
+# -- schema ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
+    schema = fields.schema_of(tenant(), versions=True)
+    colors, author = schema.fields["colors"], schema.fields["author"]
+    assert (colors.kind, colors.multiple, colors.vocabulary) == (FieldKind.TERM, True, "colors")
+    assert not colors.editable
+    assert (author.kind, author.required, author.max_length) == (FieldKind.TEXT, True, 1280)
+    assert schema.fields["assettype"].types == {"Photo", "Logo"}
+    assert not schema.fields["assettype"].multiple
+    assert [(each.name, each.profile) for each in schema.types] == [("Photo", "Migration Photo")]
+    assert schema.groups == {"public"}
+    assert set(schema.vocabularies) == {"assettype", "colors"}
+    assert schema.fields["image_width"].derived
+    assert "versions" in schema.holds
+    assert "versions" not in fields.schema_of(tenant(), versions=False).holds
+
+
+def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
+    own = Tenant(fields={"embed_id": FieldInfo("embed_id", "text")})
+    assert not fields.schema_of(own, versions=False).fields["embed_id"].derived
+    row = {**ASSET, "metadata": {"fields": {"embed_id": ["mine"]}}}
+    assert wire.asset_of(row, own).fields["embed_id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("values", "ticked", "unticked"),
+    [(("Cleared",), "Cleared", ""), (("No", "Yes"), "Yes", "No"), (("A", "B"), "", ""), ((), "", "")],
+)
+def test_checkboxes_that_are_flags(values: tuple[str, ...], ticked: str, unticked: str) -> None:
+    info = FieldInfo("box", "checkboxes", values=values)
+    assert (info.ticked, info.unticked) == (ticked, unticked)
+    assert info.kind is (FieldKind.FLAG if ticked else FieldKind.TERM)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+TEXT = FieldInfo("t")
+DATE = FieldInfo("d", "date")
+NUMBER = FieldInfo("n", "numeric")
+ONE = FieldInfo("s", "selection_list")
+SEVERAL = FieldInfo("m", "selection_list_multi")
+BOX = FieldInfo("b", "checkboxes", values=("Yes",))
+PAIR = FieldInfo("p", "checkboxes", values=("Yes", "No"))
+
+
+@pytest.mark.parametrize(
+    ("info", "texts", "value"),
+    [
+        (TEXT, ["a"], "a"),
+        (TEXT, ["a", "b"], ("a", "b")),
+        (TEXT, [], None),
+        (TEXT, [""], None),
+        (DATE, ["2022-06-19"], date(2022, 6, 19)),
+        (DATE, ["2022-06-19T00:00:00Z"], date(2022, 6, 19)),
+        (DATE, ["2022-06-19T10:00:00Z"], datetime(2022, 6, 19, 10, tzinfo=UTC)),
+        (DATE, ["about 1900"], "about 1900"),
+        (NUMBER, ["620"], 620),
+        (NUMBER, ["1.5"], 1.5),
+        (NUMBER, ["007"], "007"),
+        (ONE, ["Red"], term_of("Red")),
+        (SEVERAL, ["Red"], (term_of("Red"),)),
+        (BOX, ["Yes"], True),
+        (BOX, [], False),
+        (PAIR, ["No"], False),
+        (PAIR, [], None),
+        (PAIR, ["Yes", "No"], True),
+        (PAIR, ["Maybe"], ("Maybe",)),
+    ],
+)
+def test_values_are_read_by_their_field(info: FieldInfo, texts: list[str], value: object) -> None:
+    assert decode(info, texts) == value
+
+
+@pytest.mark.parametrize(
+    ("info", "value", "texts"),
+    [
+        (TEXT, " a ", ["a"]),
+        (TEXT, None, []),
+        (TEXT, "  ", []),
+        (TEXT, 7, ["7"]),
+        (TEXT, date(2022, 6, 19), ["2022-06-19"]),
+        (TEXT, datetime(2022, 6, 19, 10, tzinfo=UTC), ["2022-06-19T10:00:00Z"]),
+        (TEXT, True, ["true"]),
+        (TEXT, Person("Ann"), ["Ann"]),
+        (TEXT, Place(1.5, 2.0), ["1.5, 2.0"]),
+        (TEXT, Place(1.5, 2.0, "Quay 1"), ["Quay 1"]),
+        (DATE, date(2022, 6, 19), ["2022-06-19"]),
+        (DATE, datetime(2022, 6, 19, tzinfo=UTC), ["2022-06-19"]),
+        (NUMBER, 620, ["620"]),
+        (NUMBER, 1.50, ["1.5"]),
+        (NUMBER, 620.0, ["620"]),
+        (NUMBER, 1e22, ["10000000000000000000000"]),
+        (ONE, Term("Red", "planned-1"), ["Red"]),
+        (SEVERAL, (Term("Red"), "Blue", "Red"), ["Red", "Blue"]),
+        (BOX, True, ["Yes"]),
+        (BOX, False, []),
+        (PAIR, False, ["No"]),
+    ],
+)
+def test_values_are_written_as_arrays_of_text(info: FieldInfo, value: Any, texts: list[str]) -> None:
+    assert encode(info, value) == texts
+
+
+@pytest.mark.parametrize(
+    ("info", "value"),
+    [
+        (TEXT, Localized({"en": "a"})),
+        (TEXT, Place()),
+        (DATE, datetime(2022, 6, 19, 10, tzinfo=UTC)),
+        (NUMBER, float("nan")),
+        (SEVERAL, True),
+    ],
+)
+def test_what_a_field_cannot_take_is_refused(info: FieldInfo, value: Any) -> None:
+    with pytest.raises(InvalidValue):
+        encode(info, value)
+
+
+@given(st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False, width=64)))
+def test_numbers_come_back_as_they_were(number: float) -> None:
+    assert float(decode(NUMBER, encode(NUMBER, number))) == number  # type: ignore[arg-type]
+
+
+@given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool), max_size=4))
+def test_terms_come_back_as_they_were(labels: list[str]) -> None:
+    unique = tuple(dict.fromkeys(labels))
+    assert decode(SEVERAL, encode(SEVERAL, unique)) == (tuple(term_of(label) for label in unique) or None)
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_metadata_of_an_upload_is_wrapped_and_carries_the_marker() -> None:
+    draft = Draft(Marker("srckey", "a_00017"), "IMG_1815.tif", fields={"colors": (Term("Red"),), "author": ""})
+    assert json.loads(wire.upload_metadata(draft, tenant())) == {"fields": {"srckey": ["a_00017"], "colors": ["Red"]}}
+
+
+def test_a_cleared_field_is_an_empty_array() -> None:
+    assert wire.metadata_body({"author": None, "height": 3}, tenant()) == {"fields": {"author": [], "height": ["3"]}}
+
+
+def test_rights_say_only_what_the_profile_does_not_give() -> None:
+    profile = fields.profile_of(PROFILE)
+    when = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
+    assert wire.security_of_draft(Rights(groups=frozenset({"public"})), profile) == {}
+    assert wire.security_of_draft(Rights(groups=frozenset({"staff"})), profile) == {"asset_groups": ["staff"]}
+    full = wire.security_of_draft(Rights(when, when, frozenset({"public"})), profile)
+    assert full == {"release_date": "2026-01-01T00:00:00Z", "expiration_date": "2026-01-01T00:00:00Z"}
+
+
+def test_a_patch_of_rights_clears_the_expiration_and_nothing_else() -> None:
+    assert wire.security_of_patch(Patch()) == {}
+    assert wire.security_of_patch(Patch(rights=Rights(groups=frozenset({"staff"})))) == {
+        "asset_groups": ["staff"],
+        "expiration_date": None,
+    }
+
+
+def test_the_made_asset_is_the_last_segment_of_self() -> None:
+    assert wire.made_id({"_links": {"self": "https://api.dam.example/v2/assets/0b7c-e1"}}) == "0b7c-e1"
+    assert wire.made_id({"_links": {"self": "https://api.dam.example/v2/assets/0b7c-e1/?x=1"}}) == "0b7c-e1"
+    for broken in ({}, None, {"_links": {"self": ""}}):
+        with pytest.raises(ContractBroken):
+            wire.made_id(broken)
+
+
+def test_paths_are_escaped_segment_by_segment() -> None:
+    assert wire.category_path(("Campaigns", "Summer 24", "A/B")) == "/v2/categories/Campaigns/Summer%2024/A%5C%2FB"
+    assert wire.vocabulary_path("a/b") == "/v2/metadata/a%2Fb/vocabulary"
+    assert wire.asset_path("x", "tags", "add") == "/v2/assets/x/tags/add"
+    assert wire.members_body("categories", "c1", ["a1"], []) == {
+        "categories": {"uuids": ["c1"]},
+        "add": {"uuids": ["a1"]},
+        "remove": {"uuids": []},
+    }
+
+
+# -- containers, account, queries --------------------------------------------------------------------------------------
+
+
+def test_containers_of_tree_and_lists() -> None:
+    tree = json.loads("""{"parentCategory": null, "categories": [{"id": 17, "uuid": "u17", "title": "Campaigns",
+      "children": [{"id": 18, "uuid": "u18", "title": "Summer", "children": []}]}]}""")
+    found = list(trees.categories_of(tree))
+    assert found == [Placement("category", ("Campaigns",)), Placement("category", ("Campaigns", "Summer"))]
+    assert [each.id for each in found] == ["u17", "u18"]
+    row = {"id": "u18", "name": "Summer", "path": "Campaigns/Summer", "parts": ["Campaigns", "Summer"]}
+    assert trees.category_of(row) == found[1]
+    link = {"_links": {"assets": "https://api.dam.example/v2/assets/search?query=collection%3A%7Bx%7D&a="}}
+    assert wire.link_query(trees.assets_link(link)) == [("query", "collection:{x}"), ("a", "")]
+    assert trees.assets_link({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("Bearer wat_demo_b1d3c61e03c6", "demo"),
+        ("Bearer museum/a0b1c2", "museum"),
+        ("Basic " + base64.b64encode(b"wat_demo_b1d3c61e03c6:x-oauth-basic").decode(), "demo"),
+        ("Bearer opaque", "archive"),
+        ("Basic ???", "archive"),
+    ],
+)
+def test_the_tenant_is_told_by_the_token(header: str, name: str) -> None:
+    assert wire.tenant_of({"Authorization": header}, "https://archive.dam.example") == name
+
+
+def test_queries_are_spelt_with_instants_in_utc() -> None:
+    since, until = datetime(2026, 9, 1, tzinfo=UTC), datetime(2026, 9, 2, 0, 0, 0, 999, tzinfo=UTC)
+    assert query.edited_between(since, until) == (
+        "lastEditDate:[after 2026-09-01T00:00:00Z] AND lastEditDate:[before 2026-09-02T00:00:00Z]"
+    )
+    assert query.edited_between(None, None) == ""
+    assert query.added_in(since, until) == "DateAdded:[2026-09-01T00:00:00Z to 2026-09-02T00:00:00Z]"
+    assert query.added_in(None, until) == "DateAdded:[before 2026-09-02T00:00:00Z]"
+    assert query.added_in(since, None) == "DateAdded:[after 2026-09-01T00:00:00Z]"
+    assert query.added_in(None, None) == ""
+    assert query.exactly("srckey", "a_00017") == "srckey:({a_00017})"
+    with pytest.raises(InvalidValue):
+        query.exactly("srckey", "a} OR {b")
+
+
+def test_a_driving_instant_must_be_one() -> None:
+    with pytest.raises(ContractBroken):
+        wire.moment("yesterday")
+    assert wire.id_of(ASSET) == AssetId(ASSET["id"])
+    with pytest.raises(ContractBroken):
+        wire.id_of({})
