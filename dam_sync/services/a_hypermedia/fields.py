@@ -28,7 +28,6 @@ OWN_FIELDS = (
     Field("point_of_interest", FieldKind.TEXT, "Point of interest, percent `x,y`", indexed=False),
     Field("annotation", FieldKind.TEXT, "Annotation", indexed=False),
 )
-WRITABLE_OWN = frozenset({"point_of_interest", "annotation"})  # wire A 6.6
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ KINDS: Mapping[str, FieldKind] = {  # spec 000, Metadata: the 16 types
     "GEO": FieldKind.PLACE,
     "FIELD_SET": FieldKind.ROWS,
 }
+WRITABLE_OWN = frozenset({"point_of_interest", "annotation"})  # wire A 6.6
 _MULTIPLE = frozenset({"MULTIPLE_LIST", "PERSON_LIST", "THESAURUS", "FIELD_SET"})
 _LANGUAGE_TYPES = frozenset({"TEXT", "TEXT_AREA", "HTML", "HTML_AREA"})
 

@@ -1,0 +1,156 @@
+"""What writing costs, call by call, from what is already known of the instance; no call is made (wire A 6.13)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.service import Calls, Membership
+from dam_sync.model.values import Term, Value
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.creating import planned
+from dam_sync.services.a_hypermedia.finding import Finding
+from dam_sync.services.a_hypermedia.forms import Forms
+from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.relating import ATTACHMENTS, LINKED, LINKS
+from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN, needs_more
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
+from dam_sync.services.a_hypermedia.writes import Writes, writes_of
+from dam_sync.services.a_hypermedia.writing import (
+    BULKS,
+    FOLDER_MEDIA,
+    FOLDER_MEDIAS,
+    LABEL,
+    LABELS,
+    MEDIA,
+    METADATA,
+    SELECTED,
+    SELECTIONS,
+    VERSIONS,
+    chosen_status,
+    in_order,
+)
+
+
+class Costs:
+    """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, finding: Finding) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._finding = finding
+        self._staging_told = False
+        self._links_told: set[str] = set()
+
+    def forecast(
+        self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
+    ) -> Calls:
+        """See `Service.forecast`; a Relation is `relate`, a Membership stands for one attachment.
+
+        What happens once a session, finding the staging folder and learning a type of link, is told once.
+        """
+        try:
+            return self._of(change, size)
+        except InvalidValue:
+            return {}
+
+    def _of(self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int) -> Calls:
+        match change:
+            case Draft():
+                return self._create(change, size)
+            case Patch():
+                return self._update(change)
+            case FileRef():
+                return self._upload(change.size or size) + one("POST", "medias", VERSIONS)
+            case Term():
+                return self._term(change)
+            case Placement():
+                return _container(change)
+            case Relation():
+                return self._link(change)
+            case Membership():
+                return one("POST", "medias", ATTACHMENTS)
+
+    def _create(self, draft: Draft, size: int) -> Calls:
+        plan = planned(draft, self._writes(draft.fields, draft.status), None)
+        calls = self._upload(size) if size else Counter[str]()
+        gate = self._tenant.gate.now
+        if gate is None or gate.has(facts.FOLDER_CREATE):
+            calls += one("POST", "folders", FOLDER_MEDIAS)
+        else:
+            calls += one("POST", "medias") + one("POST", "folders", FOLDER_MEDIAS)
+        calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
+        calls += self._fields(plan.writes) + _placed(draft.placements, "POST", LABELS, FOLDER_MEDIAS)
+        calls += self._staging()
+        staging = self._finding.staging.now
+        kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
+        return calls + one("DELETE", "folders", FOLDER_MEDIA, 0 if kept else 1)
+
+    def _staging(self) -> Counter[str]:
+        """Looking for the staging folder, and making it where the tree, if it was read, has none."""
+        if self._staging_told or self._finding.staging.now is not None:
+            return Counter()
+        self._staging_told = True
+        known = (self._finding.title,) in (self._knowledge.folders.now or {}).values()
+        return one("GET", "folder-tree") + one("POST", "folder-tree", times=0 if known else 1)
+
+    def _link(self, relation: Relation) -> Calls:
+        first = relation.kind not in self._links_told
+        self._links_told.add(relation.kind)
+        return one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
+
+    def _update(self, patch: Patch) -> Calls:
+        writes = self._writes(patch.fields, patch.status or "", whole=True)
+        calls = self._fields(writes) + _placed(patch.placements_add, "POST", LABELS, FOLDER_MEDIAS)
+        return calls + _placed(patch.placements_remove, "DELETE", LABEL, FOLDER_MEDIA)
+
+    def _writes(self, fields: Mapping[str, Value | None], status: str, whole: bool = False) -> Writes:
+        forms, locales = self._knowledge.forms.now or Forms(), self._knowledge.locales.now or ("en",)
+        return writes_of(fields, forms, locales, status, whole)
+
+    def _fields(self, writes: Writes) -> Counter[str]:
+        """The fields, and the status in the same way of writing."""
+        calls = one("PUT", "medias", METADATA, 0 if writes.bulked else len(writes.puts))
+        known = chosen_status(writes.status, self._knowledge.statuses.now or {}).id if writes.status else ""
+        if writes.bulked:
+            rides = bool(known) and not writes.own
+            calls += one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
+            calls += one("POST", "users", BULKS, len(writes.languages) + rides)
+            if rides:
+                return calls
+        if writes.status or writes.own:
+            calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
+        return calls
+
+    def _upload(self, size: int) -> Counter[str]:
+        parts = -(-size // facts.CHUNK_BYTES) if size > facts.SINGLE_BYTES else 0
+        return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
+
+    def _term(self, term: Term) -> Calls:
+        locales = self._knowledge.locales.now or ("en",)
+        language = next((locale for locale in locales if locale in term.labels), locales[0])
+        more = 1 if needs_more(term, language) else 0
+        calls = one("GET", "thesaurus-tree", "/{id}") + one("POST", "thesaurus-tree", TERM_CHILDREN)
+        return calls + one("GET", "thesauruses", "/{id}", more) + one("PUT", "thesauruses", "/{id}", more)
+
+
+def one(method: str, road: str, template: str = "", times: int = 1) -> Counter[str]:
+    """So many calls of one endpoint."""
+    return Counter({Ask(method, road, template).operation: times}) if times else Counter()
+
+
+def _placed(placements: Iterable[Placement], method: str, label: str, folder: str) -> Counter[str]:
+    places = in_order(placements)
+    labels = sum(place.kind == "label" for place in places)
+    return one(method, "medias", label, labels) + one(method, "folders", folder, len(places) - labels)
+
+
+def _container(place: Placement) -> Calls:
+    """One missing folder: its siblings are read, then it is made. A label is never made."""
+    if place.kind != "folder":
+        return {}
+    if len(place.path) == 1:
+        return one("GET", "folder-tree") + one("POST", "folder-tree")
+    return one("GET", "folder-tree", "/{nodeId}") + one("POST", "folder-tree", FOLDER_CHILDREN)

@@ -1,0 +1,114 @@
+"""A new media, so that a crash at any instant leaves no second one (wire A 6.12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId, Draft
+from dam_sync.model.errors import InvalidValue, SessionGone
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.finding import Finding
+from dam_sync.services.a_hypermedia.forms import Form
+from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.uploading import Uploading
+from dam_sync.services.a_hypermedia.writes import Put, Writes, writes_of
+from dam_sync.services.a_hypermedia.writing import FOLDER_MEDIAS, Writing, chosen_status, in_order
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A draft turned into calls: the marker's value, all other writes, the form."""
+
+    marker: Put | None
+    writes: Writes
+    form: Form | None
+
+
+class Creating:
+    """Creates in the staging folder, marks first, takes the media out of staging when all but its status is written."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, writing: Writing) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._uploading = uploading
+        self._writing = writing
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps, finding: Finding) -> AssetId:
+        """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
+        plan = await self._checked(draft, content)
+        staging = await finding.staging.get()
+        path = await self._uploading.send(content, steps) if content else ""
+        asset, resumed = await self._made(plan, path, content, steps, finding)
+        await finding.claim(asset, draft.marker, steps, resumed)
+        if plan.marker:
+            await self._writing.put(asset, plan.marker)
+        finding.release(asset)
+        selection = await self._writing.apply(asset, plan.writes)
+        await self._writing.place(asset, draft.placements)
+        if staging not in {place.id for place in draft.placements if place.kind == "folder"}:
+            await self._writing.out_of_folder(asset, staging)
+        await self._writing.conclude(asset, plan.writes, selection)
+        return AssetId(asset)
+
+    async def _checked(self, draft: Draft, content: Content | None) -> Planned:
+        forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
+        in_order(draft.placements)
+        if draft.status:
+            chosen_status(draft.status, await self._knowledge.statuses.get())
+        form = forms.by_name.get(draft.profile)
+        if draft.profile and form is None:
+            raise InvalidValue(f"the target has no form {draft.profile!r}", hint="see `inspect` for its forms")
+        if content is None and form is None:
+            raise InvalidValue("a media without a file needs a form", hint="give a profile in the mapping")
+        return planned(draft, writes_of(draft.fields, forms, locales, draft.status), form)
+
+    async def _made(
+        self, plan: Planned, path: str, content: Content | None, steps: Steps, finding: Finding
+    ) -> tuple[str, bool]:
+        """The media's id, and whether an earlier attempt made it."""
+        fresh: list[str] = []
+
+        async def call() -> Json:
+            fresh.append(await self._post(await self._body(plan, path), await finding.staging.get()))
+            return {"id": fresh[0]}
+
+        async def found() -> Json:
+            asset = await finding.created(content, plan.marker)
+            return {"id": asset} if asset else None
+
+        try:
+            made = await steps.once("create", call, found=found)
+        except SessionGone:
+            await steps.forget("file*")
+            raise
+        return str(made["id"]), not fresh
+
+    async def _body(self, plan: Planned, path: str) -> Json:
+        links = {}
+        if path:
+            links["from"] = {"href": self._tenant.base_url + path}
+        if plan.form:
+            links[self._tenant.words.rel("form")] = {"href": await self._tenant.href("forms", "/{id}", plan.form.id)}
+        return {"_links": links}
+
+    async def _post(self, body: Json, staging: str) -> str:
+        """The one call that must not happen twice."""
+        force = [("forceNew", "true")]  # wire A 6.3: else a known XMP id merges the file into an older media
+        if (await self._tenant.gate.get()).has(facts.FOLDER_CREATE):
+            ask = Ask("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
+            return made_id(await self._tenant.call(ask))
+        asset = made_id(await self._tenant.call(Ask("POST", "medias", params=force, json=body)))
+        await self._writing.into_folder(asset, staging)
+        return asset
+
+
+def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:
+    """The marker goes first and alone, so it is taken out of the rest."""
+    marker = next((put for put in writes.puts if draft.marker and put.field == draft.marker.field), None)
+    rest = tuple(put for put in writes.puts if put is not marker)
+    if draft.marker and marker is None:
+        marker = Put(draft.marker.field, draft.marker.value)
+    return Planned(marker, Writes(rest, writes.own, writes.status), form)

@@ -1,0 +1,182 @@
+"""What must be known of an instance to read its media: forms, statuses, labels, folders, content languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import NotFound
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.fields import Offer, schema_of, status_names
+from dam_sync.services.a_hypermedia.forms import Forms, bare_lists, field_of, forms_of, with_choices
+from dam_sync.services.a_hypermedia.hal import embedded, link, tail, wanted_id
+from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant
+from dam_sync.services.a_hypermedia.wire import Sense, Status, folder_ids, status_of
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Options: content languages in order of preference (empty: ask the instance), zone of DATE values."""
+
+    locales: tuple[str, ...] = ()
+    zone: tzinfo = UTC
+
+
+class Knowledge:
+    """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
+
+    def __init__(self, tenant: Tenant, spoken: Spoken) -> None:
+        self._tenant = tenant
+        self._spoken = spoken
+        self.locales = Once(self._languages)
+        self.forms = Once(self._forms)
+        self.statuses = Once(self._statuses)
+        self.labels = Once(self._labels)
+        self.folders = Once(self._folders)
+
+    async def schema(self) -> Schema:
+        """The neutral schema of the instance."""
+        statuses = await self.statuses.get()
+        offer = Offer(
+            roots={wanted_id(root): str(root.get("title") or "") for root in await self._roots()},
+            labels=frozenset(await self.labels.get()),
+            statuses=status_names((status.base, status.title) for status in statuses.values()),
+            locales=await self.locales.get(),
+        )
+        return schema_of(await self.forms.get(), offer)
+
+    async def sense(self, medias: Sequence[Json]) -> Sense:
+        """All that is needed to read these media."""
+        words = self._tenant.words
+        forms = await self._covering(self.forms, {tail(link(m, words.rel("form"))) for m in medias} - {""})
+        places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
+        return Sense(words, forms, await self.statuses.get(), places, self._spoken.zone)
+
+    async def _covering(self, known: Once[Forms], ids: Iterable[str]) -> Forms:
+        forms = await known.get()
+        return forms if all(identity in forms.by_id for identity in ids) else await known.renewed(forms)
+
+    async def _folder_paths(self, ids: set[str]) -> Mapping[str, tuple[str, ...]]:
+        """Paths by folder id; the tree is walked only where a media is in a folder."""
+        if not ids:
+            return {}
+        folders = await self.folders.get()
+        if not ids <= folders.keys():
+            folders = await self.folders.renewed(folders)
+            for hidden in ids - folders.keys():
+                folders.setdefault(hidden, ())  # not in the tree this user sees: told by its title alone
+        return folders
+
+    async def _forms(self) -> Forms:
+        several = len(await self.locales.get()) > 1
+        sheet = await self._sheet()
+        items = []
+        for form in await self._tenant.listed(Ask("GET", "forms"), "form"):
+            fields = embedded(form, "field")
+            if not fields:
+                whole = await self._tenant.json(Ask("GET", "forms", "/{formId}", (wanted_id(form),)))
+                fields = embedded(whole, "field")
+            if not fields:
+                ask = Ask("GET", "forms", "/{formId}/fields", (wanted_id(form),))
+                fields = await self._tenant.listed(ask, "field")
+            prefix = self._tenant.words.prefix
+            items.append((form, [field_of(one, sheet, prefix, several) for one in fields]))
+        forms = forms_of(items)
+        return with_choices(forms, {lookup: await self._choices(lookup) for lookup in bare_lists(forms)})
+
+    async def _sheet(self) -> dict[str, Json]:
+        if not (await self._tenant.gate.get()).has(facts.FOLDER_CREATE):
+            return {}
+        items = await self._tenant.listed(Ask("GET", "sheet-fields"), "sheet-field")
+        return {str(item.get("internalName") or item.get("id")): item for item in items}
+
+    async def lookup(self, identity: str) -> list[Json]:
+        """The values of a lookup: id and title."""
+        whole = await self._tenant.json(Ask("GET", "forms", "/lookups/{lookupId}", (identity,)))
+        return embedded(whole, "value")
+
+    async def _choices(self, identity: str) -> dict[str, str]:
+        return {str(item.get("title") or ""): wanted_id(item) for item in await self.lookup(identity)}
+
+    async def _statuses(self) -> dict[str, Status]:
+        items = await self._tenant.listed(Ask("GET", "custom-statuses"), "custom-status")
+        return {status.id: status for status in map(status_of, items)}
+
+    async def _labels(self) -> dict[str, str]:
+        items = await self._tenant.listed(Ask("GET", "labels"), "label")
+        return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
+
+    async def _roots(self) -> list[Json]:
+        return embedded(await self._tenant.json(Ask("GET", "thesaurus-tree")), "child")
+
+    async def _folders(self) -> dict[str, tuple[str, ...]]:
+        """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
+        found: dict[str, tuple[str, ...]] = {}
+        waiting: list[tuple[str, tuple[str, ...]]] = [("", ())]
+        while waiting:
+            parent, path = waiting.pop(0)
+            for child in embedded(await self.folder(parent), "child"):
+                identity = wanted_id(child)
+                if identity in found:
+                    continue
+                found[identity] = (*path, str(child.get("title") or identity))
+                if child.get("hasChildren") is not False:
+                    waiting.append((identity, found[identity]))
+        return found
+
+    async def folder(self, identity: str) -> Json:
+        """A folder with its direct children; the top of the tree for an empty id."""
+        if not identity:
+            return await self._tenant.json(Ask("GET", "folder-tree", params=await self._tenant.arrays()))
+        ask = Ask("GET", "folder-tree", "/{nodeId}", (identity,), await self._tenant.arrays())
+        return await self._tenant.json(ask)
+
+    async def containers(self) -> list[Placement]:
+        """Folders with their paths, parents first, then labels."""
+        folders = (await self.folders.get()).items()
+        labels = (await self.labels.get()).items()
+        return [Placement("folder", path, identity) for identity, path in folders if path] + [
+            Placement("label", (title,), identity) for title, identity in labels
+        ]
+
+    async def _languages(self) -> tuple[str, ...]:
+        """Content languages, the user's own first: as told in the options, else by asking (wire A 5.6)."""
+        if self._spoken.locales:
+            return self._spoken.locales
+        found = await self._languages_of_a_media() or await self._languages_of_a_term()
+        return found or ("en",)
+
+    async def _languages_of_a_media(self) -> tuple[str, ...]:
+        ask = Ask("GET", "media-search", params=[("size", "1"), ("page", "1"), *await self._tenant.arrays()])
+        rows = embedded(await self._tenant.json(ask), "media")
+        if not rows:
+            return ()
+        identity = wanted_id(rows[0])
+        try:
+            own = await self._served(identity, "")
+            asked = [language for language in facts.LANGUAGES if language != own]
+            kept = [language for language in asked if await self._served(identity, language) == language]
+        except NotFound:
+            return ()
+        return (own, *kept) if own else tuple(kept)
+
+    async def _served(self, media: str, language: str) -> str:
+        ask = Ask("GET", "medias", "/{mediaId}", (media,), [("fields", "id")], language=language, asset=media)
+        return served_language((await self._tenant.call(ask)).headers)
+
+    async def _languages_of_a_term(self) -> tuple[str, ...]:
+        """An empty library: the keys of the titles of a thesaurus are a second source."""
+        for root in await self._roots():
+            whole = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (wanted_id(root),)))
+            if titles := whole.get("titles"):
+                return tuple(sorted(locale.lower().replace("_", "-") for locale in titles))
+        return ()
+
+
+def served_language(headers: Mapping[str, str]) -> str:
+    """The language a reply is really in, in lower case; empty where it does not say (wire A 0)."""
+    return headers.get("content-language", "").partition(",")[0].strip().lower()

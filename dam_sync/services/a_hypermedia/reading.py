@@ -1,0 +1,114 @@
+"""One media, complete, by the fewest calls (wire A 3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dam_sync.model.asset import Asset, AssetId, FileRef, Relation
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia.hal import link, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
+from dam_sync.services.a_hypermedia.wire import (
+    Sense,
+    asset_of,
+    attachment_count,
+    attachment_of,
+    current_file,
+    needs_more_calls,
+    version_count,
+    version_of,
+)
+
+
+class Reading:
+    """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
+    versions, attachments and links only where the media counts some (wire A 3.3)."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The whole media. Raises NotFound."""
+        locales = await self._knowledge.locales.get()
+        served, media = await self.media(asset, locales[0])
+        sense = await self._knowledge.sense([media])
+        readings = [(served, media)]
+        if self._has_languages(media, sense):
+            for language in locales[1:]:
+                served, more = await self._metadata(asset, language)
+                if served not in [known for known, _ in readings]:
+                    readings.append((served, more))
+        return await self.completed(asset_of(readings, sense), media)
+
+    async def media(self, asset: str, language: str = "") -> tuple[str, Json]:
+        """The media as JSON, and the language it came in."""
+        params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._tenant.arrays()]
+        return await self._read(asset, language, params)
+
+    async def completed(self, asset: Asset, media: Json) -> Asset:
+        """With older versions, attachments and links, where the media counts any."""
+        if not needs_more_calls(media):
+            return asset
+        versions = await self.versions(media) if version_count(media) > 1 else asset.versions
+        attachments = await self.attachments(asset.id) if attachment_count(media) else ()
+        relations = await self.relations(asset.id) if whole(media.get("mediaLinkCount")) else frozenset()
+        return replace(asset, versions=versions, attachments=attachments, relations=relations)
+
+    async def versions(self, media: Json) -> tuple[FileRef, ...]:
+        """Oldest first, the current one last, whatever its number (a restored version is current again)."""
+        asset = wanted_id(media)
+        ask = Ask("GET", "medias", "/{mediaId}/file-versions", (asset,), asset=asset)
+        items = await self._tenant.listed(ask, "file-version")
+        now = current_file(media, self._tenant.words)
+        current = tail(link(media, "current"))
+        rows = [
+            (bool(item.get("current")) or wanted_id(item) == current, whole(item.get("versionNumber")) or 0, item)
+            for item in items
+        ]
+        rows.sort(key=lambda row: row[:2])
+        files = [version_of(asset, item, self._tenant.words) for _, _, item in rows]
+        if files and now and rows[-1][0]:
+            files[-1] = replace(now[0], id=files[-1].id)
+        return tuple(files) or now
+
+    async def attachments(self, asset: str) -> tuple[FileRef, ...]:
+        """Attachments in any state, in order of id."""
+        items = await self.attachment_items(asset)
+        return tuple(attachment_of(asset, item, self._tenant.words) for item in items)
+
+    async def attachment_items(self, asset: str) -> list[Json]:
+        """The same as JSON."""
+        ask = Ask("GET", "medias", "/{mediaId}/attachments", (asset,), asset=asset)
+        return sorted(await self._tenant.listed(ask, "attachment"), key=lambda item: wanted_id(item).zfill(20))
+
+    async def relations(self, asset: str) -> frozenset[Relation]:
+        """Linked media by the title of the link's type."""
+        found = set()
+        for kind in await self.link_types(asset):
+            if whole(kind.get("mediaCount")) != 0:
+                ids = (asset, wanted_id(kind))
+                params = [("fields", "id")]
+                ask = Ask("GET", "medias", "/{mediaId}/media-links/{linkId}/medias", ids, params, asset=asset)
+                for row in await self._tenant.listed(ask, "media"):
+                    found.add(Relation(str(kind.get("title") or kind["id"]), AssetId(wanted_id(row))))
+        return frozenset(found)
+
+    async def link_types(self, asset: str) -> list[Json]:
+        """Types of links a media shows, with their counts; no other call lists them (wire A 14)."""
+        ask = Ask("GET", "medias", "/{mediaId}/media-links", (asset,), asset=asset)
+        return await self._tenant.listed(ask, "media-link")
+
+    async def _metadata(self, asset: str, language: str) -> tuple[str, Json]:
+        params = [("fields", "id,_embedded{metadata}"), *await self._tenant.arrays()]
+        return await self._read(asset, language, params)
+
+    async def _read(self, asset: str, language: str, params: list[tuple[str, str]]) -> tuple[str, Json]:
+        ask = Ask("GET", "medias", "/{mediaId}", (asset,), params, language=language, asset=asset)
+        reply = await self._tenant.call(ask)
+        return served_language(reply.headers) or language, reply.json()
+
+    def _has_languages(self, media: Json, sense: Sense) -> bool:
+        form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
+        return form is not None and any(field.localized for field in form.fields.values())

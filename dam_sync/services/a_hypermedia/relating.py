@@ -1,0 +1,105 @@
+"""Attachments and links between media: optional, and told in plain words where an instance has not got them."""
+
+from __future__ import annotations
+
+from dam_sync.model.asset import AssetId, Relation, digest_of
+from dam_sync.model.errors import Unsupported
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.a_hypermedia.hal import file_address, link, wanted_id, whole
+from dam_sync.services.a_hypermedia.reading import Reading
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
+
+ATTACHMENTS = "/{mediaId}/attachments"
+LINKS = "/{mediaId}/media-links"
+LINKED = "/{mediaId}/media-links/{linkId}/medias"
+_MISSING = frozenset({404, 405})
+
+
+class Relating:
+    """Writes attachments and media links (wire A 6.7, 6.9)."""
+
+    def __init__(self, tenant: Tenant, reading: Reading) -> None:
+        self._tenant = tenant
+        self._reading = reading
+        self._kinds: dict[str, str] = {}
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """Announce the file, then send its bytes to the upload link, which asks for no credential."""
+        name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
+        links: list[str] = []
+
+        async def announce() -> Json:
+            reply = await self._announce(asset, content)
+            links.append(file_address(link(_body(reply), self._tenant.words.rel("upload-link"))))
+            return {"id": made_id(reply), "online": False}
+
+        made = await steps.once(name, announce, found=lambda: self._found(asset, content))
+        if not made["online"]:
+            address = next(filter(None, links), "") or await self._upload_link(asset, made["id"])
+            await self._upload(asset, content, address)
+
+    async def _upload(self, asset: str, content: Content, address: str) -> None:
+        await self._tenant.client.send(
+            Request(
+                operation="PUT the attachment",
+                method="PUT",
+                path=address,
+                body=content.blocks,
+                size=content.size,
+                headers={"Content-Type": content.media_type},
+                repeatable=True,
+                asset=asset,
+            )
+        )
+
+    async def _announce(self, asset: str, content: Content) -> Reply:
+        body = {"fileName": content.name, "mediaType": content.media_type, "fileSize": content.size}
+        ask = Ask("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
+        reply = await self._tenant.call(ask)
+        if reply.status == 405:
+            raise Unsupported("the instance takes no attachments by its API", asset=asset)
+        return reply
+
+    async def _found(self, asset: str, content: Content) -> Json:
+        for item in await self._reading.attachment_items(asset):
+            name = item.get("fileName") or item.get("title")
+            if name == content.name and whole(item.get("fileSize")) == content.size:
+                return {"id": wanted_id(item), "online": str(item.get("status")).upper() == "ONLINE"}
+        return None
+
+    async def _upload_link(self, asset: str, identity: str) -> str:
+        """Signed for a quarter of an hour, so read when it is needed and never kept."""
+        for item in await self._reading.attachment_items(asset):
+            if wanted_id(item) == identity:
+                address = file_address(link(item, self._tenant.words.rel("upload-link")))
+                if address:
+                    return address
+        raise Unsupported("the instance gives no upload link for the attachment", asset=asset)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """Link two media; the type is one the media shows, or another media showed before (wire A 14)."""
+        kind = await self._kind(asset, relation.kind)
+        body = {"id": as_number(relation.target)}
+        accept = _MISSING | {409}
+        reply = await self._tenant.call(
+            Ask("POST", "medias", LINKED, (asset, kind), json=body, asset=asset, again=True, accept=accept)
+        )
+        if reply.status in _MISSING:
+            raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not taken", asset=asset)
+
+    async def _kind(self, asset: str, title: str) -> str:
+        if title not in self._kinds:
+            types = await self._reading.link_types(asset)
+            self._kinds |= {str(item.get("title") or ""): wanted_id(item) for item in types}
+        if title in self._kinds:
+            return self._kinds[title]
+        if title.isdigit():
+            return title
+        hint = "make one such link by hand, or map the relation to a type that exists"
+        raise Unsupported(f"the media shows no type of link {title!r}", asset=asset, hint=hint)
+
+
+def _body(reply: Reply) -> Json:
+    return reply.json() if reply.body.strip() else {}

@@ -1,0 +1,176 @@
+"""Vocabularies and folders: read, found or made (wire A 5.3, 5.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import InvalidValue, NotFound, Unsupported
+from dam_sync.model.values import Json, Term
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
+from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
+
+TERM_CHILDREN = "/{id}/children"
+FOLDER_CHILDREN = "/{nodeId}/children"
+_AT_ONCE = 8  # as many calls as the pace allows anyway (wire A 8)
+
+
+class Taxonomy:
+    """Terms and containers. Siblings may share a title at the service, so one writer at a time works below a parent."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._writers: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """Every term, parents first. A thesaurus costs two calls a term: its children, and its languages."""
+        word, root = await self._source(vocabulary)
+        if word == "lookup":
+            for item in await self._knowledge.lookup(root):
+                yield Term(str(item.get("title") or ""), wanted_id(item), (str(item.get("title") or ""),))
+            return
+        waiting = [Term("", root)]
+        seen = {root}
+        while waiting:
+            chunk, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+            for family in await self._families(chunk):
+                for term in family:
+                    if term.id not in seen:
+                        seen.add(term.id)
+                        waiting.append(term)
+                        yield replace(term, parent="" if term.parent == root else term.parent)
+
+    async def _families(self, parents: Sequence[Term]) -> list[list[Term]]:
+        """The children of several parents, complete, read at the same time."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._children(parent)) for parent in parents]
+        return [task.result() for task in tasks]
+
+    async def _children(self, parent: Term) -> list[Term]:
+        language = (await self._knowledge.locales.get())[0]
+        node = await self._node(parent.id, language)
+        return [await self._term(child, parent) for child in embedded(node, "child")]
+
+    async def _term(self, child: Json, parent: Term) -> Term:
+        identity, title = wanted_id(child), str(child.get("title") or "")
+        whole = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        return Term(
+            label=title,
+            id=identity,
+            path=(*parent.path, title),
+            parent=parent.id,
+            labels=_texts(whole.get("titles")),
+            synonyms={language: tuple(words) for language, words in _by_locale(whole.get("synonyms")).items() if words},
+            descriptions=_texts(whole.get("descriptions")),
+        )
+
+    async def _node(self, identity: str, language: str) -> Json:
+        params = await self._tenant.arrays()
+        return await self._tenant.json(Ask("GET", "thesaurus-tree", "/{id}", (identity,), params, language=language))
+
+    async def _source(self, vocabulary: str) -> tuple[str, str]:
+        """Where a vocabulary is kept: thesaurus or lookup, and its id."""
+        forms = await self._knowledge.forms.get()
+        if vocabulary in forms.sources:
+            return forms.sources[vocabulary]
+        if vocabulary.isdigit():
+            return ("thesaurus", vocabulary)
+        raise NotFound(f"there is no vocabulary {vocabulary!r}", hint="see `inspect` for the vocabularies it has")
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`: children of the parent are read, the title compared, then POST, then the other
+        languages by PUT of the whole object. A lookup cannot grow: an unknown value is refused."""
+        word, root = await self._source(vocabulary)
+        if word == "lookup":
+            return await self._lookup_value(vocabulary, root, term)
+        language = await self.language_of(term)
+        title = term.labels.get(language, term.label)
+        if not title or len(title) > facts.TERM_LETTERS:
+            text = f"term {title!r} has {len(title)} letters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
+            raise InvalidValue(text, code="thesaurus-title-too-long")
+        parent = term.parent or root
+        async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
+            for child in embedded(await self._node(parent, language), "child"):
+                if _same(child.get("title"), title):
+                    return replace(term, id=wanted_id(child), label=str(child["title"]))
+            body = {"title": title}
+            ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json=body, language=language)
+            identity = made_id(await self._tenant.call(ask))
+        if needs_more(term, language):
+            await self._complete(identity, term, language)
+        return replace(term, id=identity, label=title)
+
+    async def language_of(self, term: Term) -> str:
+        """The language its title is written in: the first content language it has a title in."""
+        locales = await self._knowledge.locales.get()
+        return next((locale for locale in locales if locale in term.labels), locales[0])
+
+    async def _complete(self, identity: str, term: Term, language: str) -> None:
+        whole: dict[str, Any] = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        parts: dict[str, dict[str, Any]] = {
+            "titles": {locale: title for locale, title in term.labels.items() if title},
+            "descriptions": dict(term.descriptions),
+            "synonyms": {locale: list(words) for locale, words in term.synonyms.items()},
+        }
+        for key, values in parts.items():
+            whole[key] = {**(whole.get(key) or {}), **{locale.upper(): value for locale, value in values.items()}}
+        ask = Ask("PUT", "thesauruses", "/{id}", (identity,), json=whole, language=language, again=True)
+        await self._tenant.call(ask)
+
+    async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
+        for item in await self._knowledge.lookup(lookup):
+            if _same(item.get("title"), term.label):
+                return replace(term, id=wanted_id(item), label=str(item["title"]))
+        hint = "an administrator adds values to lists; or map this one to a value that exists"
+        raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """See `Service.ensure_container`: a folder is looked for among its siblings, then made; a label must exist."""
+        if kind == "label":
+            return await self._label(path)
+        if kind != "folder" or not path:
+            raise Unsupported(f"the service has no containers of kind {kind!r}")
+        title = path[-1]
+        async with self._writers["folder", parent]:  # one writer per parent (wire A 5.4): siblings are not unique
+            for child in embedded(await self._knowledge.folder(parent), "child"):
+                if _same(child.get("title"), title):
+                    return Placement("folder", tuple(path), wanted_id(child))
+            ask = Ask("POST", "folder-tree", json={"title": title})
+            if parent:
+                body = {"title": title, "description": ""}
+                ask = Ask("POST", "folder-tree", FOLDER_CHILDREN, (parent,), json=body)
+            return Placement("folder", tuple(path), made_id(await self._tenant.call(ask)))
+
+    async def _label(self, path: Sequence[str]) -> Placement:
+        for title, identity in (await self._knowledge.labels.get()).items():
+            if len(path) == 1 and _same(title, path[0]):
+                return Placement("label", tuple(path), identity)
+        hint = "an administrator makes labels; or map this one to a label that exists"
+        raise Unsupported(f"the service has no label {'/'.join(path)!r}", hint=hint)
+
+
+def needs_more(term: Term, language: str) -> bool:
+    """Whether a new term has more to say than its title in one language."""
+    others = {locale: title for locale, title in term.labels.items() if locale != language and title}
+    return bool(others or any(term.synonyms.values()) or any(term.descriptions.values()))
+
+
+def _by_locale(found: Json) -> dict[str, Any]:
+    """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
+    return {locale.lower().replace("_", "-"): value for locale, value in (found or {}).items()}
+
+
+def _texts(found: Json) -> dict[str, str]:
+    return {locale: str(text) for locale, text in _by_locale(found).items() if text}
+
+
+def _same(found: Json, title: str) -> bool:
+    return unicodedata.normalize("NFC", str(found or "")) == unicodedata.normalize("NFC", title)

@@ -1,0 +1,246 @@
+"""Calls to one instance: relations turned into paths, languages, pages, and what is learnt only once."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ContractBroken, TruncatedListing
+from dam_sync.model.values import Json
+from dam_sync.net.client import Client, Reply, Request
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, link, tail, total_of
+
+# wire A 1.1: paths of the current layout, for relations the instance does not show
+ROADS: Mapping[str, str] = {
+    "medias": "/api/dam/medias",
+    "media-search": "/api/dam/search/media",
+    "trash-search": "/api/dam/search/trash",
+    "files": "/api/dam/files",
+    "folder-tree": "/api/dam/folder-tree",
+    "folders": "/api/dam/folders",
+    "thesaurus-tree": "/api/dam/thesaurus-tree",
+    "thesauruses": "/api/dam/thesauruses",
+    "forms": "/api/dam/forms",
+    "sheet-fields": "/api/dam/sheet-fields",
+    "labels": "/api/dam/medias/labels",
+    "custom-statuses": "/api/dam/medias/custom-statuses",
+    "users": "/api/dam/users",
+}
+_SLOT = re.compile(r"\{[^}]*\}")
+_PAGES_AT_MOST = 10_000
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """Something to be learnt by calls, once, however many ask at the same time; a failure is not remembered."""
+
+    def __init__(self, load: Callable[[], Awaitable[T]]) -> None:
+        self._load = load
+        self._known: tuple[T] | None = None
+        self._running: asyncio.Event | None = None
+
+    async def get(self) -> T:
+        """The value, loaded by the first who asks."""
+        while self._known is None:
+            if self._running is None:
+                await self._run()
+            else:
+                await self._running.wait()
+        return self._known[0]
+
+    @property
+    def now(self) -> T | None:
+        """The value where it is known already; no call."""
+        return self._known[0] if self._known else None
+
+    async def renewed(self, stale: T) -> T:
+        """A value newer than `stale`; loads at most once however many hold the same stale one."""
+        if self._known is not None and self._known[0] is stale:
+            self._known = None
+        return await self.get()
+
+    async def _run(self) -> None:
+        self._running = done = asyncio.Event()
+        try:
+            self._known = (await self._load(),)
+        finally:
+            self._running = None
+            done.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call: a road (see ROADS) and a template below it, whose slots are filled from `ids` in order.
+
+    language: Accept-Language of a read, Content-Language of a write. again: may be repeated after an unknown outcome.
+    """
+
+    method: str
+    road: str
+    template: str = ""
+    ids: Sequence[str] = ()
+    params: Sequence[tuple[str, str]] = ()
+    json: Json = None
+    language: str = ""
+    asset: str = ""
+    again: bool | None = None
+    accept: frozenset[int] = frozenset()
+    timeout: float | None = None
+
+    @property
+    def operation(self) -> str:
+        """The endpoint, as counted: `PUT /api/dam/medias/{id}/metadatas/{metadataId}`."""
+        return f"{self.method} {ROADS[self.road]}{self.template}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the two entry points say: release, addresses by relation, the own user, how far our clock is behind."""
+
+    release: tuple[int, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    skew: timedelta = timedelta(0)
+
+    def has(self, release: tuple[int, ...]) -> bool:
+        """Whether the instance is at least of this release; an unreadable one is taken for the newest."""
+        return not self.release or self.release >= release
+
+
+class Tenant:
+    """One instance behind one client."""
+
+    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock) -> None:
+        self.client = client
+        self.base_url = base_url.rstrip("/")
+        self.words = words
+        self.clock = clock
+        self.gate = Once(self._enter)
+
+    async def call(self, ask: Ask) -> Reply:
+        """One call. Raises what the rules say."""
+        headers = {}
+        if ask.language:
+            headers["Accept-Language" if ask.method == "GET" else "Content-Language"] = ask.language
+        return await self.client.send(
+            Request(
+                operation=ask.operation,
+                method=ask.method,
+                path=await self.path(ask.road, ask.template, ask.ids),
+                params=ask.params,
+                json=ask.json,
+                headers=headers,
+                repeatable=ask.again,
+                accept=ask.accept,
+                asset=ask.asset,
+                timeout=ask.timeout,
+            )
+        )
+
+    async def json(self, ask: Ask) -> Json:
+        """The same, as JSON; an empty body is an empty object."""
+        reply = await self.call(ask)
+        return reply.json() if reply.body.strip() else {}
+
+    async def path(self, road: str, template: str = "", ids: Sequence[str] = ()) -> str:
+        """The path of a resource: the instance's own relation where it shows one."""
+        links = (await self.gate.get()).links
+        parts = iter(ids)
+        return links.get(road, ROADS[road]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
+
+    async def href(self, road: str, template: str, *ids: str) -> str:
+        """An absolute address, for bodies that link to a resource."""
+        return self.base_url + await self.path(road, template, ids)
+
+    async def listed(self, ask: Ask, key: str) -> list[Json]:
+        """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
+
+        Raises TruncatedListing when fewer come than the collection counts.
+        """
+        rows: list[Json] = []
+        for number in range(1, _PAGES_AT_MOST):
+            paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
+            page = await self.json(_with_params(ask, paged))
+            found, total = embedded(page, key), total_of(page)
+            rows += found
+            if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
+                break
+        if total is not None and len(rows) < total:
+            raise TruncatedListing(f"{len(rows)} of {total} items came", operation=ask.operation, asset=ask.asset)
+        return rows
+
+    async def arrays(self) -> list[tuple[str, str]]:
+        """Asks for arrays where the release knows how (wire A 10); both shapes are read anyway."""
+        return [("forceArrays", "true")] if (await self.gate.get()).has(facts.FORCE_ARRAYS) else []
+
+    async def user(self) -> tuple[str, tuple[str, ...]]:
+        """The login of the own user, and what is wrong with it. Raises Denied."""
+        identity = (await self.gate.get()).user
+        if not identity:
+            return "", ("the instance does not show its current user: bulk writing is not possible",)
+        ask = Ask("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
+        reply = await self.call(ask)
+        if reply.status != 200:
+            return "", ("the user may not read its own record; its rights cannot be told",)
+        body = reply.json()
+        return str(body.get("login") or body.get("email") or identity), ()
+
+    async def _enter(self) -> Gate:
+        reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
+        root = reply.json()
+        below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
+        dam = (await self.client.send(Request(operation="GET /api/dam", method="GET", path=below))).json()
+        if not isinstance(root, dict) or not isinstance(dam, dict):
+            raise ContractBroken("the entry point is no JSON object", operation="GET /api")
+        relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
+        return Gate(
+            release=_release(root.get("release")),
+            links={road: _bare(href) for road, href in relations.items() if href},
+            user=tail(link(dam, self.words.rel("current-user"))),
+            skew=self._skew(reply),
+        )
+
+    def _skew(self, reply: Reply) -> timedelta:
+        try:
+            return parsedate_to_datetime(reply.headers.get("date", "")) - self.clock.now()
+        except (TypeError, ValueError):
+            return timedelta(0)
+
+
+def made_id(reply: Reply) -> str:
+    """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
+    location = reply.headers.get("location", "")
+    if location:
+        return tail(location)
+    body = reply.json() if reply.body.strip() else {}
+    found = tail(link(body, "self")) or (str(body.get("id") or "") if isinstance(body, dict) else "")
+    if not found:
+        raise ContractBroken("the service made something and did not say where")
+    return found
+
+
+def as_number(identity: str) -> int | str:
+    """Ids go into bodies as numbers where they are numbers (wire A 0)."""
+    return int(identity) if identity.isdigit() else identity
+
+
+def _with_params(ask: Ask, params: Sequence[tuple[str, str]]) -> Ask:
+    return Ask(ask.method, ask.road, ask.template, ask.ids, params, language=ask.language, asset=ask.asset)
+
+
+def _bare(href: str) -> str:
+    return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
+
+
+def _release(text: Json) -> tuple[int, ...]:
+    """A dotted number, compared number by number (wire A 10)."""
+    return tuple(int(part) for part in re.findall(r"\d+", str(text or "")))

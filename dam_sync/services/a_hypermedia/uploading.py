@@ -1,0 +1,148 @@
+"""Bytes to the service: one request up to 20 MB, else ranges in sequence (wire A 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable
+
+from dam_sync.model.errors import SessionGone, TooLarge
+from dam_sync.model.limits import MIB, Part
+from dam_sync.model.service import Budget, Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.hal import api_path, link, tail
+from dam_sync.services.a_hypermedia.tenant import ROADS, Tenant
+from dam_sync.transfer.upload import send_ranges, send_single
+
+_WHOLE_BYTES = 4 * MIB
+_FILE = f"{ROADS['files']}/{{fileId}}"
+
+
+class Uploading:
+    """Gives a file descriptor for content; descriptors end within the hour, unused ones vanish by themselves."""
+
+    def __init__(self, tenant: Tenant, budget: Budget | None) -> None:
+        self._tenant = tenant
+        self._budget = budget
+
+    async def send(self, content: Content, steps: Steps, name: str = "file") -> str:
+        """The path of the descriptor, recorded in `steps` under `name`; safe to repeat.
+
+        Raises TooLarge, SessionGone when the descriptor ended meanwhile.
+        """
+        if content.size > facts.LARGEST_BYTES:
+            raise TooLarge(f"{content.name} has {content.size} bytes; the service takes {facts.LARGEST_BYTES}")
+        if content.size <= facts.SINGLE_BYTES:
+            handle = await send_single(content, self._single, steps, name, keep=facts.UPLOAD_LIFE)
+        else:
+            await self._allow_chunks(content)
+            wire = Ranges(self._tenant, content)
+            step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
+            handle = await send_ranges(content, wire, step, steps, name, budget=self._budget, keep=keep)
+        return str(handle["path"])
+
+    async def _single(self, content: Content) -> Json:
+        body: bytes | Callable[[], AsyncIterator[bytes]] = content.blocks
+        if content.size <= _WHOLE_BYTES:
+            body = await content.read(0, content.size)
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"POST {ROADS['files']}",
+                method="POST",
+                path=await self._tenant.path("files"),
+                body=body,
+                size=content.size,
+                headers={"Content-Type": content.media_type, **_file_name(self._tenant, content)},
+                repeatable=True,  # a second descriptor does no harm
+            )
+        )
+        return {"path": _descriptor(reply, await self._tenant.path("files"))}
+
+    async def _allow_chunks(self, content: Content) -> None:
+        if not (await self._tenant.gate.get()).has(facts.CHUNKS):
+            text = f"{content.name} has {content.size} bytes; this release takes {facts.SINGLE_BYTES} in one request"
+            raise TooLarge(text, hint="files this large need release 4.31.0 or newer")
+
+
+class Ranges:
+    """A chunked upload: one range in flight, the service says which byte it expects next."""
+
+    def __init__(self, tenant: Tenant, content: Content) -> None:
+        self._tenant = tenant
+        self._content = content
+
+    async def begin(self, size: int) -> Json:
+        """Announce the file; a ticket."""
+        words = self._tenant.words
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"POST {ROADS['files']}",
+                method="POST",
+                path=await self._tenant.path("files"),
+                body=b"",
+                headers={
+                    words.header("Upload-Content-Type"): self._content.media_type,
+                    words.header("Upload-Content-Length"): str(size),
+                    **_file_name(self._tenant, self._content),
+                },
+                repeatable=True,
+            )
+        )
+        return {"path": _descriptor(reply, await self._tenant.path("files")), "size": size}
+
+    async def offset(self, ticket: Json) -> int:
+        """The next byte the service wants. Raises SessionGone when the descriptor ended."""
+        request = Request(operation=f"GET {_FILE}", method="GET", path=ticket["path"])
+        return next_expected((await self._tenant.client.send(request)).json(), ticket["size"])
+
+    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        """Send one range; the next byte wanted, also after a refused range, where the service says it."""
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"PUT {_FILE}",
+                method="PUT",
+                path=ticket["path"],
+                body=body,
+                headers={
+                    "Content-Type": "application/octet-stream",
+                    "Content-Range": f"bytes {part.start}-{part.stop - 1}/{total}",
+                },
+                repeatable=True,  # a range the service already has is refused with 416, and then asked for
+                accept=frozenset({416}),
+            )
+        )
+        if reply.status == 416:
+            return await self.offset(ticket)
+        return total if reply.status == 200 else next_expected(reply.json() if reply.body.strip() else {}, part.stop)
+
+    async def finish(self, ticket: Json) -> Json:
+        """Nothing to send: the last range completes the file."""
+        return {"path": ticket["path"]}
+
+
+def next_expected(descriptor: Json, complete: int) -> int:
+    """The first offset of `nextExpectedRanges`; `complete` where there is none (wire A 6.2)."""
+    ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
+    if isinstance(ranges, str):
+        ranges = [ranges]
+    if not ranges:
+        return complete
+    start = str(ranges[0]).removeprefix("bytes").strip(" =").partition("-")[0]
+    if not start.isdigit():
+        raise SessionGone(f"the service expects a range we cannot read: {ranges[0]!r}")
+    return int(start)
+
+
+def _descriptor(reply: Reply, files: str) -> str:
+    """Location first; else the link or id of the body (wire A 6.1)."""
+    location = reply.headers.get("location", "")
+    if location:
+        return api_path(location)
+    body = reply.json()
+    return api_path(link(body, "self")) if link(body, "self") else f"{files}/{tail(str(body['id']))}"
+
+
+def _file_name(tenant: Tenant, content: Content) -> dict[str, str]:
+    encoded = base64.b64encode(content.name.encode()).decode()
+    return {tenant.words.header("Base64FileName"): encoded}

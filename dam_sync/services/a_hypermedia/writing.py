@@ -1,0 +1,232 @@
+"""Changes to a media that exists: fields, labels, folders, status, versions, trash (wire A 6.4 to 6.11)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
+from dam_sync.model.errors import InvalidValue, Unsupported
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.hal import whole
+from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
+from dam_sync.services.a_hypermedia.uploading import Uploading
+from dam_sync.services.a_hypermedia.wire import Status
+from dam_sync.services.a_hypermedia.writes import Put, Writes, bulk_body, writes_of
+
+MEDIA = "/{mediaId}"
+METADATA = "/{mediaId}/metadatas/{metadataId}"
+FOLDER_MEDIAS = "/{folderId}/medias"
+FOLDER_MEDIA = "/{folderId}/medias/{mediaId}"
+LABELS = "/{mediaId}/labels"
+LABEL = "/{mediaId}/labels/{labelId}"
+VERSIONS = "/{mediaId}/file-versions"
+SELECTIONS = "/{userId}/selections"
+SELECTED = "/{userId}/selections/{selectionId}/medias"
+BULKS = "/{userId}/selections/{selectionId}/bulks"
+
+
+class Writing:
+    """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._uploading = uploading
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Fields become exactly what the patch says, in every content language; then labels, folders, status.
+
+        A file name belongs to the stored file and travels with the next version; it is not written here.
+        """
+        forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
+        writes = writes_of(patch.fields, forms, locales, patch.status or "", whole=True)
+        await self.status_of(writes.status)
+        selection = await self.apply(asset, writes)
+        await self.place(asset, patch.placements_add)
+        await self.displace(asset, patch.placements_remove)
+        await self.conclude(asset, writes, selection)
+
+    async def apply(self, asset: str, writes: Writes) -> str:
+        """Write the fields, one by one or in bulks; the selection made for that, if any."""
+        if not writes.bulked:
+            for put in writes.puts:
+                await self.put(asset, put)
+            return ""
+        selection = await self._select(asset)
+        for language, puts in writes.bulks():
+            await self._bulk(asset, selection, bulk_body(puts), language)
+        return selection
+
+    async def put(self, asset: str, put: Put) -> None:
+        """Write one field in one language."""
+        ids, body = (asset, put.field), {"value": put.value}
+        await self._tenant.call(
+            Ask("PUT", "medias", METADATA, ids, json=body, language=put.language, asset=asset, again=True)
+        )
+
+    async def conclude(self, asset: str, writes: Writes, selection: str = "") -> None:
+        """The status, after everything a publication demands; with it what only a PUT of the media can write."""
+        status = await self.status_of(writes.status)
+        if not writes.status and not writes.own:
+            return
+        if selection and not writes.own and status.id:
+            href = await self._tenant.href("custom-statuses", "/{id}", status.id)
+            body = {"type": "UPDATE", "_links": {self._tenant.words.rel("custom-status"): {"href": href}}}
+            await self._bulk(asset, selection, body)
+            return
+        await self._put_media(asset, writes, status)
+
+    async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
+        """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
+        reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        body: dict[str, Any] = {**reply.json(), **(writes.own or {})}
+        if writes.status:
+            links = dict(body.get("_links") or {})
+            relation = self._tenant.words.rel("custom-status")
+            links.pop(relation, None)
+            if status.id:
+                links[relation] = {"href": await self._tenant.href("custom-statuses", "/{id}", status.id)}
+            body |= {"status": status.base.upper(), "_links": links}
+        language = served_language(reply.headers)
+        await self._tenant.call(
+            Ask("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, again=True)
+        )
+
+    async def status_of(self, name: str) -> Status:
+        """The custom status of this title, else the first of this base status. Raises InvalidValue."""
+        return chosen_status(name, await self._knowledge.statuses.get()) if name else Status("", "", "")
+
+    async def place(self, asset: str, placements: Iterable[Placement]) -> None:
+        """Labels on, folders in; harmless to repeat."""
+        for place in in_order(placements):
+            if place.kind == "label":
+                body = {"id": as_number(place.id)}
+                await self._tenant.call(
+                    Ask("POST", "medias", LABELS, (asset,), json=body, asset=asset, again=True, accept=frozenset({409}))
+                )
+            else:
+                await self.into_folder(asset, place.id)
+
+    async def into_folder(self, asset: str, folder: str) -> None:
+        """Put an existing media into a folder; harmless to repeat."""
+        body = {"id": as_number(asset)}
+        await self._tenant.call(
+            Ask(
+                "POST", "folders", FOLDER_MEDIAS, (folder,), json=body, asset=asset, again=True, accept=frozenset({409})
+            )
+        )
+
+    async def displace(self, asset: str, placements: Iterable[Placement]) -> None:
+        """Labels off, folders out; what is not there is no fault."""
+        for place in in_order(placements):
+            gone = frozenset({404})
+            if place.kind == "label":
+                ids = (asset, place.id)
+                await self._tenant.call(Ask("DELETE", "medias", LABEL, ids, asset=asset, again=True, accept=gone))
+            else:
+                await self.out_of_folder(asset, place.id)
+
+    async def out_of_folder(self, asset: str, folder: str) -> None:
+        """Take a media out of a folder; it stays in the library (wire A 6.7)."""
+        ids = (folder, asset)
+        accept = frozenset({404})
+        await self._tenant.call(Ask("DELETE", "folders", FOLDER_MEDIA, ids, asset=asset, again=True, accept=accept))
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
+        name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
+        path = await self._uploading.send(content, steps, f"{name}:file")
+
+        async def add() -> Json:
+            body = {"_links": {"from": {"href": self._tenant.base_url + path}}}
+            ask = Ask("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
+            return {"id": made_id(await self._tenant.call(ask))}
+
+        async def found() -> Json:
+            media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+            return {"id": ""} if holds(media, content, await md5_of(content)) else None
+
+        await steps.once(name, add, found=found)
+
+    async def remove(self, asset: AssetId) -> None:
+        """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
+        ask = Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=frozenset({404}))
+        reply = await self._tenant.call(ask)
+        if reply.status != 404 and str(reply.json().get("status", "")).upper() != "TRASH":
+            await self._tenant.call(Ask("DELETE", "medias", MEDIA, (asset,), asset=asset))
+
+    async def _select(self, asset: str) -> str:
+        """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
+        user = (await self._tenant.gate.get()).user
+        if not user:
+            raise Unsupported("the instance does not tell who we are, so nothing can be selected", asset=asset)
+        ask = Ask("POST", "users", SELECTIONS, (user,), asset=asset, again=True)
+        selection = made_id(await self._tenant.call(ask))
+        body = {"id": as_number(asset)}
+        await self._tenant.call(Ask("POST", "users", SELECTED, (user, selection), json=body, asset=asset, again=True))
+        return selection
+
+    async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> None:
+        """REPLACE and CLEAR give the same result twice, so a bulk may be repeated."""
+        ids = ((await self._tenant.gate.get()).user, selection)
+        await self._tenant.call(
+            Ask(
+                "POST",
+                "users",
+                BULKS,
+                ids,
+                json=body,
+                language=language,
+                asset=asset,
+                again=True,
+                timeout=facts.BULK_TIMEOUT,
+            )
+        )
+
+
+def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
+    """By title, then by base status: the plain one first, then the lowest id. Raises InvalidValue."""
+    wanted = name.casefold()
+    for status in statuses.values():
+        if status.title.casefold() == wanted:
+            return status
+    fitting = [status for status in statuses.values() if status.base == wanted]
+    fitting.sort(key=lambda status: (status.custom, status.id.zfill(20)))
+    if fitting:
+        return fitting[0]
+    if wanted in facts.STATUSES and wanted != "trash":
+        return Status("", name, wanted)
+    raise InvalidValue(f"the target has no status {name!r}", hint="see `inspect` for the statuses it has")
+
+
+def in_order(placements: Iterable[Placement]) -> list[Placement]:
+    """Labels before folders, by id. Raises InvalidValue for a container without an id or of another kind."""
+    places = sorted(placements, key=lambda place: (place.kind != "label", place.kind, place.id))
+    for place in places:
+        if place.kind not in ("folder", "label"):
+            raise InvalidValue(f"the target has no containers of kind {place.kind!r}")
+        if not place.id:
+            raise InvalidValue(f"the {place.kind} {place.text} does not exist in the target", code="no-container")
+    return places
+
+
+def holds(media: Json, content: Content, md5: str) -> bool:
+    """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
+    theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
+    same = media.get("originalFileName") == content.name and whole(media.get("fileSize")) == content.size
+    return same and (not theirs or theirs == md5)
+
+
+async def md5_of(content: Content) -> str:
+    """The md5 the service publishes; known already, or from one more reading of the content."""
+    if known := content.digests.get("md5"):
+        return known
+    digest = hashlib.md5(usedforsecurity=False)
+    async for block in content.blocks():
+        digest.update(block)
+    return digest.hexdigest()
