@@ -13,6 +13,7 @@ from dam_sync.emulation.storage import storage_host
 from dam_sync.emulation.world import World
 from dam_sync.services.e_profiles.emulator.accounts import Accounts
 from dam_sync.services.e_profiles.emulator.calls import Gate, Window, kit_error
+from dam_sync.services.e_profiles.emulator.deliveries import Post
 from dam_sync.services.e_profiles.emulator.dump import ground_truth
 from dam_sync.services.e_profiles.emulator.links import Links
 from dam_sync.services.e_profiles.emulator.loading import Loader
@@ -30,6 +31,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     world.lag_s = given.lag
     tenant = Tenant(world, objects, given)
     accounts = Accounts(world, given)
+    tenant.webhooks.post = Post(tenant.webhooks, given.deliveries).take
     links = Links(tenant, storage_host(objects))
 
     def load(catalogue: Catalogue, files: Path | None) -> None:

@@ -28,6 +28,7 @@ SECOND = frozenset(
     {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}
     | {"purge_event"}
 )
+MODES = ("normal", "duplicate", "reorder", "drop")
 POLICIES = ("file_only", "file_and_information", "none")
 
 
@@ -38,6 +39,7 @@ class Options:
     variant: names of VARIANTS with commas, or `second` for every second reading of wire E 13. rate: calls a second over
     v1 and v2, None for no limit. lag, processing, scroll_timeout, embed_stale in seconds. users: more users, each with
     name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
+    deliveries: how webhooks travel, one of MODES.
     """
 
     variant: str = ""
@@ -59,6 +61,7 @@ class Options:
     users: Sequence[Mapping[str, Json]] = ()
     locale: str = "en"
     chunk_slots: int = 40
+    deliveries: str = "normal"
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +71,8 @@ class Options:
             raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
         if self.version_policy not in POLICIES:
             raise ValueError(f"unknown version policy {self.version_policy!r}; there are {', '.join(POLICIES)}")
+        if self.deliveries not in MODES:
+            raise ValueError(f"unknown mode of deliveries {self.deliveries!r}; there are {', '.join(MODES)}")
         plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
         object.__setattr__(self, "plays", plays)
 

@@ -105,6 +105,12 @@ class Webhooks:
         if "delivery_enabled" in names:
             found.enabled = bool(sent["delivery_enabled"])
 
+    def arrived(self, configuration: str) -> None:
+        """A delivery was answered with 2xx."""
+        found = self.configurations.get(configuration)
+        if found is not None:
+            found.delivered = int(self._world.now().timestamp())
+
     def ping(self, found: Configuration, user: User) -> None:
         """Send a `ping` event."""
         found.pinged = int(self._world.now().timestamp())
