@@ -136,6 +136,7 @@ class RangedContent(_Described):
         self._opener = opener
         self._tally = Tally(file.name, size, file.digests, wanted)
         self._forward: _Pass | None = None
+        self._whole: set[_Pass] = set()  # of blocks() that nobody closed
         self._busy = False
         self._opened = False
         self._checked = False
@@ -158,8 +159,10 @@ class RangedContent(_Described):
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """See `Content.blocks`."""
         async with aclosing(self._pass(0)) as whole:
+            self._whole.add(whole)
             while block := await whole.next(_BLOCK):
                 yield bytes(block)
+            self._whole.discard(whole)
 
     async def check(self) -> None:
         """See `Content.check`; reads what was not read yet, where there is a digest to make."""
@@ -175,7 +178,12 @@ class RangedContent(_Described):
         self._checked = True
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Give the connections back; safe to repeat."""
+        await self._leave()
+        while self._whole:
+            await self._whole.pop().aclose()
+
+    async def _leave(self) -> None:
         forward, self._forward = self._forward, None
         if forward is not None:
             await forward.aclose()
@@ -185,12 +193,12 @@ class RangedContent(_Described):
         self._busy = True
         try:
             if self._forward is not None and self._tally.idle and start - self._forward.position > MEMORY_BYTES:
-                await self.aclose()
+                await self._leave()
             if self._forward is None:
                 self._forward = self._pass(start if self._tally.idle else min(start, self._tally.position))
             return await self._forward.take(start, stop)
         except BaseException:
-            await self.aclose()  # the next read opens a new pass
+            await self._leave()  # the next read opens a new pass
             raise
         finally:
             self._busy = False

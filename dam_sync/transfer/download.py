@@ -40,6 +40,8 @@ class Download:
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
         fruitless = 0
+        if 0 < self.position == self.size:
+            return
         while fruitless < TRIES:
             before, broken = self.position, None
             stream = await self._opener(self.position)

@@ -1,0 +1,88 @@
+"""Memory for file bytes is never exceeded, given back whatever happens, and served in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.transfer.budget import MemoryBudget
+
+
+@given(sizes=st.lists(st.integers(0, 15), max_size=30), cancelled=st.sets(st.integers(0, 29)))
+async def test_never_more_than_the_total_and_all_of_it_back(sizes: list[int], cancelled: set[int]) -> None:
+    budget = MemoryBudget(10)
+    served = []
+
+    async def work(number: int, size: int) -> None:
+        async with budget.hold(size):
+            assert budget.held <= 10
+            served.append(number)
+            for _ in range(number % 3):
+                await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(work(number, size)) for number, size in enumerate(sizes)]
+    await asyncio.sleep(0)
+    for number in cancelled & set(range(len(tasks))):
+        tasks[number].cancel()
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert budget.held == 0
+    assert set(range(len(sizes))) - cancelled <= set(served)
+    assert served == sorted(served)
+
+
+async def test_a_request_larger_than_the_budget_gets_all_of_it() -> None:
+    budget = MemoryBudget(10)
+    async with budget.hold(25):
+        assert budget.held == 10
+    assert budget.held == 0
+
+
+async def test_a_large_request_is_not_starved() -> None:
+    budget = MemoryBudget(10)
+    order = []
+
+    async def work(name: str, size: int) -> None:
+        async with budget.hold(size):
+            order.append(name)
+
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(budget.hold(5))
+        tasks = [asyncio.create_task(work("large", 8)), asyncio.create_task(work("small", 1))]
+        await asyncio.sleep(0)
+        assert order == []
+    await asyncio.gather(*tasks)
+    assert order == ["large", "small"]
+
+
+async def test_granted_and_cancelled_in_the_same_moment_is_given_back() -> None:
+    budget = MemoryBudget(10)
+
+    async def work() -> None:
+        async with budget.hold(10):
+            pass
+
+    async with budget.hold(10):
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert budget.held == 0
+
+
+async def test_an_error_inside_gives_it_back() -> None:
+    budget = MemoryBudget(10)
+    with pytest.raises(KeyError):
+        async with budget.hold(4):
+            raise KeyError
+    assert budget.held == 0
+
+
+def test_an_empty_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one byte"):
+        MemoryBudget(0)

@@ -1,0 +1,148 @@
+"""Downloads resume by range, skip through answers without one, and notice every wrong length."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Transient
+from dam_sync.transfer.download import TRIES, Download, regrouped
+from tests.support.source import BLOCK, Opening, Source, source_of
+
+DATA = bytes(range(256)) * 1000
+
+
+async def drain(source: Source, size: int | None = -1, position: int = 0) -> bytes:
+    download = Download(source.open, "photo.tif", source.size if size == -1 else size, position)
+    try:
+        return b"".join([block async for block in download])
+    finally:
+        await download.aclose()
+        assert source.alive == 0
+
+
+@pytest.mark.parametrize("size", [-1, None])
+async def test_the_whole_in_one_pass(size: int | None) -> None:
+    source = source_of(DATA)
+    assert await drain(source, size) == DATA
+    assert source.offsets == [0]
+
+
+openings = st.builds(Opening, stops=st.integers(1, 120_000), breaks=st.booleans(), whole=st.booleans())
+
+
+@given(script=st.lists(openings, max_size=4), position=st.integers(0, len(DATA)), known=st.booleans())
+async def test_breaks_early_ends_and_ignored_ranges_lose_nothing(
+    script: list[Opening], position: int, known: bool
+) -> None:
+    source = source_of(DATA, *script)
+    assert await drain(source, len(DATA) if known else None, position) == DATA[position:]
+
+
+async def test_it_goes_on_where_it_broke() -> None:
+    source = source_of(DATA, Opening(stops=100_000), Opening(stops=50_000))
+    assert await drain(source) == DATA
+    assert source.offsets == [0, 100_000, 150_000]
+
+
+async def test_an_answer_without_range_is_skipped_through() -> None:
+    source = source_of(DATA, Opening(stops=100_000), Opening(whole=True))
+    assert await drain(source) == DATA
+    assert source.served == 100_000 + len(DATA)
+
+
+async def test_many_breaks_with_progress_are_borne() -> None:
+    source = source_of(DATA, *[Opening(stops=2_000)] * 100)
+    assert await drain(source) == DATA
+
+
+async def test_breaks_without_progress_end_with_their_error() -> None:
+    source = source_of(DATA, Opening(stops=10), *[Opening(stops=0)] * 100)
+    with pytest.raises(Transient, match="the connection broke"):
+        await drain(source)
+    assert source.offsets == [0] + [10] * TRIES
+
+
+async def test_a_zero_byte_body_for_a_file_that_has_bytes() -> None:
+    source = source_of(DATA, *[Opening(stops=0, breaks=False, total=False)] * 100)
+    with pytest.raises(IntegrityError, match="only 0 of 256000 bytes came"):
+        await drain(source)
+    assert source.offsets == [0] * TRIES
+
+
+async def test_an_empty_file() -> None:
+    source = source_of(b"")
+    assert await drain(source) == b""
+    assert source.offsets == [0]
+
+
+async def test_an_empty_file_that_has_bytes_after_all() -> None:
+    with pytest.raises(IntegrityError, match="has more than the 0 bytes expected"):
+        await drain(source_of(b"x", Opening(total=False)), 0)
+
+
+async def test_another_length_is_told_before_a_byte_is_given() -> None:
+    source = source_of(DATA)
+    with pytest.raises(IntegrityError, match="should have 10 bytes and has 256000"):
+        await drain(source, 10)
+    assert source.served == 0
+
+
+async def test_more_bytes_than_expected_without_a_word_of_it() -> None:
+    with pytest.raises(IntegrityError, match="has more than the 100000 bytes expected"):
+        await drain(source_of(DATA, Opening(total=False)), 100_000)
+
+
+@pytest.mark.parametrize("size", [300_000, 150_000])
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_file_that_grows_or_shrinks_while_it_is_read(size: int, known: bool) -> None:
+    source = source_of(DATA, Opening(stops=100_000), Opening(size=size))
+    with pytest.raises(IntegrityError, match=f"should have 256000 bytes and has {size}"):
+        await drain(source, len(DATA) if known else None)
+
+
+async def test_an_answer_from_behind_the_offset_is_refused() -> None:
+    source = source_of(DATA)
+
+    async def ahead(offset: int) -> object:
+        return await source.open(offset + 5)
+
+    with pytest.raises(ContractBroken, match="asked from byte 0, answered from byte 5"):
+        _ = [block async for block in Download(ahead, "photo.tif", len(DATA))]  # type: ignore[arg-type]
+    assert source.alive == 0
+
+
+async def test_a_refused_opening_passes() -> None:
+    with pytest.raises(Denied):
+        await drain(source_of(DATA, Opening(stops=70_000), Opening(refuses=Denied("no"))))
+
+
+async def test_nothing_left_to_read_opens_nothing() -> None:
+    source = source_of(DATA)
+    assert await drain(source, position=len(DATA)) == b""
+    assert source.offsets == []
+
+
+async def test_leaving_early_gives_the_connection_back() -> None:
+    source = source_of(DATA)
+    download = Download(source.open, "photo.tif", source.size)
+    assert len(await anext(download)) == BLOCK
+    await download.aclose()
+    await download.aclose()
+    assert source.alive == 0
+
+
+@given(sizes=st.lists(st.integers(1, 50), max_size=30), least=st.integers(1, 60))
+async def test_regrouping_keeps_every_byte(sizes: list[int], least: int) -> None:
+    blocks = [bytes([number]) * size for number, size in enumerate(sizes)]
+
+    async def given_blocks() -> AsyncIterator[bytes]:
+        for block in blocks:
+            yield block
+
+    groups = [group async for group in regrouped(given_blocks(), least)]
+    assert b"".join(groups) == b"".join(blocks)
+    assert all(least <= len(group) < least + 50 for group in groups[:-1])
