@@ -479,6 +479,16 @@ def test_9_upload_takes_what_the_profile_gives(tenant_of: Open) -> None:
         assert refused.status_code == 400
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"no form at all", b'--B\r\nContent-Disposition: form-data; name="file"\r\n\r\nhalf of']
+)
+def test_9_malformed_forms_leave_nothing(tenant_of: Open, body: bytes) -> None:
+    tenant = tenant_of()
+    headers = {"Content-Type": "multipart/form-data; boundary=B"}
+    assert tenant.http.post("/v2/uploads", content=body, headers=headers).status_code == 400
+    assert list(tenant.served.app.objects.folder.iterdir()) == []
+
+
 def test_9_upload_from_an_address(tenant_of: Open) -> None:
     tenant = tenant_of(asset_row("a"))
     link = tenant.search()["items"][0]["_links"]["download"]
@@ -960,6 +970,13 @@ def test_20_faults_before_and_after_the_effect(tenant_of: Open) -> None:
             tenant.upload("x.jpg")
     assert not tenant.faults.unhit()
     assert len(tenant.search()["items"]) == 1  # the last one had its effect
+
+
+def test_20_throttled_by_script(tenant_of: Open) -> None:
+    tenant = tenant_of()
+    tenant.faults.add([{"match": "GET /v2/user", "do": "throttle", "nth": 1}])
+    refused = tenant.http.get("/v2/user")
+    assert (refused.status_code, refused.headers["x-ratelimit-reset"]) == (429, "2026-06-15T10:20:31.000Z")
 
 
 def test_strict_names_are_refused(tenant_of: Open) -> None:

@@ -39,7 +39,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
 
     app = application(
         routes_of(tenant, accounts, links), world, faults, objects,
-        load=load, dump=lambda: ground_truth(tenant), error=kit_error,
+        load=load, dump=lambda: ground_truth(tenant), error=kit_error(world),
     )  # fmt: skip
     app.storage = links
     app.add_middleware(Gate, window=Window(world, given.rate))

@@ -221,7 +221,13 @@ def reset_text(epoch: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def kit_error(status: int, code: str, message: str) -> Response:
-    """The bodies of what the kit answers itself, scripted faults among them."""
-    body = json.dumps(error_body(code.replace("-", "_"), message))
-    return Response(body, status, {"access-control-allow-origin": "*"}, "application/json")
+def kit_error(world: World) -> Callable[[int, str, str], Response]:
+    """Makes the bodies of what the kit answers itself, scripted faults among them."""
+
+    def error(status: int, code: str, message: str) -> Response:
+        headers = {"access-control-allow-origin": "*"}
+        if status == 429:
+            headers["x-ratelimit-reset"] = reset_text(world.now().timestamp() + 1.0)
+        return Response(json.dumps(error_body(code.replace("-", "_"), message)), status, headers, "application/json")
+
+    return error

@@ -139,7 +139,7 @@ class SchemaCalls:
 
     async def toggles(self, call: Call) -> Reply:
         """`GET /v2/toggles`."""
-        text = "The profile's metadata type replaces that of the existing asset"
+        text = "A new version keeps the metadata type of the existing asset (always on)"
         return Reply(200, [{"name": "conflicted-upload-metadata-type", "description": text}])
 
     async def webhooks(self, call: Call) -> Reply:
