@@ -98,8 +98,8 @@ def _branch(tokens: Sequence[str], at: int, into: Tree) -> int:
         at += 1
         if token.startswith(".byId("):
             branch = into.get(name) or {}
-            ids = branch.setdefault(".byId", {}) or {}
-            ids.update(dict.fromkeys(filter(None, re.split(r"[,\s]+", token[6:-1]))))
+            names = dict.fromkeys(filter(None, re.split(r"[,\s]+", token[6:-1])))
+            branch[".byId"] = {**(branch.get(".byId") or {}), **names}
             into[name] = branch
         elif token == "{":
             branch = into.get(name) or {}

@@ -14,7 +14,9 @@ from dam_sync.services.a_hypermedia.emulator.records import Media, millis
 from dam_sync.services.a_hypermedia.emulator.search import AXES, Clause, Index
 
 _RANGE = re.compile(r"\[(.+?) TO (.+?)\]$")
-_TOKEN = re.compile(r'\s*(\(|\)|(?:[+-]|NOT\s+)?(?:[\w.]+:)?(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\((?=[^()]*\)))|[^\s()]+)')
+_TOKEN = re.compile(
+    r"""\s*([+-]?(?:[\w.]+:)?"(?:[^"\\]|\\.)*"|[+-]?[\w.]+:\[[^\]]*\]|[+-]?[\w.]+:\([^()]*\)|[+-]?\(|\)|[^\s()]+)"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,32 +214,36 @@ def _group(tokens: Sequence[str], at: int, *, by_word: bool) -> tuple[Clause, in
     may: list[Clause] = []
     must: list[Clause] = []
     never: list[Clause] = []
-    joined = False
+    word = ""
     while at < len(tokens) and tokens[at] != ")":
-        token = tokens[at].strip()
+        token = tokens[at]
         at += 1
-        if token in ("OR", "||"):
+        if token in _JOINTS:
+            word = _JOINTS[token]
+            if word == "+":
+                must += may[-1:]
+                del may[-1:]
             continue
-        if token in ("AND", "&&"):
-            must += may[-1:]
-            del may[-1:]
-            joined = True
-            continue
-        if token == "(":
-            clause, at = _group(tokens, at, by_word=by_word)
-            if at >= len(tokens):
-                raise bad("query-syntax", "The brackets of the query do not match.")
-            at += 1
-        else:
-            clause = _word(token, by_word=by_word)
-        negated = token.startswith(("-", "NOT"))
-        (never if negated else must if token.startswith("+") or joined else may).append(clause)
-        joined = False
+        sign = token[0] if token[0] in "+-" else word
+        clause, at = _operand(tokens, at, token.lstrip("+-"), by_word=by_word)
+        (never if sign == "-" else must if sign == "+" else may).append(clause)
+        word = ""
     return Mixed(tuple(may), tuple(must), tuple(never)), at
 
 
+_JOINTS = {"OR": "", "||": "", "AND": "+", "&&": "+", "NOT": "-", "!": "-"}
+
+
+def _operand(tokens: Sequence[str], at: int, token: str, *, by_word: bool) -> tuple[Clause, int]:
+    if token != "(":
+        return _word(token, by_word=by_word), at
+    clause, at = _group(tokens, at, by_word=by_word)
+    if at >= len(tokens):
+        raise bad("query-syntax", "The brackets of the query do not match.")
+    return clause, at + 1
+
+
 def _word(token: str, *, by_word: bool) -> Clause:
-    token = re.sub(r"^(\+|-|NOT\s+)", "", token)
     name, colon, value = token.partition(":")
     if colon and re.fullmatch(r"[\w.]+", name) and value:
         return condition(name, value, by_word=by_word)

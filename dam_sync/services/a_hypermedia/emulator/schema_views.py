@@ -106,13 +106,13 @@ class SchemaViews:
         return {**head, "_links": links, **embedded({"child": rows}, force), "childrenCount": len(rows)}
 
     def _folder_child(self, folder: Folder) -> dict[str, Json]:
-        link, rel, own = self.writer.link, self.writer.rel, f"/folder-tree/{folder.id}"
+        link, rel, own, medias = self.writer.link, self.writer.rel, f"/folder-tree/{folder.id}", self.library.medias
         links = {"self": link(own), rel("folder"): link(f"/folders/{folder.id}"), rel("medias"): link(f"{own}/medias")}
         return {
             "id": folder.id,
             "title": folder.title,
             "description": folder.description,
-            "treeMediaCount": len(self.library.folders.tree_members(folder.id)),
+            "treeMediaCount": sum(medias[at].trashed is None for at in self.library.folders.tree_members(folder.id)),
             "hasChildren": bool(folder.children),
             "_links": links,
         }

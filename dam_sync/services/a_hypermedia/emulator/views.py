@@ -117,7 +117,7 @@ class MediaViews:
             **self._file_properties(media, language),
             **self._place(media),
         }
-        return {key: value for key, value in body.items() if value is not None and value != ""}
+        return {key: value for key, value in body.items() if key == "title" or (value is not None and value != "")}
 
     def _file_properties(self, media: Media, language: str) -> dict[str, Json]:
         file = media.file
