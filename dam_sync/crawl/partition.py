@@ -128,7 +128,7 @@ class _Slice:
 
 
 class _Cut:
-    """One bisection. Where ranges do not overlap the upper half is not counted but reckoned from the whole."""
+    """One bisection. The upper half is not counted but reckoned from the whole, unless the halves share rows."""
 
     _TRUST = 0.9  # of the reach: a reckoned count nearer to it is counted after all, for the library moves
 
@@ -183,10 +183,10 @@ class _Cut:
         middle = piece.low + (piece.high - piece.low) // grid // 2 * grid
         lower = await self._counted(_Slice(piece.low, middle))
         upper = _Slice(middle, piece.high, piece.rows - lower.rows)
-        return lower, upper if self._may_reckon(upper) else await self._counted(upper)
+        return lower, upper if self._may_reckon(lower, upper) else await self._counted(upper)
 
-    def _may_reckon(self, upper: _Slice) -> bool:
-        if self._by.overlap or upper.rows < 0:
+    def _may_reckon(self, lower: _Slice, upper: _Slice) -> bool:
+        if upper.rows < 0 or (self._by.overlap and lower.rows):
             return False
         return upper.rows <= self._by.reach * self._TRUST or not self._is_leaf(upper)
 

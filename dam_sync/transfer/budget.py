@@ -6,12 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+
+_HELD: ContextVar[tuple[MemoryBudget | None, int]] = ContextVar("held", default=(None, 0))
 
 
 class MemoryBudget:
     """Fulfils `model.service.Budget`, first come first served, so that a large request is not starved by small ones.
 
-    Whoever holds some and waits for more may wait for ever: hold once for one body.
+    Inside a hold, in the same task and those it starts, another one up to the same size is for the same bytes: it
+    takes nothing and never waits. Else all who hold a small file and send it on could wait for each other for ever.
     """
 
     def __init__(self, total: int) -> None:
@@ -29,16 +33,20 @@ class MemoryBudget:
     @asynccontextmanager
     async def hold(self, size: int) -> AsyncIterator[None]:
         """See `Budget.hold`."""
-        share = min(max(0, size), self._total)
+        owner, outer = _HELD.get()
+        held = outer if owner is self else 0
+        share = min(max(0, size - held), self._total)
         await self._take(share)
+        _HELD.set((self, held + share))
         try:
             yield
         finally:
+            _HELD.set((owner, outer))
             self._free += share
             self._serve()
 
     async def _take(self, share: int) -> None:
-        if not self._waiting and share <= self._free:
+        if not share or (not self._waiting and share <= self._free):
             self._free -= share
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

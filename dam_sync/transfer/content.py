@@ -82,8 +82,6 @@ class _Described:
 class MemoryContent(_Described):
     """A small file, checked already."""
 
-    in_memory = True  # its bytes are held from the budget as long as it lives, so its parts need not be
-
     def __init__(self, file: FileRef, data: bytes, digests: Mapping[str, str]) -> None:
         super().__init__(file, len(data))
         self._data = data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import copy_context
 from typing import TypeAlias
 
 from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError
@@ -25,7 +26,7 @@ async def pump(content: Content, parts: Iterable[Part], put: Put, budget: Budget
     run = _Run(content, put, budget, at_once)
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(run.next(iter(parts), group))
+            run.start_next(iter(parts), group)
     except BaseExceptionGroup as failed:
         error = _gravest(failed)
         raise error from error.__cause__
@@ -38,8 +39,12 @@ class _Run:
         self._content, self._put, self._budget = content, put, budget
         self._rooms = asyncio.Semaphore(at_once + 1)
         self._lanes = asyncio.Semaphore(at_once)
+        self._outside = copy_context()  # where no part holds memory yet
 
-    async def next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
+    def start_next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
+        group.create_task(self._next(parts, group), context=self._outside.copy())
+
+    async def _next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
         async with self._rooms:
             part = next(parts, None)
             if part is None:
@@ -48,14 +53,12 @@ class _Run:
                 body = await self._content.read(part.start, part.stop)
                 if len(body) != part.size:
                     raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + len(body)} on")
-                group.create_task(self.next(parts, group))
+                self.start_next(parts, group)
                 async with self._lanes:
                     await self._put(part, body)
 
     def _held(self, size: int) -> AbstractAsyncContextManager[None]:
-        if self._budget is None or getattr(self._content, "in_memory", False):
-            return nullcontext()
-        return self._budget.hold(size)
+        return nullcontext() if self._budget is None else self._budget.hold(size)
 
 
 def _gravest(failed: BaseExceptionGroup[BaseException]) -> BaseException:

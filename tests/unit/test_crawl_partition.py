@@ -117,6 +117,13 @@ async def test_an_even_library_costs_about_a_call_and_a_half_a_shard() -> None:
     assert library.calls <= 1.6 * len(shards)
 
 
+async def test_empty_years_before_the_first_asset_are_cheap() -> None:
+    library = Library(range(0, DAY, 600))
+    cut_by = ByDate(datetime(1990, 1, 1, tzinfo=UTC), END, SECOND, 100, overlap=SECOND)
+    assert len(await cut(cut_by, library.count)) == 2
+    assert library.calls <= 1 + (END - cut_by.since).days.bit_length() + 6
+
+
 async def test_small_neighbours_are_joined() -> None:
     library = Library([*range(50), *range(DAY - 50, DAY)])
     assert len(await cut(by_date(60), library.count)) == 2

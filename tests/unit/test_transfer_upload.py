@@ -126,8 +126,8 @@ async def test_the_next_part_is_read_while_others_are_sent() -> None:
 
 async def test_bodies_wait_for_memory() -> None:
     server, content, budget = PartsServer(), Once(), MemoryBudget(100)
+    task = asyncio.create_task(by_parts(content, server, MemorySteps(), budget))
     async with budget.hold(50):
-        task = asyncio.create_task(by_parts(content, server, MemorySteps(), budget))
         for _ in range(50):
             await asyncio.sleep(0)
         assert content.reads == []
