@@ -77,12 +77,15 @@ class Costs:
         plan = planned(draft, self._writes(draft.fields, draft.status), None)
         calls = self._upload(size) if size else Counter[str]()
         gate = self._tenant.gate.now
-        if gate is None or gate.has(facts.FOLDER_CREATE):
+        by_folder = gate is None or gate.has(facts.FOLDER_CREATE)
+        if by_folder:
             calls += one("POST", "folders", FOLDER_MEDIAS)
         else:
-            calls += one("POST", "medias") + one("POST", "folders", FOLDER_MEDIAS)
+            calls += one("POST", "medias")
         calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
         calls += self._fields(plan.writes) + _placed(draft.placements, "POST", LABELS, FOLDER_MEDIAS)
+        if not by_folder:
+            return calls
         calls += self._staging()
         staging = self._finding.staging.now
         kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}

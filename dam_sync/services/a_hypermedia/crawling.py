@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 from dam_sync.crawl.pagers import Keyset, Page, PageNumber, Pager, Params
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
@@ -104,8 +103,7 @@ class Crawling:
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""
         scan = _Scan(self._searching, self._rich, shard)
-        walked = cast("AsyncGenerator[tuple[Page, Cursor | None], None]", walk(scan.fetch, scan.pager(), cursor))
-        async with aclosing(walked) as pages:
+        async with aclosing(walk(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
                 yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
 

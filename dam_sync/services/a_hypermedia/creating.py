@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Draft
-from dam_sync.model.errors import InvalidValue, SessionGone
+from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Form
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
@@ -39,7 +38,7 @@ class Creating:
     async def create(self, draft: Draft, content: Content | None, steps: Steps, finding: Finding) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
-        staging = await finding.staging.get()
+        staging = await finding.staging_if_any()
         path = await self._uploading.send(content, steps) if content else ""
         asset, resumed = await self._made(plan, path, content, steps, finding)
         await finding.claim(asset, draft.marker, steps, resumed)
@@ -48,7 +47,7 @@ class Creating:
         finding.release(asset)
         selection = await self._writing.apply(asset, plan.writes)
         await self._writing.place(asset, draft.placements)
-        if staging not in {place.id for place in draft.placements if place.kind == "folder"}:
+        if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
             await self._writing.out_of_folder(asset, staging)
         await self._writing.conclude(asset, plan.writes, selection)
         return AssetId(asset)
@@ -70,9 +69,14 @@ class Creating:
     ) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt made it."""
         fresh: list[str] = []
+        refused: list[DamSyncError] = []
 
         async def call() -> Json:
-            fresh.append(await self._post(await self._body(plan, path), await finding.staging.get()))
+            try:
+                fresh.append(await self._post(await self._body(plan, path), await finding.staging_if_any()))
+            except (Rejected, SessionGone) as error:
+                refused.append(error)
+                raise
             return {"id": fresh[0]}
 
         async def found() -> Json:
@@ -81,8 +85,9 @@ class Creating:
 
         try:
             made = await steps.once("create", call, found=found)
-        except SessionGone:
-            await steps.forget("file*")
+        except (Rejected, SessionGone):
+            if refused:  # nothing was made for certain, so there is nothing to look for next time
+                await steps.forget("create", "file*")
             raise
         return str(made["id"]), not fresh
 
@@ -95,14 +100,12 @@ class Creating:
         return {"_links": links}
 
     async def _post(self, body: Json, staging: str) -> str:
-        """The one call that must not happen twice."""
+        """The one call that must not happen twice. An older release makes media outside of folders (wire A 10)."""
         force = [("forceNew", "true")]  # wire A 6.3: else a known XMP id merges the file into an older media
-        if (await self._tenant.gate.get()).has(facts.FOLDER_CREATE):
+        if staging:
             ask = Ask("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
             return made_id(await self._tenant.call(ask))
-        asset = made_id(await self._tenant.call(Ask("POST", "medias", params=force, json=body)))
-        await self._writing.into_folder(asset, staging)
-        return asset
+        return made_id(await self._tenant.call(Ask("POST", "medias", params=force, json=body)))
 
 
 def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:

@@ -76,9 +76,9 @@ RULES = (
     ErrorRule(403, Rejected, operation="GET /download-express*", hint="the user's download level forbids the original"),
     # wire A 6.2, 6.3: an expired or unfinished descriptor
     ErrorRule(404, SessionGone, code="file-not-found"),
-    ErrorRule(404, SessionGone, operation="* /api/dam/files/{id}*"),
+    ErrorRule(404, SessionGone, operation="* /api/dam/files/{fileId}"),
     ErrorRule(409, SessionGone, code="file-incomplete"),
-    ErrorRule(416, SessionGone, operation="* /api/dam/files/{id}*"),
+    ErrorRule(416, SessionGone, operation="* /api/dam/files/{fileId}"),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge),

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import SessionGone
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.service import Content, Steps, Window
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.searching import between
 from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant, made_id
 from dam_sync.services.a_hypermedia.writes import Put
 from dam_sync.services.a_hypermedia.writing import FOLDER_MEDIAS, MEDIA, METADATA, holds, md5_of
@@ -76,9 +77,16 @@ class Finding:
         """From now on the marker at the service says whose it is."""
         self._claims.pop(asset, None)
 
+    async def staging_if_any(self) -> str:
+        """The staging folder; empty for a release that makes media outside of folders (wire A 10)."""
+        return await self.staging.get() if (await self._tenant.gate.get()).has(facts.FOLDER_CREATE) else ""
+
     async def _staged(self) -> list[str]:
-        """Members of the staging folder, as the folder and as the search see them (wire A 14)."""
-        folder = await self.staging.get()
+        """Members of the staging folder, as the folder and as the search see them (wire A 14); in an older release
+        whatever came in since yesterday."""
+        folder = await self.staging_if_any()
+        if not folder:
+            return await self._search([between("importDate", Window(self._tenant.clock.now() - facts.AHEAD))])
         ask = Ask("GET", "folders", FOLDER_MEDIAS, (folder,), [("fields", "id")])
         direct = [wanted_id(row) for row in await self._tenant.listed(ask, "media")]
         searched = await self._search([("fq", f"folderId:{folder}")])

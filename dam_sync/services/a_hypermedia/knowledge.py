@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -116,16 +117,18 @@ class Knowledge:
     async def _folders(self) -> dict[str, tuple[str, ...]]:
         """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
         found: dict[str, tuple[str, ...]] = {}
-        waiting: list[tuple[str, tuple[str, ...]]] = [("", ())]
+        waiting = [""]
         while waiting:
-            parent, path = waiting.pop(0)
-            for child in embedded(await self.folder(parent), "child"):
-                identity = wanted_id(child)
-                if identity in found:
-                    continue
-                found[identity] = (*path, str(child.get("title") or identity))
-                if child.get("hasChildren") is not False:
-                    waiting.append((identity, found[identity]))
+            chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
+            async with asyncio.TaskGroup() as group:
+                tasks = {parent: group.create_task(self.folder(parent)) for parent in chunk}
+            for parent, task in tasks.items():
+                for child in embedded(task.result(), "child"):
+                    identity = wanted_id(child)
+                    if identity not in found:
+                        found[identity] = (*found.get(parent, ()), str(child.get("title") or identity))
+                        if child.get("hasChildren") is not False:
+                            waiting.append(identity)
         return found
 
     async def folder(self, identity: str) -> Json:

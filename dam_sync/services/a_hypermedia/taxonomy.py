@@ -19,7 +19,7 @@ from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
-_AT_ONCE = 8  # as many calls as the pace allows anyway (wire A 8)
+_AT_ONCE = facts.LIMITS.pace.at_once
 
 
 class Taxonomy:

@@ -43,9 +43,12 @@ class Uploading:
         return str(handle["path"])
 
     async def _single(self, content: Content) -> Json:
-        body: bytes | Callable[[], AsyncIterator[bytes]] = content.blocks
-        if content.size <= _WHOLE_BYTES:
-            body = await content.read(0, content.size)
+        if content.size > _WHOLE_BYTES or self._budget is None:
+            return await self._posted(content, content.blocks)
+        async with self._budget.hold(content.size):
+            return await self._posted(content, await content.read(0, content.size))
+
+    async def _posted(self, content: Content, body: bytes | Callable[[], AsyncIterator[bytes]]) -> Json:
         reply = await self._tenant.client.send(
             Request(
                 operation=f"POST {ROADS['files']}",
@@ -103,7 +106,8 @@ class Ranges:
                 operation=f"PUT {_FILE}",
                 method="PUT",
                 path=ticket["path"],
-                body=body,
+                body=lambda: _in_blocks(body),
+                size=len(body),
                 headers={
                     "Content-Type": "application/octet-stream",
                     "Content-Range": f"bytes {part.start}-{part.stop - 1}/{total}",
@@ -119,6 +123,12 @@ class Ranges:
     async def finish(self, ticket: Json) -> Json:
         """Nothing to send: the last range completes the file."""
         return {"path": ticket["path"]}
+
+
+async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
+    """In pieces a connection takes without holding up the others."""
+    for start in range(0, len(body), MIB):
+        yield body[start : start + MIB]
 
 
 def next_expected(descriptor: Json, complete: int) -> int:

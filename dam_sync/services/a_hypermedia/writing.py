@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
-from dam_sync.model.errors import InvalidValue, Unsupported
+from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -141,17 +141,27 @@ class Writing:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         path = await self._uploading.send(content, steps, f"{name}:file")
+        refused: list[DamSyncError] = []
 
         async def add() -> Json:
             body = {"_links": {"from": {"href": self._tenant.base_url + path}}}
             ask = Ask("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
-            return {"id": made_id(await self._tenant.call(ask))}
+            try:
+                return {"id": made_id(await self._tenant.call(ask))}
+            except (Rejected, SessionGone) as error:
+                refused.append(error)
+                raise
 
         async def found() -> Json:
             media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
             return {"id": ""} if holds(media, content, await md5_of(content)) else None
 
-        await steps.once(name, add, found=found)
+        try:
+            await steps.once(name, add, found=found)
+        except (Rejected, SessionGone):
+            if refused:  # nothing was added for certain, so there is nothing to look for next time
+                await steps.forget(name, f"{name}:*")
+            raise
 
     async def remove(self, asset: AssetId) -> None:
         """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
