@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -323,6 +324,28 @@ async def test_a_resumed_upload_still_proves_the_digest_of_the_whole() -> None:
     handle = await by_parts(_ranged(source), server, steps, MemoryBudget(4 * MIB), bounds)
     assert server.files[handle["file"]] == source.data
     assert source.alive == 0
+
+
+async def test_memory_of_an_upload_does_not_grow_with_the_file() -> None:
+    source, server = generated(300 * MIB), PartsServer()
+
+    async def put(ticket: Json, part: Part, body: bytes) -> Json:
+        await asyncio.sleep(0.001)
+        server.sessions[ticket["session"]][part.number] = b""
+        return f"tag {part.number}"
+
+    server.put = put  # type: ignore[method-assign]
+    content = RangedContent(source.open, source.file(), source.size, frozenset({"sha256"}))
+    tracemalloc.start()
+    try:
+        bounds = PartBounds(5 * MIB, 5 * MIB, at_once=8)
+        await by_parts(content, server, MemorySteps(), MemoryBudget(16 * MIB), bounds)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * MIB
+    assert source.offsets == [0]
+    await content.aclose()
 
 
 def _ranged(source: Source) -> Content:
