@@ -27,6 +27,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     `.state.load(catalogue, files)` fills it, `.state.instance` is the instance. Raises ValueError on unknown options.
     """
     instance = Instance(world, objects, options_of(options))
+    world.lag_s = instance.options.lag
 
     def load(catalogue: Catalogue, files: Path | None) -> None:
         Loader(instance.library, files).load(catalogue)

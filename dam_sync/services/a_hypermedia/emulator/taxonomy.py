@@ -97,7 +97,7 @@ async def sheet_field(call: Call) -> Response:
 async def statuses(call: Call) -> Response:
     """GET /medias/custom-statuses."""
     rows = [call.instance.schema.status(number) for number in call.instance.library.schema.statuses]
-    return listing(call, "/medias/custom-statuses", "custom-status", rows, default=100)
+    return listing(call, "/medias/custom-statuses", "custom-status", rows)
 
 
 async def status(call: Call) -> Response:
@@ -110,7 +110,7 @@ async def status(call: Call) -> Response:
 async def labels(call: Call) -> Response:
     """GET /medias/labels."""
     rows = [call.instance.medias.label(number) for number in call.instance.library.schema.labels]
-    return listing(call, "/medias/labels", "label", rows, default=100)
+    return listing(call, "/medias/labels", "label", rows)
 
 
 async def label(call: Call) -> Response:
