@@ -16,6 +16,7 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.net.auth import Authenticator, Bearer, RotatingToken, TokenAsBasic
 from dam_sync.net.client import Client, Reply, Request, Wiring
+from dam_sync.net.retry import standard
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.wire import moment
 
@@ -172,8 +173,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         reset = None
     if reset is not None:
         return max(0.0, (reset - now).total_seconds())
-    seconds = headers.get("retry-after", "")
-    return float(seconds) if seconds.isdigit() else None
+    return standard(headers, now)
 
 
 def _base(path: str) -> str:

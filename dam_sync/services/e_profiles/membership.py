@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -71,7 +71,7 @@ class Members:
         pairs = [(parent, child) for parent in _flat(roots) for child in parent.children]
         tried = 0
         for parent, child in pairs:
-            if tried == TRIALS:
+            if tried == TRIALS or not (_text(parent) and _text(child)):
                 break
             inside = (await self.search.page("", limit=1, more=child.listing)).total
             if inside == 0:
@@ -82,7 +82,7 @@ class Members:
                 return False
         return tried > 0
 
-    async def _below(self, node: Node, inclusive: bool) -> AsyncIterator[Membership]:
+    async def _below(self, node: Node, inclusive: bool) -> AsyncGenerator[Membership, None]:
         """Memberships of a category and of all below it, the deepest first."""
         met: set[str] = set()
         for child in node.children:
@@ -97,7 +97,7 @@ class Members:
                 if own:
                     yield Membership(node.placement, own)
 
-    async def _ids(self, listing: Pairs) -> AsyncIterator[tuple[AssetId, ...]]:
+    async def _ids(self, listing: Pairs) -> AsyncGenerator[tuple[AssetId, ...], None]:
         hits = await self.search.page("", more=listing)
         if hits.total <= facts.PAGE:
             if hits.rows:

@@ -40,11 +40,10 @@ class Reader:
         until = self.line.clock.now() + facts.AHEAD
         cut = ByDate(facts.EPOCH, until, facts.TICK, reach, then=Whole(counted=True), overlap=facts.TICK)
         covered = 0
-        async with aclosing(cut.shards(Window(), count)) as shards:
-            async for shard in shards:
-                covered += shard.expected or 0
-                asked = {**shard.params, "query": _query(changed, window_of(shard))}
-                yield Shard(shard.id, asked, shard.expected)
+        async for shard in cut.shards(Window(), count):
+            covered += shard.expected or 0
+            asked = {**shard.params, "query": _query(changed, window_of(shard))}
+            yield Shard(shard.id, asked, shard.expected)
         if covered < (total := await count(Window())):
             raise TruncatedListing(
                 f"the service shows {total} assets and only {covered} of them by their upload time",

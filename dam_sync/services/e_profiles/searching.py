@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ class Search:
 
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
-    ) -> AsyncIterator[tuple[tuple[Json, ...], bool]]:
+    ) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         """All rows, page by page, with whether a page is the last; after a lost page everything comes once more.
 
         Raises TruncatedListing when the distinct rows are not as many as were promised, SCROLL_TRIES times over.
@@ -50,7 +50,7 @@ class Search:
                 if attempt == facts.SCROLL_TRIES:
                     raise _told(error) from error
 
-    async def _once(self, opening: Pairs, expand: str) -> AsyncIterator[tuple[tuple[Json, ...], bool]]:
+    async def _once(self, opening: Pairs, expand: str) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         seen: set[str] = set()
         total = 0
 

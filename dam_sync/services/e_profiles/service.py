@@ -11,6 +11,7 @@ from dam_sync.model.service import (
     Account,
     Batch,
     Calls,
+    Change,
     Content,
     Context,
     Cursor,
@@ -135,7 +136,7 @@ class ProfilesService(Service):
         """See `Service.place`."""
         await self._taxonomy.place(container, add, remove)
 
-    def forecast(self, change: Draft | Patch | FileRef | Term | Placement | Membership, size: int = 0) -> Calls:
+    def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
         match change:
             case Draft():

@@ -41,7 +41,7 @@ def hits_of(reply: Json) -> Hits:
     if not isinstance(total, int):
         raise ContractBroken("a search answered without `total_count`")
     timeout = reply.get("scroll_timeout")
-    alive = timedelta(milliseconds=int(timeout)) if str(timeout or "").isdigit() else None
+    alive = timedelta(milliseconds=int(str(timeout))) if str(timeout or "").isdigit() else None
     return Hits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""), alive)
 
 
@@ -118,7 +118,7 @@ def file_id(asset: str, version: str) -> str:
 
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
-    return row.get("file_upload_date") != row.get("created_date")
+    return bool(row.get("file_upload_date") != row.get("created_date"))
 
 
 def items_of(reply: Json) -> list[Json]:

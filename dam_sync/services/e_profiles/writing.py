@@ -67,6 +67,8 @@ class Writer:
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
+        if not self.line.options.versioning:
+            raise Unsupported("no file version is added", asset=asset, hint="set the option version_policy in the job")
         before = await steps.once("before", lambda: self._settled(asset), harmless=True)
 
         async def another() -> Json:

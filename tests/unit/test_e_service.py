@@ -1,0 +1,825 @@
+"""Service E against its emulator over sockets: two readings of one contract."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dam_sync.emulation.catalogue import catalogue_of
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.serve import Served, serve_in_thread
+from dam_sync.emulation.world import World
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Rights
+from dam_sync.model.errors import (
+    ConfigError,
+    Conflict,
+    DamSyncError,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Transient,
+    TruncatedListing,
+    Unsupported,
+)
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.service import Context, Membership, Operation, Service, Window
+from dam_sync.model.values import Json, Term
+from dam_sync.services.e_profiles import KIND
+from dam_sync.services.e_profiles.emulator import emulator
+from tests.support.steps import Crash, MemorySteps
+
+TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
+EVERYTHING = Window()
+
+
+def field(key: str, kind: str, **more: Json) -> Json:
+    return {"record": "field", "key": key, "label": key.title(), "kind": kind, "types": ["Photo", "Logo"], **more}
+
+
+SCHEMA: list[Json] = [
+    {"record": "type", "name": "Photo"},
+    {"record": "type", "name": "Logo"},
+    {"record": "group", "name": "public"},
+    {"record": "group", "name": "staff"},
+    {"record": "profile", "name": "photos", "type": "Photo", "groups": ["public"], "version_policy": "file_only"},
+    {"record": "profile", "name": "logos", "type": "Logo", "groups": ["public"], "version_policy": "none"},
+    {"record": "vocabulary", "key": "colors", "label": "Colours"},
+    {"record": "vocabulary", "key": "country", "label": "Country"},
+    *(
+        {"record": "term", "vocabulary": "colors", "id": f"c{number}", "labels": {"en": label}}
+        for number, label in enumerate(("Red", "Blue", "Green / lime"))
+    ),
+    {"record": "term", "vocabulary": "country", "id": "k1", "labels": {"en": "France"}},
+    field("srckey", "text", max_length=255),
+    field("title", "text", required=True, max_length=255),
+    field("legend", "long_text"),
+    field("shotDate", "date"),
+    field("rating", "number"),
+    field("colors", "term", vocabulary="colors", multiple=True),
+    field("country", "term", vocabulary="country"),
+    {"record": "container", "kind": "category", "path": ["Press"]},
+    {"record": "container", "kind": "category", "path": ["Press", "A/B"]},
+    {"record": "container", "kind": "collection", "path": ["Best of"]},
+]
+START = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+def asset(number: int, at: datetime | None = None, **more: Json) -> Json:
+    uploaded = (at or START + timedelta(hours=number)).isoformat().replace("+00:00", "Z")
+    return {
+        "record": "asset",
+        "id": str(number),
+        "filename": f"photo {number}.jpg",
+        "status": "published",
+        "form_type": "image",
+        "type": "Photo",
+        "fields": {"title": f"Photo {number}", "rating": number},
+        "versions": [{"name": f"photo {number}.jpg", "generate": {"size": 1000 + number, "seed": number}}],
+        "rights": {"groups": ["public"], "release_at": "2024-01-01T00:00:00Z"},
+        "created_at": uploaded,
+        "imported_at": uploaded,
+        "changed_at": uploaded,
+        **more,
+    }
+
+
+class Bytes:
+    """Content in memory."""
+
+    link = ""
+    media_type = "image/jpeg"
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name, self.data = name, data
+        self.digests: Mapping[str, str] = {}
+        self.checked = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    async def read(self, start: int, stop: int) -> bytes:
+        return self.data[start:stop]
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self.data), 1 << 18):
+            yield self.data[start : start + (1 << 18)]
+
+    async def check(self) -> None:
+        self.checked += 1
+
+
+class HastyClock:
+    """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ahead = 0.0
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self.world.now()
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.ahead += seconds
+        self.world.advance(seconds)
+        await asyncio.sleep(0)
+
+    def chance(self) -> float:
+        return 0.5
+
+    def token(self) -> str:
+        return "0" * 32
+
+
+class MemoryVault:
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def load(self, name: str) -> str | None:
+        return self.kept.get(name)
+
+    async def save(self, name: str, secret: str) -> None:
+        self.kept[name] = secret
+
+
+class Tenant:
+    """A served tenant and what the emulator knows of it."""
+
+    def __init__(self, served: Served, world: World, faults: Faults) -> None:
+        self.served, self.world, self.faults = served, world, faults
+        self.clock = HastyClock(world)
+        self.vault = MemoryVault()
+        self.services: list[Service] = []
+
+    def connect(self, auth: Mapping[str, str] = TOKEN, read_only: bool = False, **options: Any) -> Service:
+        context = Context(
+            self.served.url,
+            auth,
+            {"version_policy": "file_only", **options},
+            tenant_url=self.served.url,
+            clock=self.clock,
+            vault=self.vault,
+            read_only=read_only,
+        )
+        self.services.append(KIND.connect(context))
+        return self.services[-1]
+
+    def truth(self) -> dict[str, Json]:
+        return {str(row["id"]): row for row in self.served.app.state.dump()}
+
+    def of_catalogue(self, number: int) -> Json:
+        return next(row for row in self.truth().values() if str(row.get("catalogue_id")) == str(number))
+
+    @contextmanager
+    def costs(self) -> Iterator[Counter[str]]:
+        """API calls made inside, as the emulator counts them."""
+        before, spent = Counter(self.world.api_calls), Counter[str]()
+        yield spent
+        spent.update(self.world.api_calls - before)
+
+
+Open = Callable[..., Tenant]
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    tenants: list[Tenant] = []
+
+    def start(*records: Json, **options: Json) -> Tenant:
+        lag = float(options.pop("lag", 0.0))
+        world = World(seed=7, lag_s=lag)
+        faults = Faults()
+        app = emulator(world, faults, ObjectStore(world), {"lag": lag, **options})
+        app.state.load(catalogue_of([*SCHEMA, *records]), None)
+        tenants.append(Tenant(serve_in_thread(lambda: app), world, faults))
+        return tenants[-1]
+
+    yield start
+    for tenant in tenants:
+        for service in tenant.services:
+            await service.close()
+        tenant.served.stop()
+
+
+async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
+    found = []
+    async for shard in service.shards(window):
+        async for batch in service.crawl(shard, None):
+            found += batch.entries
+    return found
+
+
+async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
+    stream = await service.open(file, offset)
+    try:
+        data = b"".join([block async for block in stream])
+    finally:
+        await stream.aclose()
+    return data[offset - stream.start :]
+
+
+def draft(key: str = "m-1", filename: str = "new.jpg", **more: Any) -> Draft:
+    values = {"srckey": key, "title": "New", "colors": (Term("Red"), Term("Blue")), "shotDate": date(2022, 6, 19)}
+    return Draft(Marker("srckey", key), filename, **{"profile": "photos", "fields": values, **more})
+
+
+# -- as a source -------------------------------------------------------------------------------------------------------
+
+
+async def test_probe_tells_who_we_are_and_what_we_see(opened: Open) -> None:
+    service = opened(asset(1), asset(2)).connect()
+    account = await service.probe()
+    assert (account.tenant, account.total) == ("demo", 2)
+    assert account.user
+    assert abs(account.clock_skew) < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("auth", [TOKEN, {**TOKEN, "form": "basic"}])
+async def test_a_token_opens_in_both_forms(opened: Open, auth: Mapping[str, str]) -> None:
+    assert (await opened(asset(1)).connect(auth).probe()).total == 1
+
+
+async def test_a_wrong_token_is_denied(opened: Open) -> None:
+    with pytest.raises(Denied):
+        await opened().connect({**TOKEN, "token": "wat_demo_000000000000"}).probe()
+
+
+async def test_a_refresh_token_rotates_into_the_vault(opened: Open) -> None:
+    tenant = opened(asset(1))
+    refresh = consent(tenant.served.url)
+    auth = {"flow": "oauth", "client_id": "client-1", "client_secret": "client-secret-1", "refresh_token": refresh}
+    service = tenant.connect(auth)
+    assert (await service.probe()).tenant == "demo"
+    (kept,) = tenant.vault.kept.values()
+    assert refresh not in kept
+    assert (await tenant.connect(auth).probe()).total == 1  # the consumed one is not used again
+    tenant.world.advance(9 * 3600)
+    assert (await service.probe()).total == 1
+
+
+def consent(url: str) -> str:
+    """What a browser does: the code of the consent page, exchanged for the first pair of tokens."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    asked = urllib.parse.urlencode({"client_id": "client-1", "redirect_uri": "http://127.0.0.1/back", "state": "s"})
+    try:
+        urllib.request.build_opener(Stay).open(f"{url}/allowaccess?{asked}")
+        raise AssertionError("no redirect")
+    except urllib.error.HTTPError as redirect:
+        address = redirect.headers["location"]
+        redirect.close()
+    code = urllib.parse.parse_qs(urllib.parse.urlsplit(address).query)["code"][0]
+    grant = {"grant_type": "authorization_code", "authorization_code": code}
+    data = json.dumps({"client_id": "client-1", "client_secret": "client-secret-1", **grant}).encode()
+    request = urllib.request.Request(f"{url}/v2/oauth/access-token", data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as reply:
+        return str(json.load(reply)["refresh_token"])
+
+
+async def test_the_schema_of_the_tenant(opened: Open) -> None:
+    schema = await opened().connect().schema()
+    kinds = {key: schema.fields[key].kind for key in ("title", "legend", "shotDate", "rating", "colors", "country")}
+    assert kinds == {
+        "title": FieldKind.TEXT,
+        "legend": FieldKind.LONG_TEXT,
+        "shotDate": FieldKind.DATE,
+        "rating": FieldKind.NUMBER,
+        "colors": FieldKind.TERM,
+        "country": FieldKind.TERM,
+    }
+    assert (schema.fields["colors"].multiple, schema.fields["country"].multiple) == (True, False)
+    assert schema.fields["title"].required
+    assert not schema.fields["legend"].required
+    assert schema.fields["title"].types == {"Photo", "Logo"}
+    assert schema.groups == {"public", "staff"}
+    assert {(each.name, each.profile) for each in schema.types} >= {("Photo", "photos"), ("Logo", "logos")}
+    assert "versions" in schema.holds
+
+
+async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> None:
+    service = opened().connect(version_policy=None)
+    assert Operation.REPLACE not in service.operations
+    assert "versions" not in (await service.schema()).holds
+    with pytest.raises(Unsupported):
+        await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemorySteps())
+
+
+async def test_an_unknown_option_value_is_told(opened: Open) -> None:
+    for options in ({"enumerate": "pages"}, {"version_policy": "all"}, {"chunked": "maybe"}, {"index_lag": "soon"}):
+        with pytest.raises(ConfigError):
+            opened().connect(**options)
+
+
+async def test_every_asset_is_listed_by_slices_of_upload_time(opened: Open) -> None:
+    tenant = opened(*(asset(n, START + timedelta(minutes=n % 60, days=n // 60)) for n in range(250)))
+    service = tenant.connect(read_only=True)
+    await service.schema()
+    shards = [shard async for shard in service.shards(EVERYTHING)]
+    with tenant.costs() as spent:
+        found = [e for shard in shards async for batch in service.crawl(shard, None) for e in batch.entries]
+    assert {entry.id for entry in found} == set(tenant.truth())
+    assert all((shard.expected or 0) <= 100 for shard in shards)
+    assert spent["GET /v2/assets/search"] <= len(shards) + 2
+    assert all(entry.asset is not None for entry in found)
+
+
+async def test_a_second_that_overfills_a_slice_is_scrolled(opened: Open) -> None:
+    tenant = opened(*(asset(n, START) for n in range(230)), asset(300, START + timedelta(seconds=1)))
+    service = tenant.connect(read_only=True)
+    found = await entries(service)
+    assert {entry.id for entry in found} == set(tenant.truth())
+    assert tenant.world.api_calls["GET /v2/assets/search/scroll"] >= 3
+
+
+async def test_scrolling_costs_fewer_calls(opened: Open) -> None:
+    tenant = opened(*(asset(n, START + timedelta(minutes=n)) for n in range(350)))
+    service = tenant.connect(read_only=True, enumerate="scroll")
+    await service.schema()
+    with tenant.costs() as spent:
+        found = await entries(service)
+    assert Counter(entry.id for entry in found) == Counter(tenant.truth().keys())
+    assert spent.total() <= 10
+
+
+async def test_a_scroll_that_lost_a_page_is_begun_again(opened: Open) -> None:
+    tenant = opened(*(asset(n, START) for n in range(230)))
+    tenant.faults.add([{"match": "GET /v2/assets/search/scroll", "nth": 1, "do": "reset_after"}])
+    found = await entries(tenant.connect(read_only=True, enumerate="scroll"))
+    assert {entry.id for entry in found} == set(tenant.truth())
+    assert not tenant.faults.unhit()
+
+
+async def test_a_listing_that_stays_short_is_not_believed(opened: Open) -> None:
+    tenant = opened(*(asset(n, START) for n in range(230)))
+    tenant.faults.add([{"match": "GET /v2/assets/search/scroll", "nth": n, "do": "reset_after"} for n in (1, 2, 3)])
+    with pytest.raises((Transient, TruncatedListing)):
+        await entries(tenant.connect(read_only=True, enumerate="scroll"))
+
+
+async def test_a_whole_asset_comes_with_its_entry(opened: Open) -> None:
+    full = asset(
+        1,
+        fields={
+            "title": "Harbour",
+            "legend": "First light",
+            "shotDate": {"date": "2025-02-06"},
+            "rating": 12.5,
+            "colors": [{"id": "c0", "label": "Red"}, {"id": "c2", "label": "Green / lime"}],
+            "country": {"id": "k1", "label": "France"},
+        },
+        tags=["sea", "dawn"],
+        rights={"groups": ["staff"], "release_at": "2020-01-01T00:00:00Z", "expires_at": "2050-01-01T00:00:00Z"},
+    )
+    tenant = opened(full)
+    service = tenant.connect(read_only=True)
+    (entry,) = await entries(service)
+    found = entry.asset
+    assert found is not None
+    assert found == await service.fetch(entry.id)
+    assert {key: found.fields[key] for key in ("title", "legend", "shotDate", "rating")} == {
+        "title": "Harbour",
+        "legend": "First light",
+        "shotDate": date(2025, 2, 6),
+        "rating": 12.5,
+    }
+    assert [term.label for term in found.fields["colors"]] == ["Red", "Green / lime"]  # type: ignore[union-attr]
+    assert found.fields["country"] == Term("France", "France", ("France",))
+    assert (found.type, found.status, found.filename) == ("Photo", "published", "photo 1.jpg")
+    assert found.tags == {"sea", "dawn"}
+    assert found.rights.groups == {"staff"}
+    assert found.rights.expires_at == datetime(2050, 1, 1, tzinfo=UTC)
+    assert entry.changed_at is not None
+    assert not entry.deleted
+
+
+async def test_versions_come_oldest_first_and_each_can_be_read(opened: Open) -> None:
+    several = [{"name": "photo 1.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(3)]
+    tenant = opened(asset(1, versions=several), asset(2))
+    service = tenant.connect(read_only=True)
+    found = {entry.id: entry.asset for entry in await entries(service)}
+    first = next(each for each in found.values() if each is not None and each.filename == "photo 1.jpg")
+    assert [file.size for file in first.versions] == [500, 501, 502]
+    assert (await service.fetch(first.id)).versions == first.versions
+    told = tenant.of_catalogue(1)["versions"]
+    for file, truth in zip(first.versions, told, strict=True):
+        assert hashlib.md5(await body(service, file)).hexdigest() == truth["digests"]["md5"]
+
+
+async def test_trash_and_archive_are_seen(opened: Open) -> None:
+    tenant = opened(asset(1), asset(2, status="archived"), asset(3))
+    target = tenant.connect()
+    await target.remove(AssetId(str(tenant.of_catalogue(3)["id"])))
+    service = tenant.connect(read_only=True)
+    account = await service.probe()
+    assert account.total == 3
+    found = {e.asset.filename: e for e in await entries(service) if e.asset}
+    statuses = {name: entry.asset.status for name, entry in found.items() if entry.asset}
+    assert statuses == {"photo 1.jpg": "published", "photo 2.jpg": "archived", "photo 3.jpg": "trash"}
+    assert [name for name, entry in found.items() if entry.deleted] == ["photo 3.jpg"]
+    assert (await service.fetch(found["photo 2.jpg"].id)).status == "archived"
+
+
+async def test_a_delta_costs_what_changed(opened: Open) -> None:
+    tenant = opened(*(asset(n) for n in range(1, 150)))
+    service = tenant.connect()
+    await service.schema()
+    changed = AssetId(str(tenant.of_catalogue(77)["id"]))
+    since = tenant.world.now()
+    await service.update(changed, Patch(fields={"legend": "new"}))
+    with tenant.costs() as spent:
+        found = await entries(service, Window(since=since))
+    assert [entry.id for entry in found] == [changed]
+    assert spent.total() <= 3
+
+
+async def test_bytes_from_any_offset_and_after_the_link_expired(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect(read_only=True)
+    (entry,) = await entries(service)
+    assert entry.asset is not None
+    assert entry.asset.file is not None
+    whole = await body(service, entry.asset.file)
+    assert hashlib.md5(whole).hexdigest() == tenant.of_catalogue(1)["versions"][0]["digests"]["md5"]
+    assert await body(service, entry.asset.file, 700) == whole[700:]
+    tenant.world.advance(3 * 24 * 3600)
+    with tenant.costs() as spent:
+        assert await body(service, entry.asset.file) == whole
+    assert spent == {"GET /v2/assets/{id}": 1}
+    with tenant.costs() as spent:
+        assert await body(tenant.connect(read_only=True), entry.asset.file) == whole
+    assert spent == {"GET /v2/assets/{id}": 1}
+
+
+async def test_a_link_refused_again_and_again_is_told_without_the_link(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect(read_only=True)
+    (entry,) = await entries(service)
+    assert entry.asset is not None
+    assert entry.asset.file is not None
+    tenant.faults.add([{"match": "GET /*download*", "do": "status:403"}, {"match": "GET /o*", "do": "status:403"}])
+    with pytest.raises(Rejected) as refused:
+        await body(service, entry.asset.file)
+    assert "Signature" not in str(refused.value) + refused.value.hint
+    assert refused.value.asset == entry.id
+
+
+async def test_memberships_are_read_from_the_containers(opened: Open) -> None:
+    press = {"kind": "category", "path": ["Press"], "id": ""}
+    deep = {"kind": "category", "path": ["Press", "A/B"], "id": ""}
+    best = {"kind": "collection", "path": ["Best of"], "id": ""}
+    tenant = opened(
+        asset(1, placements=[press]), asset(2, placements=[deep]), asset(3, placements=[deep, best]), asset(4)
+    )
+    found: dict[str, set[str]] = {}
+    async for membership in tenant.connect(read_only=True).members():
+        names = {tenant.truth()[asset]["filename"] for asset in membership.assets}
+        found.setdefault(f"{membership.placement.kind} {membership.placement.text}", set()).update(names)
+    assert found == {
+        "category /Press": {"photo 1.jpg"},
+        "category /Press/A\\/B": {"photo 2.jpg", "photo 3.jpg"},
+        "collection /Best of": {"photo 3.jpg"},
+    }
+
+
+async def test_a_source_cannot_be_written_to(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect(read_only=True)
+    with pytest.raises(DamSyncError, match="read-only"):
+        await service.remove(AssetId(str(tenant.of_catalogue(1)["id"])))
+    assert not tenant.world.api_calls["DELETE /v2/assets/{id}"]
+
+
+# -- as a target -------------------------------------------------------------------------------------------------------
+
+
+async def created(service: Service, wanted: Draft, data: bytes = b"abc" * 100) -> AssetId:
+    return await service.create(wanted, Bytes(wanted.filename, data), MemorySteps())
+
+
+async def test_an_asset_is_created_with_everything(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    release, expiry = datetime(2020, 5, 1, tzinfo=UTC), datetime(2040, 5, 1, tzinfo=UTC)
+    wanted = draft(rights=Rights(release, expiry, frozenset({"staff"})), tags=frozenset({"sea", "été"}))
+    made = await created(service, wanted)
+    found = await service.fetch(made)
+    assert (found.filename, found.type) == ("new.jpg", "Photo")
+    assert found.fields["srckey"] == "m-1"
+    assert found.fields["shotDate"] == date(2022, 6, 19)
+    assert [term.label for term in found.fields["colors"]] == ["Red", "Blue"]  # type: ignore[union-attr]
+    assert found.rights == wanted.rights
+    assert found.tags == wanted.tags
+    assert found.file is not None
+    assert await body(service, found.file) == b"abc" * 100
+    assert tenant.truth()[made]["versions"][0]["digests"]["md5"] == hashlib.md5(b"abc" * 100).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("more", "size"),
+    [
+        ({}, 10),
+        ({"tags": frozenset({"a"})}, 10),
+        ({"rights": Rights(groups=frozenset({"public"}))}, 10),
+        ({"rights": Rights(groups=frozenset({"staff"})), "tags": frozenset({"a"})}, 10),
+        ({"tags": frozenset({"a"})}, 21_000_000),
+    ],
+)
+async def test_a_create_costs_what_was_forecast(opened: Open, more: dict[str, Any], size: int) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    wanted = draft(**more)
+    before = Counter(service.calls)
+    with tenant.costs() as spent:
+        await created(service, wanted, bytes(size))
+    assert Counter(service.calls) - before == Counter(service.forecast(wanted, size))
+    assert spent.total() == sum(service.forecast(wanted, size).values())
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, fault: str) -> None:
+    tenant = opened(lag=20.0)
+    service = tenant.connect()
+    tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
+    steps = MemorySteps()
+    with pytest.raises(Transient):
+        await service.create(draft(), Bytes("new.jpg", b"1"), steps)
+    made = await service.create(draft(), Bytes("new.jpg", b"1"), steps)
+    assert list(tenant.truth()) == [made]
+    assert len(tenant.truth()[made]["versions"]) == 1
+
+
+async def test_no_crash_point_doubles_an_asset(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    for blow_at in range(1, 40):
+        wanted = draft(f"m-{blow_at}", f"new {blow_at}.jpg", tags=frozenset({"a"}))
+        steps = MemorySteps(blow_at)
+        try:
+            await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+            break
+        except Crash:
+            steps.blow_at = None
+            made = await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+        assert tenant.truth()[made]["tags"] == ["a"]
+        assert len(tenant.truth()) == blow_at
+        assert len(tenant.truth()[made]["versions"]) == 1
+    else:
+        raise AssertionError("no end of crash points")
+    assert blow_at > 6
+
+
+async def test_a_marker_is_found_once_the_index_knows_it(opened: Open) -> None:
+    tenant = opened(lag=50.0)
+    service = tenant.connect()
+    made = await created(service, draft())
+    assert await service.find(Marker("srckey", "m-1")) == made
+    began = tenant.clock.monotonic()
+    assert await service.find(Marker("srckey", "m-2")) is None
+    assert tenant.clock.monotonic() - began >= 120
+    await service.remove(made)
+    assert await service.find(Marker("srckey", "m-1")) == made
+
+
+async def test_a_large_file_goes_in_chunks_and_resumes(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    data = bytes(range(256)) * 160_000  # three chunks
+    tenant.faults.add([{"match": "POST /v2/uploads/chunks/upload", "nth": 3, "do": "status:500", "times": 1}])
+    steps = MemorySteps(blow_at=5)
+    with pytest.raises((Crash, BaseExceptionGroup)):
+        await service.create(draft(), Bytes("new.jpg", data), steps)
+    steps.blow_at = None
+    content = Bytes("new.jpg", data)
+    made = await service.create(draft(), content, steps)
+    assert content.checked
+    assert tenant.world.api_calls["POST /v2/uploads/chunks/start"] <= 2
+    assert tenant.truth()[made]["versions"][0]["digests"]["md5"] == hashlib.md5(data).hexdigest()
+    assert len(tenant.truth()) == 1
+
+
+async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open) -> None:
+    tenant = opened()
+    tenant.faults.add([{"match": "POST /v2/uploads/chunks/start", "do": "status:403"}])
+    service = tenant.connect()
+    data = bytes(20_000_001)
+    content = Bytes("new.jpg", data)
+    made = await service.create(draft(), content, MemorySteps())
+    assert content.checked
+    assert tenant.truth()[made]["versions"][0]["size"] == len(data)
+    off = tenant.connect(chunked=False)
+    assert off.limits.parts is None
+    await off.schema()
+    assert off.forecast(draft(), 30_000_000) == {"POST /v2/uploads": 1}
+
+
+async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    made = await created(service, draft(tags=frozenset({"a"})))
+    for number, data in enumerate((b"second", b"third")):
+        tenant.world.advance(3600)
+        tenant.clock.ahead += 3600
+        before = Counter(service.calls)
+        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        assert Counter(service.calls) - before == Counter(service.forecast(FileRef("", "new.jpg", 6), 6))
+        assert len(tenant.truth()[made]["versions"]) == number + 2
+    found = await service.fetch(made)
+    assert [await body(service, file) for file in found.versions] == [b"abc" * 100, b"second", b"third"]
+    assert found.fields["srckey"] == "m-1"
+    assert found.tags == {"a"}
+
+
+async def test_versions_right_after_the_create_keep_their_order(opened: Open) -> None:
+    tenant = opened(lag=3.0)
+    service = tenant.connect()
+    made = await created(service, draft(), b"first")
+    for data in (b"second", b"third"):
+        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+    tenant.world.advance(60)
+    found = await service.fetch(made)
+    assert [await body(service, file) for file in found.versions] == [b"first", b"second", b"third"]
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_version_whose_answer_was_lost_is_not_doubled(opened: Open, fault: str) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
+    steps = MemorySteps()
+    with pytest.raises(Transient):
+        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    assert len(tenant.truth()[made]["versions"]) == 2
+    assert len(tenant.truth()) == 1
+
+
+async def test_a_profile_that_makes_no_versions_is_found_out(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect(upload_profile={"Logo": "logos"})
+    made = await created(service, draft(profile="logos"))
+    with pytest.raises(Conflict, match="instead of a version"):
+        await service.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+
+
+async def test_only_what_a_patch_names_changes(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    made = await created(service, draft(tags=frozenset({"a", "b"})))
+    patch = Patch(
+        fields={"title": "Other", "colors": None, "rating": 2.5},
+        filename="renamed.jpg",
+        tags_add=frozenset({"c"}),
+        tags_remove=frozenset({"a"}),
+        rights=Rights(None, datetime(2040, 1, 1, tzinfo=UTC), frozenset({"staff"})),
+    )
+    before = Counter(service.calls)
+    await service.update(made, patch)
+    assert Counter(service.calls) - before == Counter(service.forecast(patch))
+    await service.update(made, patch)
+    found = await service.fetch(made)
+    assert (found.fields["title"], found.fields["rating"], found.filename) == ("Other", 2.5, "renamed.jpg")
+    assert found.fields["shotDate"] == date(2022, 6, 19)
+    assert "colors" not in found.fields
+    assert found.tags == {"b", "c"}
+    assert found.rights.groups == {"staff"}
+    assert found.rights.release_at is not None
+    await service.update(made, Patch(rights=Rights()))
+    found = await service.fetch(made)
+    assert found.rights.expires_at is None
+    assert found.rights.groups == {"staff"}
+
+
+async def test_what_the_service_refuses_is_parked(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    with pytest.raises(InvalidValue):
+        await service.update(made, Patch(fields={"colors": (Term("Mauve"),)}))
+    with pytest.raises(InvalidValue):
+        await created(service, draft("m-2", "two.jpg", profile="no such profile"))
+    with pytest.raises(NotFound):
+        await service.update(AssetId("00000000-0000-4000-8000-000000000000"), Patch(fields={"title": "x"}))
+    with pytest.raises(Unsupported):
+        await service.create(draft("m-3"), None, MemorySteps())
+
+
+async def test_removal_is_to_the_trash_and_may_be_repeated(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    await service.remove(made)
+    await service.remove(made)
+    assert (await service.fetch(made)).status == "trash"
+    assert not any("permanent" in call for call in tenant.world.api_calls)
+
+
+async def test_terms_are_looked_for_and_then_added(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    assert [term.label async for term in service.terms("colors")] == ["Red", "Blue", "Green / lime"]
+    with tenant.costs() as spent:
+        known = await service.ensure_term("colors", Term("Red", "x", ("Nature", "Red"), "7"))
+        new = Term("Sky blue")
+        made = await service.ensure_term("colors", new)
+        again = await service.ensure_term("colors", new)
+    assert (known.label, made, again) == ("Red", again, made)
+    assert spent.total() == sum(service.forecast(new).values()) == 1
+    assert "Sky blue" in [term.label async for term in tenant.connect().terms("colors")]
+
+
+async def test_a_term_whose_answer_was_lost_is_not_added_twice(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    tenant.faults.add([{"match": "POST /v2/metadata/colors/vocabulary", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.ensure_term("colors", Term("Mauve"))
+    await service.ensure_term("colors", Term("Mauve"))
+    assert [term.label async for term in service.terms("colors")].count("Mauve") == 1
+
+
+async def test_containers_are_looked_for_made_and_filled(opened: Open) -> None:
+    tenant = opened(*(asset(n) for n in range(1, 4)))
+    service = tenant.connect()
+    known = {(place.kind, place.path): place async for place in service.containers()}
+    assert set(known) >= {("category", ("Press",)), ("category", ("Press", "A/B")), ("collection", ("Best of",))}
+    press = known["category", ("Press",)]
+    with tenant.costs() as spent:
+        assert (await service.ensure_container("category", ("Press",))).id == press.id
+        made = await service.ensure_container("category", ("Press", "2024"), press.id)
+        mine = await service.ensure_container("collection", ("Mine",))
+        assert await service.ensure_container("category", ("Press", "2024"), press.id) == made
+    assert spent == {"POST /api/rest/category": 1, "POST /api/rest/collection": 1}
+    ids = [AssetId(identity) for identity in tenant.truth()]
+    with tenant.costs() as spent:
+        await service.place(made, ids, [])
+        await service.place(made, ids[:1], ids[1:2])
+        await service.place(mine, ids[:2], [])
+    assert spent.total() == 3
+    assert sum(service.forecast(Membership(made, tuple(ids))).values()) == 1
+    found: dict[Placement, set[AssetId]] = {}
+    async for membership in tenant.connect(read_only=True).members():
+        found.setdefault(membership.placement, set()).update(membership.assets)
+    assert found == {made: {ids[0], ids[2]}, mine: set(ids[:2])}
+    with pytest.raises(Unsupported):
+        await service.ensure_container("collection", ("A", "B"))
+    with pytest.raises(Unsupported):
+        await service.ensure_container("folder", ("A",))
+
+
+async def test_a_category_whose_answer_was_lost_is_not_made_twice(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    assert [place async for place in service.containers()]
+    tenant.faults.add([{"match": "POST /api/rest/category", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.ensure_container("category", ("New",))
+    await service.ensure_container("category", ("New",))
+    assert [place.text async for place in service.containers()].count("/New") == 1
+
+
+async def test_the_documented_rate_is_kept_and_a_refusal_waited_out(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    assert service.limits.pace.per_second == 40
+    tenant.faults.add([{"match": "GET /v2/assets/assetgroups", "nth": 1, "do": "throttle"}])
+    await service.schema()
+    assert not tenant.faults.unhit()
+    fast = KIND.connect(Context(tenant.served.url, TOKEN, {}, tenant.served.url, calls_per_second=500.0))
+    assert fast.limits.pace.per_second == 50
+    await fast.close()
+
+
+async def test_an_asset_is_the_same_however_it_is_read(opened: Open) -> None:
+    tenant = opened(*(asset(n) for n in range(1, 6)))
+    service = tenant.connect(read_only=True)
+    listed: dict[AssetId, Asset | None] = {entry.id: entry.asset for entry in await entries(service)}
+    assert listed == {identity: await service.fetch(identity) for identity in listed}
