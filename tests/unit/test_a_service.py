@@ -20,11 +20,13 @@ from dam_sync.emulation.world import World
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import (
+    ConfigError,
     DamSyncError,
     Denied,
     InvalidValue,
     Rejected,
     SessionGone,
+    StopRequested,
     TooLarge,
     Transient,
     Uncertain,
@@ -33,7 +35,9 @@ from dam_sync.model.errors import (
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Call, Context, Operation, Service, Steps, Window
 from dam_sync.model.values import Json, Localized, Person, Place, Term
+from dam_sync.net.auth import Basic, ClientCredentials, SignedToken
 from dam_sync.services.a_hypermedia import KIND, facts
+from dam_sync.services.a_hypermedia.connecting import credential
 from dam_sync.services.a_hypermedia.emulator import emulator
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}
@@ -203,10 +207,12 @@ class Tenant:
         self.served, self.world, self.faults = served, world, faults
         self.services: list[Service] = []
 
-    def connect(self, auth: Mapping[str, str] = PASSWORD, read_only: bool = False, **options: Any) -> Service:
+    def connect(
+        self, auth: Mapping[str, str] = PASSWORD, read_only: bool = False, max_calls: int | None = None, **options: Any
+    ) -> Service:
         settings = {"index_lag": 0.4 * QuickClock.speed, "locales": "en,fr", "timezone": "Europe/Paris", **options}
         given = {key: value for key, value in settings.items() if value is not None}
-        context = Context(self.served.url, auth, given, clock=QuickClock(), read_only=read_only)
+        context = Context(self.served.url, auth, given, clock=QuickClock(), read_only=read_only, max_calls=max_calls)
         self.services.append(KIND.connect(context))
         return self.services[-1]
 
@@ -297,6 +303,30 @@ async def test_a_signed_token_opens_too(opened: Open) -> None:
     auth = {"flow": "signed_token", "client_id": "demo-instance-id", "login": "dam-sync", "key": key}
     service = opened(asset(1), jwt_key=key).connect({**auth, "algorithm": "HS256"})
     assert (await service.probe()).total == 1
+
+
+@pytest.mark.parametrize(
+    ("auth", "kind"),
+    [
+        (PASSWORD, Basic),
+        ({"flow": "signed_token", "client_id": "i", "login": "l", "key": "k" * 32, "algorithm": "HS512"}, SignedToken),
+        (
+            {"flow": "client_credentials", "token_url": "http://127.0.0.1:1/t", "client_id": "i", "client_secret": "s"},
+            ClientCredentials,
+        ),
+    ],
+)
+def test_each_flow_makes_its_credential(auth: Mapping[str, str], kind: type) -> None:
+    assert set(auth) == {"flow", *KIND.flows[auth["flow"]]}
+    assert isinstance(credential(Context("http://127.0.0.1:1", auth)), kind)
+
+
+def test_what_the_options_refuse_is_said() -> None:
+    for options in ({"keyset": "maybe"}, {"timezone": "Mars/Olympus"}, {"index_lag": "soon"}):
+        with pytest.raises(ConfigError, match=next(iter(options))):
+            KIND.connect(Context("http://127.0.0.1:1", PASSWORD, options))
+    with pytest.raises(ConfigError, match="saml"):
+        KIND.connect(Context("http://127.0.0.1:1", {"flow": "saml"}))
 
 
 async def test_the_schema_of_the_instance(opened: Open) -> None:
@@ -672,6 +702,56 @@ async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
         "m-2": "m-2",
     }
     assert set(made.values()) == set(tenant.truth())
+
+
+async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -> None:
+    tenant = opened()
+    ready = tenant.connect()
+    content, places = Bytes("new.jpg", b"x" * 500), (await draft_for(ready)).placements
+    stops = 0
+    for calls in range(1, 60):
+        steps = Remembered()
+        fields = {"legacy_id": f"m-{calls}", "title": Localized({"en": f"Title {calls}"}), "rating": calls}
+        draft = Draft(Marker("legacy_id", f"m-{calls}"), "new.jpg", "Photo", "published", fields, places)
+        try:
+            await tenant.connect(max_calls=calls).create(draft, content, steps)
+            break
+        except StopRequested:
+            stops += 1
+        made = await tenant.connect().create(draft, content, steps)
+        found = await ready.fetch(made)
+        assert {key: found.fields[key] for key in fields} == fields
+        assert (found.status, {place.text for place in found.placements}) == (
+            "published",
+            {"/Press/2024", "/Highlight"},
+        )
+        assert len(tenant.truth()) == stops
+    assert stops >= 12
+    assert len(tenant.truth()) == stops + 1
+
+
+async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> None:
+    tenant = opened(lag=0.05)
+    service = tenant.connect()
+    base = await draft_for(service)
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "every": 3, "do": "reset_after"}])
+
+    async def make(number: int) -> str:
+        mark, steps = f"m-{number}", Remembered()
+        fields = {"legacy_id": mark, "title": Localized({"en": mark})}
+        draft = Draft(Marker("legacy_id", mark), "same.jpg", "Photo", "published", fields)
+        while True:
+            try:
+                return await service.create(draft, Bytes("same.jpg", b"x" * 500), steps)
+            except (Transient, SessionGone):
+                continue
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {f"m-{number}": group.create_task(make(number)) for number in range(8)}
+    assert base.marker is not None
+    assert set(tenant.truth()) == {task.result() for task in tasks.values()}
+    for mark, task in tasks.items():
+        assert (await service.fetch(AssetId(task.result()))).fields["legacy_id"] == mark
 
 
 async def test_an_expired_descriptor_begins_anew(opened: Open) -> None:

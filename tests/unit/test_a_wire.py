@@ -424,7 +424,7 @@ def test_without_the_flag_texts_may_differ_by_language() -> None:
 
 def test_statuses_a_draft_may_name() -> None:
     names = fields.status_names([("published", "Internal"), ("draft", "DRAFT"), ("trash", "Trash")])
-    assert names == {"published", "Internal", "draft"}
+    assert names == {"published", "Internal", "draft", "archived"}
 
 
 def test_placements_without_a_known_path_keep_their_title() -> None:

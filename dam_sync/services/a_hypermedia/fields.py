@@ -9,6 +9,7 @@ from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabular
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.forms import Form, FormField, Forms
 
+_ALWAYS = frozenset({"draft", "published", "archived"})  # spec 000, Media: part of the enumeration everywhere
 _MARKER_TYPES = frozenset({"TEXT", "TEXT_AREA", "EMAIL", "URL", "NUMBER"})
 
 # spec 000, Media: properties of the media itself, told as fields
@@ -122,6 +123,6 @@ def _label(forms: Forms, key: str) -> str:
 
 
 def status_names(statuses: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Names a draft may give as status: base statuses that can be set, and the tenant's own, as (base, title)."""
+    """Names a draft may give as status: base statuses, listed or not, and the tenant's own, as (base, title)."""
     names = {name for base, title in statuses for name in (base, title if title.casefold() != base else base) if name}
-    return frozenset(names - {"trash"})
+    return frozenset(names | _ALWAYS) - {"trash"}
