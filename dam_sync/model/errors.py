@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
+
+from dam_sync.model.faults import Fault
 
 
 class Disposition(StrEnum):
@@ -70,6 +73,15 @@ class ConfigError(DamSyncError):
     """The operator must edit the job, a secret or an option."""
 
     exit_code = 2
+    faults: tuple[Fault, ...] = ()
+
+    @classmethod
+    def of(cls, faults: Iterable[Fault]) -> Self:
+        """One error for all the faults of a file, one line of text each, in the order of the file."""
+        ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line)))
+        error = cls("\n".join(str(fault) for fault in ordered))
+        error.faults = ordered
+        return error
 
 
 class MappingError(ConfigError):

@@ -1,0 +1,127 @@
+"""What of an asset no line carried: named, counted, one loss for each thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.mapping.lines import DROPPED
+from dam_sync.mapping.paths import LABEL, labelled, labels_of
+from dam_sync.mapping.shapes import empty, listed
+from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.values import Localized, Scalar
+
+NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
+LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What there is to know about the source's side: fields that need no line, and what the target holds.
+
+    read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest.
+    """
+
+    read: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    derived: frozenset[str] = frozenset()
+    quiet: bool = False
+    holds: frozenset[str] = frozenset()
+
+    def close(
+        self, asset: Asset, consumed: Collection[str], skipped: Mapping[str, str]
+    ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
+        """Losses and counts for what was not consumed; `skipped`: values that only a line for another type takes."""
+        account = _Account(self, consumed, skipped)
+        for key, value in sorted(asset.fields.items()):
+            if key not in self.derived:
+                account.field(key, list(_texts(key, value)))
+        for path, names in _memberships(asset):
+            account.members(path, names)
+        for path, value in _singles(asset):
+            account.single(path, value)
+        account.losses.extend(_unheld(asset, self.holds))
+        return account.losses, account.tally
+
+
+@dataclass(slots=True)
+class _Account:
+    books: Books
+    consumed: Collection[str]
+    skipped: Mapping[str, str]
+    losses: list[Loss] = field(default_factory=list)
+    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def field(self, key: str, labels: list[str]) -> None:
+        """One metadata field, by the names of its values."""
+        left = [label for label in labels if label not in self.consumed]
+        self.tally.update((label, DROPPED) for label in left)
+        if not left or key in self.books.ignored:
+            return
+        if key not in self.books.read:
+            if not self.books.quiet:
+                self.losses.append(Loss(f"fields.{key}", NOT_MAPPED))
+            return
+        for label in dict.fromkeys(left):
+            self.losses.append(self._why(key, label, len(left) < len(labels)))
+
+    def _why(self, key: str, label: str, partly: bool) -> Loss:
+        if label in self.skipped:
+            return Loss(label, OTHER_TYPE, self.skipped[label])
+        if partly:
+            return Loss(label, LANGUAGE)
+        return Loss(f"fields.{key}", NOT_USED, "another path of its line came first")
+
+    def members(self, path: str, labels: list[str]) -> None:
+        """Tags, labels, groups, containers: sets of names."""
+        left = [label for label in labels if label not in self.consumed]
+        self.tally.update((label, DROPPED) for label in left)
+        if left:
+            held = path in ("machine_tags", "labels", "placements") or path in self.books.holds
+            self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
+
+    def single(self, path: str, value: str) -> None:
+        """Status and dates of the asset itself."""
+        name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
+        if path not in self.consumed:
+            self.tally[path, DROPPED] += 1
+            held = name == "substatus" or name in self.books.holds
+            self.losses.append(Loss(name, NOT_MAPPED if held else NOT_HELD, value))
+
+
+def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:
+    """The names of a field's values, one for each language of a text."""
+    for label, scalar in labelled(key, value):
+        if isinstance(scalar, Localized):
+            yield from (f"{label}.{locale}" for locale, text in scalar.texts.items() if text.strip())
+        elif not empty(scalar):
+            yield label
+
+
+def _memberships(asset: Asset) -> Iterator[tuple[str, list[str]]]:
+    yield "tags", ["tags[]"] * len(asset.tags)
+    yield "machine_tags", ["machine_tags[]"] * len(asset.machine_tags)
+    yield "groups", ["groups[]"] * len(asset.rights.groups)
+    yield "labels", ["labels[]"] * len(labels_of(asset))
+    yield "placements", sorted(f"placements.{p.kind}[]" for p in asset.placements if p.kind != LABEL)
+
+
+def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
+    rights = asset.rights
+    pairs = (
+        ("status", asset.status),
+        ("substatus", asset.substatus),
+        ("release_at", rights.release_at),
+        ("expires_at", rights.expires_at),
+    )
+    yield from ((path, str(value)) for path, value in pairs if value)
+
+
+def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
+    if len(asset.versions) > 1 and "versions" not in holds:
+        yield Loss("versions", NOT_HELD, f"{len(asset.versions) - 1} older")
+    if asset.attachments and "attachments" not in holds:
+        yield Loss("attachments", NOT_HELD, listed([file.name for file in asset.attachments]))
+    if asset.relations and "relations" not in holds:
+        yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))

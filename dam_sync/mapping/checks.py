@@ -1,0 +1,141 @@
+"""What must be true of a mapping as a whole: the marker, required fields, unread fields, profiles and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dam_sync.mapping.building import Builder
+from dam_sync.model.faults import nearest
+from dam_sync.model.schema import Field, FieldKind, Schema
+
+MARKER_LETTERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Makes:
+    """Which types of the target this mapping can make: by profile; empty when the target chooses by itself."""
+
+    by_profile: dict[str, frozenset[str]]
+
+    @property
+    def types(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset(name for names in self.by_profile.values() for name in names)
+
+
+def profiles_of(target: Schema) -> dict[str, frozenset[str]]:
+    """Profiles by name and the types they make; the types themselves where the target has no profiles."""
+    named = any(known.profile for known in target.types)
+    found: dict[str, frozenset[str]] = {}
+    for known in target.types:
+        name = known.profile if named else known.name
+        if name:
+            found[name] = found.get(name, frozenset()) | {known.name}
+    return found
+
+
+def check_profile(builder: Builder) -> Makes:
+    """The profiles this mapping gives; a target whose types do not follow from the media needs one."""
+    spec, known = builder.document.body.profile, profiles_of(builder.target)
+    if spec is None:
+        if known and not any(kind.media for kind in builder.target.types):
+            builder.fault((), "profile is missing: the target must be told which to use", nearest("", known))
+        return Makes({})
+    given = {("profile", "cases", case): name for case, name in spec.cases.items()}
+    if spec.default:
+        given["profile", "default"] = spec.default  # type: ignore[index]
+    for place, name in given.items():
+        if name not in known:
+            builder.fault(place, f"the target has no profile {name}", nearest(name, known))
+    return Makes({name: known[name] for name in given.values() if name in known})
+
+
+def check_marker(builder: Builder, makes: Makes) -> str | None:
+    """The field that keeps our mark, if the mapping has one that can."""
+    lines = [key for key, line in builder.document.body.fields.items() if line.marker]
+    for key in lines[1:]:
+        builder.fault(("fields", key, "marker"), f"{lines[0]} is the marker already")
+    if not lines:
+        builder.notes.append("no field is the marker: a create whose answer is lost will be parked, never found again")
+        return None
+    known = builder.target.fields.get(lines[0])
+    for told in _unfit_for_marker(known, makes) if known else ():
+        builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}")
+    return lines[0]
+
+
+def _unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
+    if known.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
+        yield f"it is no text field but {known.kind.value}"
+    if known.multiple or known.localized:
+        yield "it must take one value in one language"
+    if not known.indexed:
+        yield "it cannot be searched, so an asset could not be found again by it"
+    if known.max_length is not None and known.max_length < MARKER_LETTERS:
+        yield f"it takes {known.max_length} letters and the mark may have {MARKER_LETTERS}"
+    missing = sorted(makes.types - known.types) if known.types else []
+    if missing:
+        yield f"it is not in {', '.join(missing)}"
+
+
+def check_written(builder: Builder, makes: Makes) -> None:
+    """Every line writes a field that exists, can be written, and is in a type that some asset gets."""
+    target = builder.target
+    for key in builder.document.body.fields:
+        place, known = ("fields", key), target.fields.get(key)
+        if known is None:
+            builder.fault(place, "the target has no such field", nearest(key, target.fields))
+        elif known.system or known.derived or not known.editable:
+            builder.fault(place, "the target does not let this field be written")
+        elif known.types and makes.types and not known.types & makes.types:
+            wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping makes"
+            builder.fault(place, wrong)
+
+
+def check_required(builder: Builder, makes: Makes) -> None:
+    """Every field the target requires has a line."""
+    every = frozenset(known.name for known in builder.target.types)
+    for key, known in builder.target.fields.items():
+        if not known.required or key in builder.document.body.fields or known.system or not known.editable:
+            continue
+        concerned = known.types & makes.types if makes.types else known.types
+        if not known.types or (concerned if makes.types else known.types >= every):
+            where = f" in {', '.join(sorted(concerned))}" if concerned else ""
+            builder.fault(("fields",), f"the target requires {key}{where} and no line writes it", "add a line")
+
+
+def check_unread(builder: Builder) -> frozenset[str]:
+    """The source's fields that nobody reads or ignores."""
+    body, source = builder.document.body, builder.source
+    for index, key in enumerate(body.ignore):
+        if key not in source.fields:
+            builder.fault(("ignore", index), f"the source has no field {key}", nearest(key, source.fields))
+        elif key in builder.fields_read:
+            builder.fault(("ignore", index), f"{key} is ignored here and read by a line")
+    known = {key for key, field in source.fields.items() if not field.derived}
+    unread = sorted(known - builder.fields_read - set(body.ignore))
+    if body.unmapped == "fail":
+        for key in unread:
+            label = source.fields[key].label
+            named = f" (“{label}”)" if label and label != key else ""
+            hint = f"write fields.{key} into a line, or list it under ignore"
+            builder.fault(("unmapped",), f"no line reads the source's field {key}{named}", hint)
+    elif unread and body.unmapped == "report":
+        builder.notes.append(f"{len(unread)} fields of the source are read by no line: {', '.join(unread)}")
+    return frozenset(unread)
+
+
+def check_held(builder: Builder) -> None:
+    """The target can hold what the lines for status, tags and rights write."""
+    body, holds = builder.document.body, builder.target.holds
+    blocks = (
+        (("asset", "status"), body.asset.status, "status"),
+        (("tags",), body.tags, "tags"),
+        (("security", "groups"), body.security.groups, "groups"),
+        (("security", "release"), body.security.release, "release"),
+        (("security", "expiry"), body.security.expiry, "expiry"),
+    )
+    for place, line, feature in blocks:
+        if line is not None and feature not in holds:
+            builder.fault(place, f"the target cannot be given {feature}", "remove the line; it becomes a named loss")

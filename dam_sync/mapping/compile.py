@@ -1,0 +1,236 @@
+"""Compiles a mapping against both schemas: every fault at once, or a Crosswalk."""
+
+from __future__ import annotations
+
+import hashlib
+import string
+from collections.abc import Iterator
+from typing import ClassVar
+
+from dam_sync.mapping.accounting import Books
+from dam_sync.mapping.building import Builder
+from dam_sync.mapping.checks import (
+    Makes,
+    check_held,
+    check_marker,
+    check_profile,
+    check_required,
+    check_unread,
+    check_written,
+)
+from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
+from dam_sync.mapping.document import Document, PlacementLine, placement_places
+from dam_sync.mapping.document import Line as WrittenLine
+from dam_sync.mapping.fitting import Fit, text_field
+from dam_sync.mapping.lines import Line
+from dam_sync.mapping.shapes import Made, Tongue
+from dam_sync.mapping.tables import folded
+from dam_sync.mapping.verb import EachVerb, Setting
+from dam_sync.mapping.vocabulary import VocabularyRule, path_of
+from dam_sync.model.asset import AssetId, digest_of
+from dam_sync.model.errors import MappingError
+from dam_sync.model.faults import Place, nearest
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.values import Json, Scalar
+
+LONGEST_MARKER = 64
+PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
+LABEL = "label"
+
+
+def compile_mapping(document: Document, source: Schema, target: Schema, *, unique_names: bool = False) -> Crosswalk:
+    """The mapping, ready to draft. Raises MappingError with every fault.
+
+    unique_names: in the target a file name decides what an upload becomes, so the engine may add our mark to it.
+    """
+    tongue = _tongue(document, target)
+    builder = Builder(document, source, target, tongue, {})
+    builder.rules = dict(_rules(builder))
+    makes = check_profile(builder)
+    plan = _plan(builder, makes)
+    check_written(builder, makes)
+    check_held(builder)
+    check_required(builder, makes)
+    marker = check_marker(builder, makes)
+    unread = check_unread(builder)
+    selection = _selection(builder)
+    if builder.faults:
+        raise MappingError.of(builder.faults)
+    if unique_names:
+        builder.notes.append("the target knows files by their names: a name that is taken gets our mark added")
+    derived = frozenset(key for key, known in source.fields.items() if known.derived)
+    ignored, quiet = frozenset(document.body.ignore), document.body.unmapped == "ignore"
+    return Crosswalk(
+        reads=frozenset(builder.reads),
+        writes=frozenset(document.body.fields),
+        digest=_digest(document),
+        marker=marker,
+        unread=unread,
+        notes=tuple(dict.fromkeys(builder.notes)),
+        vocabularies=dict(builder.vocabularies),
+        plan=plan,
+        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, target.holds),
+        selection=selection,
+        tongue=tongue,
+        lookups=document.lookups,
+        rules=builder.rules,
+        target_fields=target.fields,
+    )
+
+
+def marker_value(tenant: str, asset: AssetId) -> str:
+    """Our mark for one asset of one source: at most 64 letters, digits, `-` and `_`; the same every time, and another
+    for every other asset even where a search does not tell capitals from small letters."""
+    origin = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    escaped = "".join(
+        letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
+        for letter in asset
+    )
+    value = f"s{origin}-{escaped}"
+    if len(value) <= LONGEST_MARKER:
+        return value
+    return f"h{origin}-{hashlib.sha256(asset.encode('utf-8', 'surrogatepass')).hexdigest()[:48]}"
+
+
+class Cases(EachVerb):
+    """The verb inside a profile line: a value's case, or the default."""
+
+    name: ClassVar[str] = "cases"
+    summary: ClassVar[str] = "the profile for a value"
+    example: ClassVar[str] = "{cases: {PICTURE: images}}"
+    table: dict[str, str]
+    otherwise: str = ""
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        found = self.table.get(text, self.otherwise)
+        return Made((found,)) if found else self.fail(f"there is no case for {text}")
+
+
+def _tongue(document: Document, target: Schema) -> Tongue:
+    """The languages to speak: those of the mapping file, else the target's."""
+    return Tongue(tuple(locale.lower() for locale in document.body.locales or target.locales))
+
+
+def _digest(document: Document) -> str:
+    """Of all that decides what is written: not the tests, not comments or layout."""
+    body: Json = document.body.model_dump(mode="json", by_alias=True, exclude={"tests"})
+    tables = {name: dict(table.rows) for name, table in document.lookups.items()}
+    return digest_of([body, tables, {name: dict(pins) for name, pins in document.pins.items()}])
+
+
+def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
+    source, target = builder.source.vocabularies, builder.target.vocabularies
+    for name, spec in builder.document.body.vocabularies.items():
+        place: Place = ("vocabularies", name)
+        if spec.source and spec.source not in source:
+            hint = nearest(spec.source, source)
+            builder.fault((*place, "source"), f"the source has no vocabulary {spec.source}", hint)
+        known = target.get(spec.target)
+        if known is None:
+            hint = nearest(spec.target, target)
+            builder.fault((*place, "target"), f"the target has no vocabulary {spec.target}", hint)
+            continue
+        if known.closed and spec.unmatched == "create":
+            builder.fault(
+                (*place, "unmatched"), f"the target's {spec.target} takes no new terms", "use park, drop or keep"
+            )
+        if spec.pins and "pin" not in spec.match:
+            builder.fault((*place, "match"), "pins are given, but pin is not among the ways to match")
+        trees = [source[spec.source]] if spec.source in source else list(source.values())
+        from_tree = any(tree.hierarchical for tree in trees)
+        if spec.source in source and from_tree and not known.hierarchical:
+            builder.notes.append(f"vocabularies.{name}: the target's list is flat; the paths of terms are not carried")
+        yield (
+            name,
+            VocabularyRule(
+                name=name,
+                target=spec.target,
+                source=spec.source,
+                match=spec.match,
+                unmatched=spec.unmatched,
+                pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
+                by_path=from_tree and known.hierarchical,
+                max_length=known.max_length,
+            ),
+        )
+
+
+def _plan(builder: Builder, makes: Makes) -> Plan:
+    body, target = builder.document.body, builder.target
+
+    def single(place: Place, spec: WrittenLine | None, fit: Fit) -> Line | None:
+        return builder.build(place, spec, fit) if spec is not None else None
+
+    moment = FieldKind.INSTANT
+    return Plan(
+        fields=dict(_field_lines(builder)),
+        filename=single(("asset", "filename"), body.asset.filename, Fit(text_field("filename"))),
+        status=single(("asset", "status"), body.asset.status, Fit(text_field("status"), target.statuses)),
+        tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True))),
+        placements=tuple(_placement_lines(builder)),
+        groups=single(
+            ("security", "groups"), body.security.groups, Fit(text_field("groups", multiple=True), target.groups)
+        ),
+        release=single(("security", "release"), body.security.release, Fit(text_field("release", kind=moment))),
+        expiry=single(("security", "expiry"), body.security.expiry, Fit(text_field("expiry", kind=moment))),
+        profiles=Profiles(_profile_line(builder), makes.by_profile),
+    )
+
+
+def _field_lines(builder: Builder) -> Iterator[tuple[str, Line]]:
+    for key, spec in builder.document.body.fields.items():
+        known = builder.target.fields.get(key)
+        if known is None:
+            tuple(builder.paths(("fields", key), spec.from_))  # what it reads is not unread
+        elif not spec.marker:
+            yield key, builder.build(("fields", key), spec, Fit(known, locales=builder.target.locales))
+
+
+def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:
+    places = placement_places(builder.document.written.data)
+    for place, spec in zip(places, builder.document.body.placements, strict=True):
+        kind = _container_kind(builder, place, spec)
+        choices = builder.target.labels if kind == LABEL else None
+        yield builder.build(place, spec, Fit(text_field("placements", multiple=True), choices)), kind
+
+
+def _container_kind(builder: Builder, place: Place, spec: PlacementLine) -> str:
+    known = builder.target.container_kinds
+    if spec.as_:
+        if spec.as_ not in known:
+            builder.fault((*place, "as"), f"the target has no containers of kind {spec.as_}", nearest(spec.as_, known))
+        return spec.as_
+    read = {text.removeprefix("placements.").partition("[]")[0] for text in spec.from_}
+    candidates = known & read if known & read else known - {LABEL}
+    if len(candidates) == 1:
+        return next(iter(candidates))
+    hint = f"write as: {' or '.join(sorted(known))}" if known else "remove the line; it becomes a named loss"
+    builder.fault(place, "the kind of container is not clear", hint)
+    return ""
+
+
+def _profile_line(builder: Builder) -> Line | None:
+    spec = builder.document.body.profile
+    if spec is None:
+        return None
+    paths = tuple(builder.paths(("profile",), (spec.from_,) if spec.from_ else ()))
+    verbs = (Cases(table=dict(spec.cases), otherwise=spec.default),) if spec.from_ else ()
+    default = (spec.default,) if spec.default else ()
+    fit = Fit(text_field("profile"))
+    return Line(("profile",), "profile", fit, paths, verbs, default=default, required=True)
+
+
+def _selection(builder: Builder) -> Selection:
+    select, known = builder.document.body.select, builder.source.statuses
+    for index, status in enumerate(select.status):
+        if known is not None and status not in known:
+            place = ("select", "status", index)
+            builder.fault(place, f"the source has no status {status}", nearest(status, known))
+    for index, text in enumerate(select.containers):
+        if not path_of(text):
+            builder.fault(("select", "containers", index), "is no path; write /Press/2024")
+    return Selection(frozenset(select.status), tuple(path_of(text) for text in select.containers))

@@ -1,0 +1,231 @@
+"""A compiled mapping: from any asset of one source to the draft of an asset in one target. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dam_sync.mapping.accounting import Books
+from dam_sync.mapping.document import Document
+from dam_sync.mapping.examples import Failure, given_asset, mismatches
+from dam_sync.mapping.lines import Line, Ran
+from dam_sync.mapping.shapes import Tongue
+from dam_sync.mapping.tables import Lookup
+from dam_sync.mapping.verb import Setting
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of
+from dam_sync.model.asset import Asset, Draft, Loss, Marker, Placement, Rights
+from dam_sync.model.schema import Field
+from dam_sync.model.values import Scalar, Term, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What came of one asset. Any fault parks it; new terms have to be made first, then it is drafted again.
+
+    new_terms: (vocabulary of the target, term), parents before children. tally: values by (path, outcome), where the
+    outcome is written, transformed, dropped or parked; a value read by several lines counts once for each.
+    """
+
+    draft: Draft
+    losses: tuple[Loss, ...] = ()
+    faults: tuple[Loss, ...] = ()
+    new_terms: tuple[tuple[str, Term], ...] = ()
+    tally: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Which profile an asset gets; `types` are the type names that a profile makes."""
+
+    line: Line | None = None
+    types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The lines of a mapping by what they write."""
+
+    fields: Mapping[str, Line] = field(default_factory=dict)
+    filename: Line | None = None
+    status: Line | None = None
+    tags: Line | None = None
+    placements: tuple[tuple[Line, str], ...] = ()  # with the kind of container
+    groups: Line | None = None
+    release: Line | None = None
+    expiry: Line | None = None
+    profiles: Profiles = field(default_factory=Profiles)
+
+    def lines(self) -> Iterator[Line]:
+        """Every line there is."""
+        singles = (self.filename, self.status, self.tags, self.groups, self.release, self.expiry, self.profiles.line)
+        yield from (line for line in singles if line is not None)
+        yield from (line for line, _ in self.placements)
+        yield from self.fields.values()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which assets take part; empty conditions hold for all."""
+
+    statuses: frozenset[str] = frozenset()
+    containers: tuple[tuple[str, ...], ...] = ()
+
+    def takes(self, asset: Asset) -> bool:
+        """Whether the asset has one of the statuses and lies in or below one of the containers."""
+        if self.statuses and asset.status not in self.statuses:
+            return False
+        paths = [placement.path for placement in asset.placements]
+        return not self.containers or any(path[: len(top)] == top for path in paths for top in self.containers)
+
+
+@dataclass(frozen=True, slots=True)
+class Crosswalk:
+    """A mapping compiled against both schemas.
+
+    reads: paths into the source's assets; writes: keys of the target's fields. digest: changes when the meaning of the
+    mapping file may have changed. marker: key of the field that keeps our mark. unread: the source's fields that no
+    line reads and nobody ignores. notes: what the operator should know. vocabularies: by the target's vocabulary key;
+    `draft` needs a TermIndex of each.
+    """
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+    digest: str
+    marker: str | None
+    unread: frozenset[str]
+    notes: tuple[str, ...]
+    vocabularies: Mapping[str, VocabularyRule]
+    plan: Plan
+    books: Books
+    selection: Selection
+    tongue: Tongue
+    lookups: Mapping[str, Lookup]
+    rules: Mapping[str, VocabularyRule]
+    target_fields: Mapping[str, Field]
+
+    def selects(self, asset: Asset) -> bool:
+        """Whether the asset takes part at all."""
+        return self.selection.takes(asset)
+
+    def draft(self, asset: Asset, marker_value: str, terms: Mapping[str, TermIndex]) -> Drafted:
+        """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key."""
+        setting = Setting(self.tongue, self.lookups, self.rules, terms)
+        return _Drafting(self, asset, setting).done(marker_value)
+
+
+@dataclass(slots=True)
+class _Drafting:
+    """One asset on its way to a draft."""
+
+    crosswalk: Crosswalk
+    asset: Asset
+    setting: Setting
+    losses: list[Loss] = field(default_factory=list)
+    faults: list[Loss] = field(default_factory=list)
+    new_terms: dict[tuple[str, tuple[str, ...]], tuple[str, Term]] = field(default_factory=dict)
+    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+    consumed: set[str] = field(default_factory=set)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def done(self, marker_value: str) -> Drafted:
+        """Run every line and close the books."""
+        crosswalk, plan = self.crosswalk, self.crosswalk.plan
+        profile = self._text(plan.profiles.line)
+        if plan.filename is None:
+            self.consumed.add("filename")
+        draft = Draft(
+            marker=Marker(crosswalk.marker, marker_value) if crosswalk.marker else None,
+            filename=self._text(plan.filename) or self._own_name(),
+            profile=profile,
+            status=self._text(plan.status),
+            fields=self._fields(plan.profiles.types.get(profile), marker_value),
+            placements=self._placements(),
+            tags=frozenset(str(value) for value in self._values(plan.tags)),
+            rights=self._rights(),
+        )
+        losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped)
+        return Drafted(
+            draft,
+            (*self.losses, *losses),
+            tuple(self.faults),
+            tuple(self.new_terms.values()),
+            dict(self.tally + counted),
+        )
+
+    def _own_name(self) -> str:
+        return self.asset.filename or (self.asset.file.name if self.asset.file else "")
+
+    def _text(self, line: Line | None) -> str:
+        return next((str(value) for value in self._values(line)), "")
+
+    def _values(self, line: Line | None, required: bool = False) -> tuple[Scalar, ...]:
+        if line is None:
+            return ()
+        ran = line.run(self.asset, self.setting, required)
+        self._keep(ran)
+        return ran.values
+
+    def _keep(self, ran: Ran) -> None:
+        self.losses += ran.losses
+        self.faults += ran.faults
+        self.tally += ran.tally
+        self.consumed |= ran.consumed
+        for vocabulary, term in ran.new_terms:
+            self.new_terms.setdefault((vocabulary, term.path), (vocabulary, term))
+
+    def _fields(self, types: frozenset[str] | None, marker_value: str) -> dict[str, Value]:
+        crosswalk, made = self.crosswalk, dict[str, Value]()
+        if crosswalk.marker:
+            made[crosswalk.marker] = marker_value
+        for key, line in crosswalk.plan.fields.items():
+            field = crosswalk.target_fields[key]
+            if types is not None and field.types and not types & field.types:
+                names = line.reads(self.asset, self.setting)
+                self.skipped.update(dict.fromkeys(names, f"{key} is not in {', '.join(sorted(types))}"))
+                continue
+            values = self._values(line, required=field.required)
+            if values:
+                made[key] = tuple(values) if field.multiple else values[0]
+        return made
+
+    def _placements(self) -> frozenset[Placement]:
+        found = set()
+        for line, kind in self.crosswalk.plan.placements:
+            for value in self._values(line):
+                path = (str(value),) if kind == "label" else path_of(str(value))
+                if path:
+                    found.add(Placement(kind, path))
+        return frozenset(found)
+
+    def _rights(self) -> Rights:
+        plan = self.crosswalk.plan
+        release = next((value for value in self._values(plan.release)), None)
+        expiry = next((value for value in self._values(plan.expiry)), None)
+        groups = frozenset(str(value) for value in self._values(plan.groups))
+        return Rights(_instant(release), _instant(expiry), groups)
+
+
+def run_tests(document: Document, crosswalk: Crosswalk) -> list[Failure]:
+    """The examples of the mapping file that do not come out as expected, with their lines.
+
+    Terms of the target are not asked for: each is taken to be there.
+    """
+    terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
+    failures: list[Failure] = []
+    for index, example in enumerate(document.body.tests):
+        place = ("tests", index)
+        try:
+            asset = given_asset(example.given)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            failures.append(Failure.at(document.written, (*place, "given"), f"is not an asset: {error}"))
+            continue
+        drafted = crosswalk.draft(asset, "example", terms)
+        found = mismatches(example.expect, drafted.draft, drafted.faults, crosswalk.target_fields)
+        failures.extend(Failure.at(document.written, (*place, "expect", key), told) for key, told in found)
+    return failures
+
+
+def _instant(value: Scalar | None) -> datetime | None:
+    return value if isinstance(value, datetime) else None

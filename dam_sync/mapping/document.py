@@ -1,0 +1,333 @@
+"""The mapping file: what may be written in it, read with the line of every key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from dam_sync.mapping.tables import Lookup, TableFault, read_table
+from dam_sync.mapping.verbs import LATER, VERBS, Verb, verb_from
+from dam_sync.model.errors import MappingError
+from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest, written_from
+from dam_sync.model.values import Json
+
+LARGEST_FILE = 4_000_000
+PIN_COLUMNS = ("source", "target")
+
+
+def _several(given: Json) -> Json:
+    return [given] if isinstance(given, str | int | float | date) else given
+
+
+def _null(given: Json) -> Json:
+    return "null" if given is None else given
+
+
+def _step_schema() -> dict[str, Json]:
+    bare = sorted(name for name, verb in VERBS.items() if not any(f.is_required() for f in verb.model_fields.values()))
+    steps = [
+        {
+            "type": "object",
+            "description": verb.summary,
+            "properties": {name: {} if verb.short else verb.model_json_schema(by_alias=True)},
+            "required": [name],
+            "additionalProperties": False,
+        }
+        for name, verb in VERBS.items()
+    ]
+    return {"anyOf": [{"enum": bare}, *steps]}
+
+
+def _matching(ways: tuple[Json, ...]) -> tuple[str, ...]:
+    for way in ways:
+        if isinstance(way, dict) or way in LATER:
+            raise ValueError("fuzzy matching is not in this release; use pin, exact, casefold, synonym")
+        if way not in ("pin", "exact", "casefold", "synonym"):
+            raise ValueError(f"there is no way {way}; use pin, exact, casefold, synonym")
+    return ways
+
+
+Scalar: TypeAlias = str | bool | int | float | datetime | date
+Texts = Annotated[tuple[str, ...], BeforeValidator(_several), Field(json_schema_extra={"type": ["string", "array"]})]
+Constant = Annotated[
+    tuple[Scalar, ...] | None,
+    BeforeValidator(_several),
+    WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
+]
+Steps = tuple[Annotated[Json, WithJsonSchema(_step_schema())], ...]
+Unmatched = Annotated[Literal["park", "drop", "keep", "null"], BeforeValidator(_null)]
+Ways = Annotated[tuple[Json, ...], AfterValidator(_matching)]
+
+
+class Part(BaseModel):
+    """A piece of the file; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+
+
+class Line(Part):
+    """What is written: from where, through which pipe, and what happens when there is nothing or too much."""
+
+    from_: Texts = Field(default=(), alias="from")
+    pipe: Steps = ()
+    const: Constant = None
+    default: Constant = None
+    required: bool = False
+    on_error: Annotated[Literal["park", "drop", "null"], BeforeValidator(_null)] = "park"
+
+    @model_validator(mode="after")
+    def _says_where_from(self) -> Line:
+        if bool(self.from_) == (self.const is not None) and not self.is_marker:
+            raise ValueError("a line needs `from` or `const`" + (", not both" if self.from_ else ""))
+        return self
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether this line keeps our mark."""
+        return False
+
+
+class FieldLine(Line):
+    """A line that writes a metadata field."""
+
+    marker: bool = False
+
+    @model_validator(mode="after")
+    def _marker_alone(self) -> FieldLine:
+        if self.marker and (self.from_ or self.const is not None or self.pipe or self.default is not None):
+            raise ValueError("a marker line holds our mark and nothing else")
+        return self
+
+    @property
+    def is_marker(self) -> bool:
+        """See `Line.is_marker`."""
+        return self.marker
+
+
+class PlacementLine(Line):
+    """A line that puts assets into containers of one kind."""
+
+    as_: str = Field(default="", alias="as")
+
+
+class Select(Part):
+    """Which assets take part: all of the conditions given."""
+
+    status: Texts = ()
+    containers: Texts = ()
+
+
+class LookupTable(Part):
+    """A CSV file beside the mapping file."""
+
+    csv: str
+    key: str = "key"
+    value: str = "value"
+    unmatched: Unmatched | None = None
+
+
+class VocabularyMap(Part):
+    """How the terms of one vocabulary become terms of another."""
+
+    source: str = ""
+    target: str
+    match: Ways = ("pin", "exact")
+    unmatched: Literal["create", "park", "drop", "keep"] | None = None
+    pins: str = ""
+
+
+class ProfileLine(Part):
+    """Which upload profile or form a new asset gets."""
+
+    from_: str = Field(default="", alias="from")
+    cases: Mapping[str, str] = Field(default_factory=dict)
+    default: str = ""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ProfileLine:
+        if bool(self.from_) != bool(self.cases) or not (self.from_ or self.default):
+            raise ValueError("a profile needs `default`, or `from` and `cases`")
+        return self
+
+
+class AssetLines(Part):
+    """What an asset has besides its metadata fields."""
+
+    filename: Line | None = None
+    status: Line | None = None
+
+
+class SecurityLines(Part):
+    """Who may see the asset, and when."""
+
+    groups: Line | None = None
+    release: Line | None = None
+    expiry: Line | None = None
+
+
+class Example(Part):
+    """A test: a sparse neutral asset, and what must come of it by target field."""
+
+    given: Mapping[str, Json]
+    expect: Mapping[str, Json]
+
+
+class MappingFile(Part):
+    """A mapping file of version 1."""
+
+    version: Literal[1]
+    locales: Texts = ()
+    select: Select = Field(default_factory=Select)
+    lookups: Mapping[str, LookupTable] = Field(default_factory=dict)
+    vocabularies: Mapping[str, VocabularyMap] = Field(default_factory=dict)
+    profile: ProfileLine | None = None
+    asset: AssetLines = Field(default_factory=AssetLines)
+    fields: Mapping[str, FieldLine] = Field(default_factory=dict)
+    tags: Line | None = None
+    placements: Annotated[
+        tuple[PlacementLine, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)
+    ] = ()
+    security: SecurityLines = Field(default_factory=SecurityLines)
+    ignore: tuple[str, ...] = ()
+    unmapped: Literal["fail", "report", "ignore"] = "fail"
+    tests: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A mapping file that reads well by itself; `compile_mapping` compares it with two schemas.
+
+    pipes: verbs by the place of their line. pins: by the name of their vocabulary.
+    """
+
+    written: Written
+    body: MappingFile
+    pipes: Mapping[Place, tuple[Verb, ...]]
+    lookups: Mapping[str, Lookup]
+    pins: Mapping[str, Mapping[str, str]]
+
+
+def load_mapping(path: Path) -> Document:
+    """Read a mapping file and the tables it names. Raises MappingError with every fault."""
+    written = read_yaml(path)
+    faults: list[Fault] = []
+    try:
+        body = MappingFile.model_validate(written.data)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_input=False)
+        faults.extend(faults_from(written, errors, json_schema(), LATER))
+    pipes = {place: tuple(_pipe(written, place, faults)) for place in line_places(written.data)}
+    lookups = _lookups(written, path.parent, faults)
+    pins = _pins(written, path.parent, faults)
+    if faults:
+        raise MappingError.of(faults)
+    return Document(written, body, pipes, lookups, pins)
+
+
+def json_schema() -> dict[str, Json]:
+    """The JSON Schema of the mapping file, for editors."""
+    return MappingFile.model_json_schema(by_alias=True)
+
+
+def read_yaml(path: Path) -> Written:
+    """A YAML file as plain data with lines. Raises MappingError saying where it is broken."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if len(text) > LARGEST_FILE:
+            raise MappingError.of([Fault(str(path), 1, "file", f"larger than {LARGEST_FILE} letters")])
+        node = YAML(typ="rt").load(text)
+        written = written_from(str(path), node)
+    except FileNotFoundError:
+        raise MappingError(f"there is no mapping file {path}", hint="correct `mapping:` in the job file") from None
+    except OSError as error:
+        raise MappingError(f"{path} cannot be read: {error.strerror}") from None
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        problem = str(error.problem or error.context).split("\n")[0]
+        raise MappingError.of([Fault(str(path), line, "YAML", problem)]) from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise MappingError.of([Fault(str(path), 1, "YAML", str(error).split("\n")[0])]) from None
+    if not isinstance(written.data, dict):
+        raise MappingError.of([Fault(str(path), 1, "file", "is not a mapping file: it has no keys")])
+    return written
+
+
+def line_places(data: Json) -> Iterator[Place]:
+    """Where lines with a pipe may be."""
+    for block in ("fields", "asset", "security"):
+        inside = data.get(block)
+        if isinstance(inside, dict):
+            yield from ((block, key) for key in inside)
+    if isinstance(data.get("tags"), dict):
+        yield ("tags",)
+    yield from placement_places(data)
+
+
+def placement_places(data: Json) -> list[Place]:
+    """Where the placement lines are: one, or a list."""
+    inside = data.get("placements")
+    if isinstance(inside, list):
+        return [("placements", index) for index in range(len(inside))]
+    return [("placements",)] if isinstance(inside, dict) else []
+
+
+def _pipe(written: Written, place: Place, faults: list[Fault]) -> Iterator[Verb]:
+    node = written.data
+    for part in place:
+        node = node[part]
+    steps = node.get("pipe") if isinstance(node, dict) else None
+    for index, step in enumerate(steps if isinstance(steps, list) else ()):
+        verb = verb_from(step, (*place, "pipe", index), written, faults)
+        if verb is not None:
+            yield verb
+
+
+def _lookups(written: Written, folder: Path, faults: list[Fault]) -> dict[str, Lookup]:
+    found: dict[str, Lookup] = {}
+    for name, spec in _block(written, "lookups"):
+        try:
+            table = LookupTable.model_validate(spec)
+        except ValidationError:
+            continue  # told with the rest of the file
+        rows = _table(written, ("lookups", name, "csv"), folder / table.csv, table.key, table.value, faults)
+        found[name] = Lookup(name, rows, table.unmatched)
+    return found
+
+
+def _pins(written: Written, folder: Path, faults: list[Fault]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for name, spec in _block(written, "vocabularies"):
+        pins = spec.get("pins") if isinstance(spec, dict) else None
+        if isinstance(pins, str) and pins:
+            found[name] = _table(written, ("vocabularies", name, "pins"), folder / pins, *PIN_COLUMNS, faults)
+    return found
+
+
+def _block(written: Written, key: str) -> Iterator[tuple[str, Json]]:
+    inside = written.data.get(key)
+    if isinstance(inside, dict):
+        yield from inside.items()
+
+
+def _table(written: Written, place: Place, path: Path, key: str, value: str, faults: list[Fault]) -> dict[str, str]:
+    try:
+        return read_table(path, key, value)
+    except TableFault as fault:
+        faults.append(written.fault(place, str(fault), nearest(key, fault.columns, "columns there are:")))
+        return {}

@@ -1,0 +1,155 @@
+"""The `tests:` of a mapping file: a sparse asset, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from datetime import date, datetime
+
+from dam_sync.mapping.shapes import Tongue, aware
+from dam_sync.mapping.vocabulary import path_of
+from dam_sync.model.asset import Asset, Draft, Loss, Placement
+from dam_sync.model.codec import asset_from_json
+from dam_sync.model.faults import Place as FilePlace
+from dam_sync.model.faults import Written, dotted
+from dam_sync.model.schema import Field
+from dam_sync.model.values import (
+    Json,
+    Localized,
+    Place,
+    Row,
+    Scalar,
+    Value,
+    instant_text,
+    value_from_json,
+    value_to_json,
+)
+
+PARKED = "parked"
+KNOWN = frozenset(member.name for member in dataclass_fields(Asset))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that was not met."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+    @classmethod
+    def at(cls, written: Written, place: FilePlace, message: str) -> Failure:
+        """A failure at a place of the file."""
+        return cls(written.file, written.line(place), dotted(place), message)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.key}: {self.message}"
+
+
+def given_asset(given: Mapping[str, Json]) -> Asset:
+    """The asset of an example; what is left out takes its default. Raises ValueError, KeyError or TypeError."""
+    data = {key: _json(value, inside=key == "fields") for key, value in given.items()}
+    data.setdefault("id", "example")
+    data["id"] = str(data["id"])
+    data["placements"] = [_placement(item) for item in data.get("placements") or ()]
+    unknown = sorted(set(data) - KNOWN)
+    if unknown:
+        raise ValueError(f"an asset has no {', '.join(unknown)}")
+    return asset_from_json(data)
+
+
+def mismatches(
+    expect: Mapping[str, Json], draft: Draft, faults: Sequence[Loss], fields: Mapping[str, Field]
+) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong) for every expectation that does not hold. Keys are the target's fields, else `filename`,
+    `profile`, `status`, `tags`, `placements`, `groups`, `release`, `expiry`, or `parked` for the rules that park."""
+    others = _others(draft, faults)
+    for key, wanted in expect.items():
+        want = _wanted(wanted)
+        if key in fields:
+            found = _spelt(draft.fields.get(key))
+        elif key in others:
+            found, want = others[key], sorted(want)
+        else:
+            yield key, "the target has no such field"
+            continue
+        if key == PARKED and isinstance(wanted, bool):
+            found, want = (["yes"] if found else []), (["yes"] if wanted else [])
+        if want != found:
+            yield key, f"expected {_told(want)}, got {_told(found)}"
+    if faults and PARKED not in expect:
+        first = faults[0]
+        yield PARKED, f"the asset would be parked: {first.path}: {first.rule} {first.detail}".rstrip()
+
+
+def _others(draft: Draft, faults: Sequence[Loss]) -> dict[str, list[str]]:
+    rights = draft.rights
+    return {
+        "filename": [draft.filename],
+        "profile": [draft.profile] if draft.profile else [],
+        "status": [draft.status] if draft.status else [],
+        "tags": sorted(draft.tags),
+        "placements": sorted(placement.text for placement in draft.placements),
+        "groups": sorted(rights.groups),
+        "release": [instant_text(rights.release_at)] if rights.release_at else [],
+        "expiry": [instant_text(rights.expires_at)] if rights.expires_at else [],
+        PARKED: sorted({fault.rule for fault in faults}),
+    }
+
+
+def _wanted(wanted: Json) -> list[str]:
+    if wanted is None:
+        return []
+    rows = wanted if isinstance(wanted, list) else [wanted]
+    return [_row(row) for row in rows]
+
+
+def _row(row: Json) -> str:
+    if isinstance(row, dict | date):
+        value = value_from_json(_json(row, inside=True))
+        return "; ".join(_spelt(value))
+    return str(row).lower() if isinstance(row, bool) else _text(row)
+
+
+def _spelt(value: Value | None) -> list[str]:
+    if value is None:
+        return []
+    return [_text(row) for row in (value if isinstance(value, tuple) else (value,))]
+
+
+def _text(value: Scalar) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case Localized(texts):
+            return "; ".join(f"{locale}: {text}" for locale, text in sorted(texts.items()))
+        case Place() | Row():
+            return str(value_to_json(value))
+        case _:
+            return Tongue().text(value) or ""
+
+
+def _told(texts: Sequence[str]) -> str:
+    return ", ".join(f"“{text}”" for text in texts) or "nothing"
+
+
+def _placement(item: Json) -> Json:
+    if isinstance(item, str):
+        return {"kind": "folder", "path": list(path_of(item))}
+    return {"kind": item.get("kind", "folder"), "path": list(Placement("", tuple(item["path"])).path)}
+
+
+def _json(value: Json, *, inside: bool) -> Json:
+    """Dates as YAML reads them, in the neutral JSON form: wrapped inside `fields`, as text elsewhere."""
+    if isinstance(value, dict):
+        return {key: _json(item, inside=inside and key not in ("date", "instant")) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item, inside=inside) for item in value]
+    if isinstance(value, datetime):
+        text = instant_text(aware(value))
+        return {"instant": text} if inside else text
+    if isinstance(value, date):
+        return {"date": value.isoformat()} if inside else value.isoformat()
+    return value

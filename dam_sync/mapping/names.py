@@ -1,0 +1,73 @@
+"""File names that every file system and every service takes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+SEPARATORS = re.compile(r'[/\\:*?"<>|]')
+DOTS = re.compile(r"\.{2,}")
+BLANKS = re.compile(r"\s+")
+RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+JOINERS = "\u200d"
+LONGEST_EXTENSION = 16
+NAMELESS = "unnamed"
+
+
+def safe_name(name: str, most: int) -> str:
+    """The name in NFC, without what some system refuses: separators, control and direction letters, `..`, names that
+    DOS reserves, dots and blanks at its end. At most `most` letters (8 at least), cut before the extension and never
+    inside a letter with its accents; never empty. Safe to repeat: a safe name stays as it is."""
+    most = max(most, 8)
+    for _ in range(8):  # each step may uncover work for another; two or three rounds are enough
+        cleaned = _cut(_cleaned(name), most)
+        if cleaned == name:
+            break
+        name = cleaned
+    return name
+
+
+def _cleaned(name: str) -> str:
+    text = unicodedata.normalize("NFC", name)
+    text = "".join(letter for letter in text if not _invisible(letter))
+    text = BLANKS.sub(" ", SEPARATORS.sub("_", text))
+    text = DOTS.sub(".", text).strip(" ").rstrip(". ")
+    stem, dot, extension = text.rpartition(".")
+    if dot:
+        text = f"{stem.rstrip(' .')}.{extension.strip()}" if stem.rstrip(" .") else f"{NAMELESS}.{extension.strip()}"
+    if not text:
+        return NAMELESS
+    return f"_{text}" if RESERVED.fullmatch(text) else text
+
+
+def _invisible(letter: str) -> bool:
+    """Control and format letters (bidirectional overrides among them), lone surrogates, private use and unassigned."""
+    return letter not in JOINERS and unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and letter != "\t"
+
+
+def _cut(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
+    stem, dot, extension = name.rpartition(".")
+    if not dot or not stem or len(extension) > LONGEST_EXTENSION or len(extension) + 2 > most:
+        return whole_letters(name, most)
+    return f"{whole_letters(stem, most - len(extension) - 1).rstrip(' .')}.{extension}"
+
+
+def whole_letters(text: str, most: int) -> str:
+    """At most `most` code points from the start, never ending between a letter and what combines with it."""
+    if len(text) <= most:
+        return text
+    end = most
+    while end > 0 and (_combines(text[end]) or text[end - 1] == JOINERS):
+        end -= 1
+    return text[: end or most]
+
+
+def _combines(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Mn", "Mc", "Me") or letter in JOINERS or _emoji_part(letter)
+
+
+def _emoji_part(letter: str) -> bool:
+    """Variation selectors and skin tones belong to the sign before them."""
+    return "\ufe00" <= letter <= "\ufe0f" or "\U0001f3fb" <= letter <= "\U0001f3ff"

@@ -1,0 +1,209 @@
+"""Paths into the neutral asset: read from text once, checked against the source's schema, then only followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from dam_sync.mapping.shapes import SHAPES, Shape, Tongue, empty
+from dam_sync.mapping.vocabulary import path_text
+from dam_sync.model.asset import Asset
+from dam_sync.model.faults import nearest
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, Value
+
+TEXTS = ("id", "filename", "status", "substatus", "form_type", "type")
+INSTANTS = ("release_at", "expires_at", "created_at", "changed_at", "imported_at")
+SETS = ("tags", "machine_tags", "labels", "groups")
+FILE_PARTS = {"name": Shape.TEXT, "size": Shape.NUMBER, "media_type": Shape.TEXT, "md5": Shape.TEXT}
+LABEL = "label"
+PARTS = {
+    Shape.PLACE: ("latitude", "longitude", "address"),
+    Shape.TERM: ("label", "id", "path"),
+    Shape.PERSON: ("name", "id"),
+}
+
+
+class PathFault(ValueError):
+    """A path that leads nowhere; `hint` names the nearest that does."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value at the end of a path, and under which name it is accounted for; `texts` names each language's."""
+
+    label: str
+    value: Scalar
+    texts: tuple[tuple[str, str, str], ...] = ()  # (label, locale, text) of each language that goes along
+
+
+@dataclass(frozen=True, slots=True)
+class AssetPath:
+    """One path. key: field, kind of container, or part of the file; part: of the value; locale: one language of it."""
+
+    text: str
+    root: str
+    shape: Shape
+    key: str = ""
+    part: str = ""
+    locale: str = ""
+    many: bool = False
+    localized: bool = False
+
+    def read(self, asset: Asset, tongue: Tongue, *, all_languages: bool = False) -> tuple[Found, ...]:
+        """The values there, none of them empty; sets in a fixed order."""
+        return tuple(found for found in self._read(asset, tongue, all_languages) if not empty(found.value))
+
+    def _read(self, asset: Asset, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+        match self.root:
+            case "fields":
+                yield from self._field(asset, tongue, all_languages)
+            case "file":
+                yield from self._file(asset)
+            case "placements":
+                kept = [p for p in asset.placements if p.kind != LABEL and self.key in ("", p.kind)]
+                yield from (
+                    Found(f"placements.{p.kind}[]", p.text) for p in sorted(kept, key=lambda p: (p.kind, p.path))
+                )
+            case "labels":
+                yield from (Found("labels[]", name) for name in labels_of(asset))
+            case "groups":
+                yield from (Found("groups[]", name) for name in sorted(asset.rights.groups))
+            case "tags" | "machine_tags":
+                yield from (Found(f"{self.root}[]", tag) for tag in sorted(getattr(asset, self.root)))
+            case _:
+                value = _plain(asset, self.root)
+                yield from [Found(self.root, value)] if value is not None else []
+
+    def _file(self, asset: Asset) -> Iterator[Found]:
+        file = asset.file
+        if file is None:
+            return
+        value = file.digests.get("md5") if self.key == "md5" else getattr(file, self.key)
+        if value is not None:
+            yield Found(self.text, value)
+
+    def _field(self, asset: Asset, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+        value = asset.fields.get(self.key)
+        if value is None:
+            return
+        for label, scalar in labelled(self.key, value):
+            if isinstance(scalar, Localized):
+                yield from self._languages(label, scalar, tongue, all_languages)
+            elif self.part:
+                yield from (Found(label, part) for part in _parts(scalar, self.part, tongue))
+            else:
+                yield Found(label, scalar)
+
+    def _languages(self, label: str, value: Localized, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+        if all_languages and not self.locale:
+            texts = {locale: text for locale, text in value.texts.items() if text.strip()}
+            rows = tuple((f"{label}.{locale}", locale, text) for locale, text in texts.items())
+            yield Found(label, Localized(texts), rows)
+            return
+        locale = self.locale or tongue.pick(value.texts)
+        text = value.texts.get(locale, "")
+        rows = ((f"{label}.{locale}", locale, text),)
+        yield Found(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
+
+
+def parse_path(text: str, source: Schema) -> AssetPath:
+    """The path written as `text`. Raises PathFault with the nearest right one."""
+    root, _, rest = text.partition(".")
+    many, root = root.endswith("[]"), root.removesuffix("[]")
+    if root == "fields" and rest and not many:
+        return _field_path(text, rest, source)
+    if root == "placements":
+        return _placement_path(text, rest, many, source)
+    if root == "file" and rest in FILE_PARTS:
+        return AssetPath(text, root, FILE_PARTS[rest], key=rest)
+    if root in SETS and not rest:
+        return AssetPath(text, root, Shape.TEXT, many=True)
+    if root in (*TEXTS, *INSTANTS) and not rest and not many:
+        return AssetPath(text, root, Shape.INSTANT if root in INSTANTS else Shape.TEXT)
+    raise PathFault(f"there is no path {text} in an asset", nearest(text, _known(source)))
+
+
+def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
+    """The single values of a field under the names by which they are accounted for."""
+    if isinstance(value, tuple):
+        yield from ((f"fields.{key}[]", item) for item in value)
+    else:
+        yield f"fields.{key}", value
+
+
+def labels_of(asset: Asset) -> list[str]:
+    """Names of the labels on an asset."""
+    return sorted("/".join(p.path) for p in asset.placements if p.kind == LABEL)
+
+
+def _known(source: Schema) -> Iterator[str]:
+    yield from (*TEXTS, *INSTANTS, *(f"{name}[]" for name in SETS), "placements[].path")
+    yield from (f"file.{part}" for part in FILE_PARTS)
+    yield from (f"fields.{key}" + ("[]" if field.multiple else "") for key, field in source.fields.items())
+
+
+def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPath:
+    if many and rest == "path":
+        return AssetPath(text, "placements", Shape.TEXT, many=True)
+    kind, _, part = rest.partition(".")
+    if not many and kind.endswith("[]") and part == "path" and kind != "[]":
+        kind = kind.removesuffix("[]")
+        if source.container_kinds and kind not in source.container_kinds:
+            raise PathFault(f"the source has no containers of kind {kind}", nearest(kind, source.container_kinds))
+        return AssetPath(text, "labels" if kind == LABEL else "placements", Shape.TEXT, key=kind, many=True)
+    raise PathFault(f"there is no path {text} in an asset", "write placements[].path or placements.folder[].path")
+
+
+def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
+    plain = rest.replace("[]", "")
+    if plain in source.fields:
+        field = source.fields[plain]
+        return AssetPath(text, "fields", SHAPES[field.kind], plain, many=field.multiple, localized=field.localized)
+    key, _, part = plain.rpartition(".")
+    if key not in source.fields:
+        known = [f"fields.{name}" for name in source.fields]
+        raise PathFault(f"the source has no field {key or plain}", nearest(f"fields.{key or plain}", known))
+    return _part_path(text, source.fields[key], part)
+
+
+def _part_path(text: str, field: Field, part: str) -> AssetPath:
+    shape = SHAPES[field.kind]
+    if field.localized and shape is Shape.TEXT:
+        locale = part.lower()
+        return AssetPath(text, "fields", shape, field.key, locale=locale, many=field.multiple, localized=True)
+    if field.kind is FieldKind.ROWS:
+        return AssetPath(text, "fields", Shape.TEXT, field.key, part, many=field.multiple)
+    if part not in PARTS.get(shape, ()):
+        what = f"field {field.key} is a {shape.value}" + ("" if field.localized else " without languages")
+        raise PathFault(f"{what}; it has no {part}", nearest(part, PARTS.get(shape, ())))
+    numeric = part in ("latitude", "longitude")
+    return AssetPath(text, "fields", Shape.NUMBER if numeric else Shape.TEXT, field.key, part, many=field.multiple)
+
+
+def _parts(value: Scalar, part: str, tongue: Tongue) -> Iterator[Scalar]:
+    match value, part:
+        case Term(), "path":
+            yield path_text(value)
+        case Term(), "label":
+            yield tongue.label(value)
+        case Row(), _:
+            cell = value.cells.get(part, ())
+            yield from cell if isinstance(cell, tuple) else (cell,)
+        case Term() | Person() | Place(), _:
+            inner = getattr(value, part, None)
+            yield from [inner] if isinstance(inner, str | int | float) else []
+        case _:
+            yield value
+
+
+def _plain(asset: Asset, root: str) -> str | datetime | None:
+    if root in ("release_at", "expires_at"):
+        return asset.rights.release_at if root == "release_at" else asset.rights.expires_at
+    value: str | datetime | None = getattr(asset, root)
+    return value

@@ -1,0 +1,212 @@
+"""What flows through a pipe: values, what kind they are, and what a verb made of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from typing import assert_never
+
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, instant_text
+
+
+class Shape(StrEnum):
+    """The kinds of value a verb may take and give."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    FLAG = "flag"
+    DATE = "date"
+    INSTANT = "instant"
+    TERM = "term"
+    PERSON = "person"
+    PLACE = "place"
+    ROW = "row"
+
+
+ANY = frozenset(Shape)
+SPEAKING = frozenset({Shape.TEXT, Shape.NUMBER, Shape.DATE, Shape.INSTANT, Shape.TERM, Shape.PERSON})
+"""Shapes that become text by themselves where a verb or a field takes text."""
+
+SHAPES: Mapping[FieldKind, Shape] = {
+    FieldKind.TEXT: Shape.TEXT,
+    FieldKind.LONG_TEXT: Shape.TEXT,
+    FieldKind.HTML: Shape.TEXT,
+    FieldKind.EMAIL: Shape.TEXT,
+    FieldKind.URL: Shape.TEXT,
+    FieldKind.NUMBER: Shape.NUMBER,
+    FieldKind.FLAG: Shape.FLAG,
+    FieldKind.DATE: Shape.DATE,
+    FieldKind.INSTANT: Shape.INSTANT,
+    FieldKind.TERM: Shape.TERM,
+    FieldKind.PERSON: Shape.PERSON,
+    FieldKind.PLACE: Shape.PLACE,
+    FieldKind.ROWS: Shape.ROW,
+}
+
+SHAPES_OF_TYPES: tuple[tuple[type, Shape], ...] = (
+    (str, Shape.TEXT),
+    (Term, Shape.TERM),
+    (bool, Shape.FLAG),  # before numbers, which flags are as well
+    (int, Shape.NUMBER),
+    (float, Shape.NUMBER),
+    (datetime, Shape.INSTANT),  # before days, which instants are as well
+    (date, Shape.DATE),
+    (Localized, Shape.TEXT),
+    (Person, Shape.PERSON),
+    (Place, Shape.PLACE),
+    (Row, Shape.ROW),
+)
+
+
+class Fate(StrEnum):
+    """What a note says has become of a value."""
+
+    KEPT = "kept"  # it goes on, but something of it was lost
+    DROPPED = "dropped"
+    EMPTY = "null"  # the whole line stays empty
+    PARKED = "parked"
+    FAILED = "failed"  # the line's on_error decides
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Why a value did not pass as it was; `rule` is a stable word."""
+
+    rule: str
+    detail: str = ""
+    fate: Fate = Fate.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of one value: any number of values, and a note where something was lost.
+
+    new_terms: (vocabulary of the target, term) that must exist before the value can be written, parents first.
+    """
+
+    values: tuple[Scalar, ...] = ()
+    note: Note | None = None
+    new_terms: tuple[tuple[str, Term], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What came of a list of values: each result with the positions it was made from, and a note on what is gone."""
+
+    items: tuple[tuple[Scalar, tuple[int, ...]], ...]
+    note: Note | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tongue:
+    """Which languages to speak, the preferred one first."""
+
+    locales: tuple[str, ...] = field(default=())
+
+    def pick(self, texts: Mapping[str, str]) -> str:
+        """The locale to take of these; the first one there is when none is preferred. Empty for no texts at all."""
+        filled = [locale for locale, text in texts.items() if text.strip()]
+        wanted = next((locale for locale in self.locales if locale in filled), "")
+        return wanted or next((locale for locale in ("en", *filled) if locale in filled), "")
+
+    def label(self, term: Term) -> str:
+        """The term's label in a preferred language, else its own."""
+        found = next((term.labels[locale] for locale in self.locales if term.labels.get(locale, "").strip()), "")
+        return found or term.label
+
+    def text(self, value: Scalar) -> str | None:
+        """A value as text where that is plain; None for what has no text of its own."""
+        match value:
+            case str():
+                return value
+            case Localized(texts):
+                return texts.get(self.pick(texts), "")
+            case Term():
+                return self.label(value)
+            case Person():
+                return value.name
+            case _:
+                return _plain_text(value)
+
+
+def _plain_text(value: bool | int | float | date | Place | Row) -> str | None:
+    match value:
+        case bool() | Place() | Row():
+            return None
+        case int() | float():
+            return number_text(value)
+        case datetime():
+            return instant_text(aware(value))
+        case date():
+            return value.isoformat()
+        case _:
+            assert_never(value)
+
+
+def aware(moment: datetime) -> datetime:
+    """The same instant; one without an offset is read as UTC, and one at the edge of the calendar stays on it."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return moment.replace(tzinfo=UTC)
+
+
+def number_text(value: int | float) -> str:
+    """A number in full, without an exponent and without `.0`."""
+    if isinstance(value, int):
+        return str(value)
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    text = format(value, "f") if abs(value) >= 1e16 else repr(value)
+    if "e" in text:
+        text = format(value, ".20f").rstrip("0")
+    return text.removesuffix(".0").rstrip(".")
+
+
+def shape_of(value: Scalar) -> Shape:
+    """The shape of a value at hand."""
+    return next(shape for kind, shape in SHAPES_OF_TYPES if isinstance(value, kind))
+
+
+def same_key(value: Scalar) -> object:
+    """Equal keys mean equal values: terms and people by id where they have one."""
+    match value:
+        case Term(label=label, id=identity):
+            return ("term", identity or label)
+        case Person(name=name, id=identity):
+            return ("person", identity or name)
+        case Localized(texts):
+            return ("texts", tuple(sorted(texts.items())))
+        case Row(cells):
+            return ("row", repr(sorted(cells.items())))
+        case _:
+            return (type(value).__name__, value)
+
+
+def empty(value: Scalar) -> bool:
+    """Blank text and nothing but blank texts are no values."""
+    match value:
+        case str():
+            return not value.strip()
+        case Localized(texts):
+            return not any(text.strip() for text in texts.values())
+        case Term(label=label):
+            return not label.strip()
+        case _:
+            return False
+
+
+def shown(value: object, most: int = 60) -> str:
+    """A value cut for a message."""
+    text = str(value)
+    return f"“{text if len(text) <= most else text[: most - 1] + '…'}”"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words for a message."""
+    return ", ".join(sorted(words))

@@ -1,0 +1,199 @@
+"""Matching terms of the source with terms of the target: pins, exact, folded, synonyms, paths."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.mapping.shapes import Fate, Made, Note, Tongue, shown
+from dam_sync.model.asset import Placement
+from dam_sync.model.values import Scalar, Term
+
+ORDER = ("pin", "exact", "casefold", "synonym")
+UNMATCHED: Mapping[str, Fate] = {"park": Fate.PARKED, "drop": Fate.DROPPED, "keep": Fate.KEPT}
+
+
+@dataclass(slots=True)
+class TermIndex:
+    """The terms of one vocabulary of the target. `open_ended`: any term is taken to be there (for examples)."""
+
+    open_ended: bool = False
+    _by_id: dict[str, Term] = field(default_factory=dict)
+    _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
+    _folded_paths: dict[tuple[str, ...], list[Term]] = field(default_factory=dict)
+    _exact: dict[str, list[Term]] = field(default_factory=dict)
+    _folded: dict[str, list[Term]] = field(default_factory=dict)
+    _synonyms: dict[str, list[Term]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._by_path)
+
+    def add(self, term: Term) -> None:
+        """Take in a term; one with the same path (or label, where it has none) as a known one changes nothing."""
+        path = tuple(normal(label) for label in term.path or (term.label,))
+        if path in self._by_path:
+            return
+        self._by_path[path] = term
+        self._folded_paths.setdefault(tuple(fold(label) for label in path), []).append(term)
+        if term.id:
+            self._by_id[term.id] = term
+        for label in dict.fromkeys([normal(term.label), *map(normal, term.labels.values())]):
+            self._exact.setdefault(label, []).append(term)
+        for label in dict.fromkeys([fold(term.label), *map(fold, term.labels.values())]):
+            self._folded.setdefault(label, []).append(term)
+        for word in {fold(word) for words in term.synonyms.values() for word in words}:
+            self._synonyms.setdefault(word, []).append(term)
+
+    def by_path(self, path: Sequence[str]) -> Term | None:
+        """The term at this path from the root down."""
+        return self._by_path.get(tuple(normal(label) for label in path))
+
+    def by_id(self, identity: str) -> Term | None:
+        """The term with the target's own id."""
+        return self._by_id.get(identity)
+
+    def find(
+        self, term: Term, order: Sequence[str] = ORDER, pins: Mapping[str, str] | None = None, *, by_path: bool = False
+    ) -> Term | None:
+        """The target's term for one of the source, by the first way of `order` that finds exactly one.
+
+        pins: source id, path or label -> target id, path or label. by_path: both sides are trees, so a term that has
+        a path is found by its path alone.
+        """
+        if self.open_ended:
+            return self._pinned(term, pins or {}) or term
+        for way in order:
+            found = self._pinned(term, pins or {}) if way == "pin" else self._matched(term, way, by_path)
+            if found is not None:
+                return found
+        return None
+
+    def _pinned(self, term: Term, pins: Mapping[str, str]) -> Term | None:
+        for key in (term.id, path_text(term), normal(term.label).strip()):
+            if key and key in pins:
+                return self._named(pins[key])
+        return None
+
+    def _named(self, name: str) -> Term | None:
+        if self.open_ended:
+            return Term(name)
+        return self.by_id(name) or self.by_path(path_of(name)) or _single(self._exact.get(normal(name), ()))
+
+    def _matched(self, term: Term, way: str, by_path: bool) -> Term | None:
+        if way == "synonym":
+            return self._by_synonym(term)
+        if by_path and term.path:
+            if way == "exact":
+                return self.by_path(term.path)
+            return _single(self._folded_paths.get(tuple(fold(label) for label in term.path), ()))
+        index, change = (self._exact, normal) if way == "exact" else (self._folded, fold)
+        labels = dict.fromkeys(change(label) for label in (term.label, *term.labels.values()))
+        return next((found for label in labels if (found := _single(index.get(label, ())))), None)
+
+    def _by_synonym(self, term: Term) -> Term | None:
+        """Our label is a synonym there, or one of our synonyms a label there."""
+        found = _single(self._synonyms.get(fold(term.label), ()))
+        words = (word for words in term.synonyms.values() for word in words)
+        return found or next((hit for word in words if (hit := _single(self._folded.get(fold(word), ())))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyRule:
+    """How the terms of one vocabulary of the source become terms of one of the target.
+
+    source: the source's vocabulary key, empty for any. match: ways in the order they are tried. unmatched: create,
+    park, drop, keep, or None for the line's on_error. by_path: both sides are trees.
+    """
+
+    name: str
+    target: str
+    source: str = ""
+    match: tuple[str, ...] = ("exact",)
+    unmatched: str | None = None
+    pins: Mapping[str, str] = field(default_factory=dict)
+    by_path: bool = False
+    max_length: int | None = None
+
+    def apply(self, value: Scalar, index: TermIndex, tongue: Tongue, rule: str) -> Made:
+        """The target's term for one value, or the terms to be made first, or a note that there is none."""
+        term = spoken(value, tongue)
+        if term is None or not term.label.strip():
+            return Made((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
+        found = index.find(term, self.match, self.pins, by_path=self.by_path)
+        if found is not None:
+            return Made((slim(found),))
+        if self.unmatched == "create":
+            return self._created(term, index, rule)
+        note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._fate())
+        return Made((slim(term, known=False),) if self.unmatched == "keep" else (), note)
+
+    def _fate(self) -> Fate:
+        return UNMATCHED.get(self.unmatched or "", Fate.FAILED)
+
+    def _created(self, term: Term, index: TermIndex, rule: str) -> Made:
+        chain = tuple(self._chain(term, index))
+        for new in chain:
+            if self.max_length is not None and len(new.label) > self.max_length:
+                detail = f"the new term {shown(new.label)} has {len(new.label)} letters, at most {self.max_length}"
+                return Made((), Note(rule, detail))
+        return Made((slim(term, known=False),), None, tuple((self.target, new) for new in chain))
+
+    def _chain(self, term: Term, index: TermIndex) -> Iterator[Term]:
+        """The missing terms from the root down, ours last. A tree keeps the labels of the source's own paths."""
+        if not (self.by_path and term.path):
+            yield replace(term, id="", parent="", path=(term.label,))
+            return
+        for length in range(1, len(term.path)):
+            path = term.path[:length]
+            if index.by_path(path) is None:
+                yield Term(path[-1], path=path)
+        yield replace(term, id="", parent="", label=term.path[-1])
+
+
+def spoken(value: Scalar, tongue: Tongue) -> Term | None:
+    """A term, labelled in the preferred language, from a term or anything with a plain text."""
+    if isinstance(value, Term):
+        return replace(value, label=tongue.label(value).strip())
+    text = tongue.text(value)
+    return None if text is None else Term(text.strip())
+
+
+def slim(term: Term, *, known: bool = True) -> Term:
+    """What a draft keeps of a term: label and the target's id, so that a draft changes only when the term does."""
+    return Term(term.label, term.id if known else "")
+
+
+def path_text(term: Term) -> str:
+    """`/Nature/Sea`; empty for a term without a path."""
+    return Placement("", tuple(normal(label).strip() for label in term.path)).text
+
+
+def path_of(text: str) -> tuple[str, ...]:
+    """The parts of `/Press/2024`; a slash inside a name is written `\\/`. Empty parts are left out."""
+    parts: list[str] = [""]
+    letters = iter(text)
+    for letter in letters:
+        if letter == "\\":
+            parts[-1] += next(letters, "\\")
+        elif letter == "/":
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def normal(text: str) -> str:
+    """How labels are compared exactly: in NFC, blanks around them left out."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def fold(text: str) -> str:
+    """How labels are compared without regard to case."""
+    return unicodedata.normalize("NFC", normal(text).casefold())
+
+
+def _single(found: Iterable[Term]) -> Term | None:
+    """The one that was found; several of one label are no match, for nobody can tell which is meant."""
+    candidates = list(found)
+    return candidates[0] if len(candidates) == 1 else None
