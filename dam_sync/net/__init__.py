@@ -1,0 +1,1 @@
+"""HTTP, known to services only."""

@@ -1,35 +1,87 @@
-"""Addresses we talk to: https, or this machine."""
+"""Where calls go: which addresses are the API's own, which are somebody else's, and which are refused."""
 
 from __future__ import annotations
 
 import ipaddress
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, ContractBroken
+from dam_sync.net.call import Request
 
-
-def checked_url(url: str, what: str = "address") -> str:
-    """The address without a trailing slash. Raises ConfigError for anything but https, or http to this machine."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"the {what} is not an http address", hint="write it as https://host")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ConfigError(f"plain http to {parts.hostname} is refused", hint="use https; http is for this machine only")
-    return url.rstrip("/")
+_PORTS = {"http": 80, "https": 443}
 
 
-def is_loopback(host: str) -> bool:
-    """Whether the host is this machine."""
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One absolute address. `api`: on one of the bases. `where`: what texts say of any other, the host alone."""
+
+    url: str = field(repr=False)
+    host: str
+    origin: tuple[str, str, int]
+    api: bool
+    where: str = ""
+
+
+class Addresses:
+    """The bases of one service. Raises ConfigError for plain http beyond this machine, here and on every call."""
+
+    def __init__(self, bases: Mapping[str, str]) -> None:
+        if not bases:
+            raise ConfigError("no address was given")
+        self._bases = {name: base.rstrip("/") for name, base in bases.items()}
+        self._origins = {_origin(base, ConfigError) for base in self._bases.values()}
+
+    def of(self, request: Request) -> Address:
+        """The address of a request. Raises ConfigError, and ContractBroken for an address of an unknown kind."""
+        path = request.path
+        if not path.lower().startswith(("http://", "https://")):
+            base = self._bases.get(request.base)
+            if base is None:
+                raise ConfigError(f"the service has no address named {request.base!r}")
+            path = base + (path if path.startswith(("/", "?")) or not path else f"/{path}")
+        if request.params:
+            path += ("&" if "?" in path else "?") + urlencode(request.params, quote_via=quote)
+        return self._address(path)
+
+    def moved(self, address: Address, location: str) -> Address:
+        """Where a redirect leads. Raises ConfigError for one to plain http, also from https to this machine."""
+        target = self._address(urljoin(address.url, location))
+        if address.origin[0] == "https" and target.origin[0] == "http":
+            raise ConfigError(f"{address.host} redirects from https to plain http on {target.host}; refused")
+        return target
+
+    def _address(self, url: str) -> Address:
+        url = url.partition("#")[0]
+        origin = _origin(url, ContractBroken)
+        api = origin in self._origins
+        return Address(url, origin[1], origin, api, "" if api else f"a signed link on host {origin[1]}")
+
+
+def _origin(url: str, error: type[ConfigError | ContractBroken]) -> tuple[str, str, int]:
+    """Scheme, host and port."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        raise error("an address cannot be read", hint="an address looks like https://dam.example") from None
+    if parts.scheme not in _PORTS or not host:
+        raise error(
+            f"an address is no http or https one ({parts.scheme or 'no scheme'})",
+            hint="an address looks like https://dam.example",
+        )
+    if parts.username or parts.password:
+        raise error(f"the address on {host} carries a user or password", hint="put the credential under `auth`")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise ConfigError(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
+    return parts.scheme, host, port or _PORTS[parts.scheme]
+
+
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def origin_of(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port: what a credential belongs to."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return parts.scheme, (parts.hostname or "").lower(), port

@@ -1,183 +1,233 @@
-"""Credentials: what to send, and how to get a fresh one when it no longer holds."""
+"""Credentials on the wire: headers for the API lane, renewed by one caller for all."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlencode, urlsplit
 
-import httpx
 import jwt
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, Denied, Transient
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied
 from dam_sync.model.service import Vault
-from dam_sync.net.address import checked_url
-from dam_sync.net.redact import host_of
+from dam_sync.model.values import Json
+from dam_sync.net.call import Reply, Request
+from dam_sync.net.redact import hide, redact
+from dam_sync.net.rules import explanation
 
-RESIGN_AT = 0.8  # of a token's life
+Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
+"""Sends a call without credentials, in the name of an authenticator."""
+
 ALGORITHMS = ("HS256", "HS384", "HS512")
-TOKEN_SECONDS = 30.0
+RENEW_AT = 0.8  # of a token's life
+_REFUSED = frozenset({400, 401, 403})
 
 
-class Authenticator(ABC):
-    """Headers of a credential; nothing of it is ever shown."""
+@runtime_checkable
+class Authenticator(Protocol):
+    """Where the API lane's headers come from."""
 
-    @abstractmethod
     async def headers(self) -> Mapping[str, str]:
-        """What to send with the next call."""
+        """Headers of a credential that is good now. Raises Denied, Transient."""
+        ...
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """A call with `seen` was refused: whether a fresher credential is there now. One renewal at a time."""
-        return False
+        """The service refused the headers `seen`; whether there are others now. One renewal for all who ask at once."""
+        ...
+
+
+@runtime_checkable
+class Exchanging(Protocol):
+    """An authenticator that asks a server for its tokens; the client it is given to lends it the line."""
+
+    def attach(self, exchange: Exchange) -> None:
+        """The line for token calls; called once, by the client."""
+        ...
+
+
+class _Fixed:
+    """Headers that never change."""
+
+    def __init__(self, authorization: str) -> None:
+        self._headers = {"Authorization": authorization}
+        hide(authorization.partition(" ")[2])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        return f"{type(self).__name__}(***)"
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Authenticator.headers`."""
+        return self._headers
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """See `Authenticator.renew`: there is nothing to renew."""
+        return False
 
 
-class Basic(Authenticator):
-    """User and password, in UTF-8."""
+class Basic(_Fixed):
+    """User and password with every call."""
 
     def __init__(self, user: str, password: str) -> None:
-        self._value = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-    async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
-        return {"Authorization": self._value}
+        super().__init__(f"Basic {_basic(user, password)}")
+        hide(password)
 
 
-class Bearer(Authenticator):
-    """A token that lives until somebody revokes it."""
+class Bearer(_Fixed):
+    """A token that does not expire."""
 
     def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
-        return {"Authorization": f"Bearer {self._token}"}
+        super().__init__(f"Bearer {token}")
 
 
-class TokenAsBasic(Basic):
-    """A token in the form `token:x-oauth-basic`."""
+class TokenAsBasic(_Fixed):
+    """A token in the user's place of the basic form (wire E 1.1)."""
 
     def __init__(self, token: str) -> None:
-        super().__init__(token, "x-oauth-basic")
+        super().__init__(f"Basic {_basic(token, 'x-oauth-basic')}")
+        hide(token)
 
 
-class SignedToken(Authenticator):
-    """A token we sign ourselves with a shared key, anew at 80 % of its life. HMAC algorithms only."""
+class SignedToken:
+    """A token the client signs itself, anew at 80 % of its life (wire A 1.3). Raises ConfigError for an algorithm
+    other than HS256, HS384, HS512."""
 
     def __init__(self, claims: Mapping[str, str], key: str, algorithm: str, lifetime: timedelta, clock: Clock) -> None:
         if algorithm not in ALGORITHMS:
-            raise ConfigError(f"a token cannot be signed with {algorithm}", hint=f"use one of {', '.join(ALGORITHMS)}")
+            raise ConfigError(f"auth.algorithm takes {', '.join(ALGORITHMS)}, not {algorithm!r}")
+        if not key:
+            raise ConfigError("auth.key is empty")
         self._claims = dict(claims)
         self._key = key
         self._algorithm = algorithm
         self._lifetime = lifetime
         self._clock = clock
-        self._token = ""
-        self._fresh_until: datetime | None = None
+        self._headers: Mapping[str, str] = {}
+        self._renew_at = clock.now()
+        hide(key)
+
+    def __repr__(self) -> str:
+        return f"SignedToken({self._algorithm}, ***)"
 
     async def headers(self) -> Mapping[str, str]:
         """See `Authenticator.headers`."""
-        now = self._clock.now()
-        if self._fresh_until is None or now >= self._fresh_until:
-            self._sign(now)
-        return {"Authorization": f"Bearer {self._token}"}
+        if not self._headers or self._clock.now() >= self._renew_at:
+            self._sign()
+        return self._headers
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """Signs again, once for each refused token; a clock that is off shows here."""
-        if seen.get("Authorization") == f"Bearer {self._token}":
-            before = self._token
-            self._sign(self._clock.now())
-            return self._token != before
+        """See `Authenticator.renew`."""
+        if dict(seen) == dict(self._headers):
+            self._sign()
         return True
 
-    def _sign(self, now: datetime) -> None:
-        claims: dict[str, Any] = {**self._claims, "iat": int(now.timestamp())}
-        claims["exp"] = int((now + self._lifetime).timestamp())
-        self._token = jwt.encode(claims, self._key, algorithm=self._algorithm)
-        self._fresh_until = now + self._lifetime * RESIGN_AT
+    def _sign(self) -> None:
+        now = self._clock.now()
+        issued = int(now.timestamp())
+        claims = {**self._claims, "iat": issued, "exp": issued + int(self._lifetime.total_seconds())}
+        token = jwt.encode(claims, self._key, algorithm=self._algorithm)
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._renew_at = now + self._lifetime * RENEW_AT
 
 
-class _Fetched(Authenticator):
-    """A token got from a token endpoint; one renewal at a time, everybody else waits for it."""
+class _Granted:
+    """Headers from a token server: renewed at 80 % of their life or when refused, by one caller at a time."""
 
     def __init__(self, token_url: str, clock: Clock) -> None:
-        self._token_url = checked_url(token_url, "token_url")
+        self._token_url = token_url
         self._clock = clock
-        self._token = ""
-        self._fresh_until: datetime | None = None
+        self._exchange: Exchange | None = None
         self._renewing = asyncio.Lock()
+        self._headers: Mapping[str, str] = {}
+        self._renew_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({urlsplit(self._token_url).hostname}, ***)"
+
+    def attach(self, exchange: Exchange) -> None:
+        """See `Exchanging.attach`."""
+        self._exchange = exchange
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`. Raises Denied when no token is to be had."""
-        if not self._token or (self._fresh_until is not None and self._clock.now() >= self._fresh_until):
-            await self.renew({"Authorization": f"Bearer {self._token}"})
-        return {"Authorization": f"Bearer {self._token}"}
+        """See `Authenticator.headers`."""
+        if not self._is_good():
+            async with self._renewing:
+                if not self._is_good():
+                    await self._renewed()
+        return self._headers
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """Fetch a fresh token unless somebody did meanwhile."""
-        async with self._renewing:  # token renewal is the one network call made under a lock
-            if seen.get("Authorization") == f"Bearer {self._token}":
-                await self._fetch()
+        """See `Authenticator.renew`."""
+        async with self._renewing:
+            if dict(seen) == dict(self._headers):
+                await self._renewed()
         return True
 
-    async def _fetch(self) -> None:
-        raise Denied("no token can be fetched")
+    def _is_good(self) -> bool:
+        return bool(self._headers) and (self._renew_at is None or self._clock.monotonic() < self._renew_at)
 
-    async def _ask(self, **body: Any) -> Mapping[str, Any]:
-        """The token endpoint's answer. Raises Denied when it refuses, Transient when it cannot be reached."""
-        where = host_of(self._token_url)
-        try:
-            async with httpx.AsyncClient(timeout=TOKEN_SECONDS, follow_redirects=False) as client:
-                reply = await client.post(self._token_url, **body)
-        except httpx.HTTPError as error:
-            raise Transient(f"the token service at {where} cannot be reached: {type(error).__name__}") from error
-        if reply.status_code >= 500 or reply.status_code == 429:
-            raise Transient(f"the token service at {where} answered {reply.status_code}")
-        try:
-            answer = reply.json() if reply.is_success else {}
-        except ValueError:
-            answer = {}
-        if not isinstance(answer, dict) or not answer.get("access_token"):
-            raise Denied(f"the token service at {where} gave no token (status {reply.status_code})", hint=self._hint())
-        return answer
+    async def _renewed(self) -> None:
+        raise ConfigError("this credential cannot be renewed")
 
-    def _hint(self) -> str:
-        return "check client id and secret in the job file"
+    async def _ask(self, fields: Mapping[str, str], form: bool) -> Reply:
+        if self._exchange is None:
+            raise ContractBroken("this credential belongs to no client yet")
+        body = urlencode(fields).encode() if form else json.dumps(dict(fields)).encode()
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
+        return await self._exchange(
+            Request(
+                operation=f"POST {urlsplit(self._token_url).path}",
+                method="POST",
+                path=self._token_url,
+                body=body,
+                headers={"Content-Type": kind, "Accept": "application/json"},
+                repeatable=True,  # a token that got lost does no harm; a rotated one is refused and told so
+                reads=True,
+                accept=_REFUSED,
+            )
+        )
 
-    def _take(self, answer: Mapping[str, Any]) -> None:
-        self._token = str(answer["access_token"])
-        lifetime = answer.get("expires_in")
-        seconds = float(lifetime) * RESIGN_AT if isinstance(lifetime, int | float) else None
-        self._fresh_until = self._clock.now() + timedelta(seconds=seconds) if seconds else None
+    def _use(self, reply: Reply, data: Json) -> None:
+        token = data.get("access_token") if isinstance(data, dict) else None
+        if not isinstance(token, str) or not token:
+            raise ContractBroken("the token answer has no access_token", operation=reply.operation)
+        hide(token)
+        life = _seconds(data.get("expires_in"))
+        self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
+        self._headers = {"Authorization": f"Bearer {token}"}
 
 
-class ClientCredentials(_Fetched):
-    """OAuth 2 client credentials, form-encoded, as OpenID Connect realms take it."""
+class ClientCredentials(_Granted):
+    """OAuth client credentials as a form (wire A 1.4). Raises Denied when the server refuses them."""
 
     def __init__(self, token_url: str, client_id: str, client_secret: str, scope: str, clock: Clock) -> None:
         super().__init__(token_url, clock)
-        self._form = {
-            "grant_type": "client_credentials",
-            "client_id": client_id,
-            "client_secret": client_secret,
-            "scope": scope,
-        }
+        self._fields = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+        if scope:
+            self._fields["scope"] = scope
+        hide(client_secret)
 
-    async def _fetch(self) -> None:
-        self._take(await self._ask(data=self._form))
+    async def _renewed(self) -> None:
+        reply = await self._ask(self._fields, form=True)
+        if reply.status in _REFUSED:
+            raise _denied(reply, "check client_id, client_secret and scope in the job file")
+        self._use(reply, reply.json())
 
 
-class RotatingToken(_Fetched):
-    """OAuth 2 with a refresh token that serves once: the new one is stored durably before it is used."""
+class RotatingToken(_Granted):
+    """OAuth refresh tokens that are consumed by use (wire E 1.2).
 
-    def __init__(
+    The new refresh token is in the vault before the new access token is used; the newest is taken from the vault
+    before each renewal, so another process that renewed meanwhile does no harm. A refresh token newly put into the
+    job file comes before what the vault holds of an older one. Raises Denied when the newest is refused.
+    """
+
+    def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
         self,
         token_url: str,
         client_id: str,
@@ -186,21 +236,64 @@ class RotatingToken(_Fetched):
         vault: Vault,
         vault_name: str,
         clock: Clock,
+        encoding: Literal["json", "form"] = "json",
     ) -> None:
         super().__init__(token_url, clock)
-        self._client = {"client_id": client_id, "client_secret": client_secret}
+        self._fields = {"client_id": client_id, "client_secret": client_secret, "grant_type": "refresh_token"}
         self._given = refresh_token
         self._vault = vault
-        self._name = f"{vault_name}:{hashlib.sha256(refresh_token.encode()).hexdigest()[:12]}"
+        self._vault_name = vault_name
+        self._form = encoding == "form"
+        hide(client_secret, refresh_token)
 
-    async def _fetch(self) -> None:
-        newest = await self._vault.load(self._name) or self._given
-        body = {**self._client, "grant_type": "refresh_token", "refresh_token": newest}
-        answer = await self._ask(json=body)
-        fresh = answer.get("refresh_token")
-        if fresh:
-            await self._vault.save(self._name, str(fresh))
-        self._take(answer)
+    async def _renewed(self) -> None:
+        refresh_token = await self._newest()
+        reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
+        if reply.status in _REFUSED:
+            newer = await self._newest()
+            if newer == refresh_token:
+                raise _denied(reply, "consent again in the browser and put the new refresh token into the job file")
+            refresh_token = newer
+            reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
+            if reply.status in _REFUSED:
+                raise _denied(reply, "consent again in the browser and put the new refresh token into the job file")
+        data = reply.json()
+        fresh = data.get("refresh_token") if isinstance(data, dict) else None
+        if isinstance(fresh, str) and fresh and fresh != refresh_token:
+            hide(fresh)
+            await self._vault.save(self._vault_name, json.dumps({"given": self._mark(), "refresh_token": fresh}))
+        self._use(reply, data)
 
-    def _hint(self) -> str:
-        return "the refresh token was used or revoked; consent again and put the new one into the job's secret"
+    async def _newest(self) -> str:
+        stored = await self._vault.load(self._vault_name)
+        if stored is None:
+            return self._given
+        try:
+            kept = json.loads(stored)
+            refresh_token = str(kept["refresh_token"])
+        except (ValueError, KeyError, TypeError):
+            return self._given
+        hide(refresh_token)
+        return refresh_token if kept.get("given") == self._mark() else self._given
+
+    def _mark(self) -> str:
+        """Tells one refresh token of the job file from another, without being it."""
+        return hashlib.sha256(self._given.encode()).hexdigest()[:16]
+
+
+def _basic(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _seconds(value: Json) -> float | None:
+    """A number of seconds; some servers write `3599.0` or a text (wire B 1.4)."""
+    try:
+        return max(0.0, float(value))
+    except (TypeError, ValueError):
+        return None
+
+
+def _denied(reply: Reply, hint: str) -> Denied:
+    message, code = explanation(reply.headers, reply.body)
+    text = f"the token server refused ({reply.status}{': ' + message if message else ''})"
+    return Denied(redact(text)[:300], service=reply.service, operation=reply.operation, code=code[:80], hint=hint)

@@ -1,79 +1,77 @@
-"""multipart/form-data, streamed with an exact length: httpx's own form would block the loop on large files."""
+"""multipart/form-data, streamed with its exact length known beforehand."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
-
-Blocks = Callable[[], AsyncIterator[bytes]]
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class FormPart:
-    """One part: text, bytes, or a factory of blocks whose `size` in bytes must then be given."""
+    """One field of a form. A factory as `value` streams the bytes and needs `size`; it is called again on a retry."""
 
     name: str
-    value: str | bytes | Blocks
+    value: str | bytes | Callable[[], AsyncIterator[bytes]] = field(repr=False)
     filename: str = ""
     content_type: str = ""
     size: int | None = None
 
     @property
     def length(self) -> int:
-        """Bytes of the value."""
+        """Bytes of the value. Raises ValueError for a factory of unknown size."""
         if isinstance(self.value, str):
             return len(self.value.encode())
         if isinstance(self.value, bytes):
             return len(self.value)
         if self.size is None:
-            raise ValueError(f"the form part {self.name} has no length")
+            raise ValueError(f"the form part {self.name!r} is streamed and needs a size")
         return self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form ready to be sent, as often as a retry needs."""
+    """A form with its boundary: `size` is what `blocks()` gives, byte for byte; `blocks()` may be called again."""
 
     parts: Sequence[FormPart]
     boundary: str
 
     @property
     def content_type(self) -> str:
-        """With the boundary."""
+        """The header that names the boundary."""
         return f"multipart/form-data; boundary={self.boundary}"
 
     @property
-    def length(self) -> int:
+    def size(self) -> int:
         """Bytes of the whole body."""
-        heads = sum(len(self._head(part)) + part.length + 2 for part in self.parts)
-        return heads + len(self._tail())
+        return sum(len(self._head(part)) + part.length + 2 for part in self.parts) + len(self._end)
 
-    async def blocks(self) -> AsyncIterator[bytes]:
-        """The body; may be called again."""
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
+        """The body in order."""
         for part in self.parts:
-            yield self._head(part)
-            if isinstance(part.value, str):
-                yield part.value.encode()
-            elif isinstance(part.value, bytes):
-                yield part.value
-            else:
+            if callable(part.value):
+                yield self._head(part)
                 async for block in part.value():
                     yield block
-            yield b"\r\n"
-        yield self._tail()
+                yield b"\r\n"
+            else:
+                value = part.value.encode() if isinstance(part.value, str) else part.value
+                yield self._head(part) + value + b"\r\n"
+        yield self._end
+
+    @property
+    def _end(self) -> bytes:
+        return f"--{self.boundary}--\r\n".encode()
 
     def _head(self, part: FormPart) -> bytes:
         lines = [f"--{self.boundary}", f'Content-Disposition: form-data; name="{_quoted(part.name)}"']
         if part.filename:
             lines[1] += f'; filename="{_quoted(part.filename)}"'
-        if part.content_type:
-            lines.append(f"Content-Type: {part.content_type}")
+        kind = part.content_type or ("application/octet-stream" if part.filename else "")
+        if kind:
+            lines.append(f"Content-Type: {kind}")
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    def _tail(self) -> bytes:
-        return f"--{self.boundary}--\r\n".encode()
 
 
 def _quoted(text: str) -> str:
-    """As browsers do it: quotes and line breaks percent-encoded, everything else in UTF-8."""
+    """As browsers write names: UTF-8, with only the quote and line ends escaped (WHATWG HTML, multipart form data)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

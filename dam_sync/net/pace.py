@@ -1,111 +1,137 @@
-"""How fast to call: slots on the clock, calls at once, cool-down after the service asked for it."""
+"""How fast a credential may call: a bucket for calls, a flow for bytes, both on the Clock."""
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.limits import Pace
 
-STALL = 0.08  # seconds by which a call may reach the server later than it was sent, and still no window overflows
-SLOWEST = 1 / 64
-RECOVERY = 1.03  # each answered call brings so much of the rate back
-
-
-@dataclass(slots=True)
-class Taken:
-    """One slot: when the call was sent, and when it was answered."""
-
-    sent: float
-    answered: float | None = None
-
-    def arrived_by(self) -> float:
-        """The latest instant at which the server has counted it."""
-        late = self.sent + STALL
-        return late if self.answered is None else min(late, self.answered)
+RESERVE = 0.02  # of the documented rate is left unused, see Bucket
+WINDOW = 1.0  # seconds over which services count
+_COOL_DOWN = 1.0  # seconds of silence after "too fast" that does not say how long
+_SLOWEST = 0.2  # calls a second, however often we are told to slow down
+_GAIN = 0.03  # calls a second won back by each success: twice the rate after about 23 s
+_CAREFUL = 0.1  # of the gain, where the rate was once too fast
+_REMEMBERED = 4096  # releases from which the rate of an unlimited client is told
+_FORGOTTEN = 4.0  # times the rate that was too fast: then there is no limit any more
 
 
-@dataclass(slots=True)
-class Pacer:
-    """One credential's pace.
+class Bucket:
+    """Lets one call pass after another: never more than `per_second` of them in any window of one second.
 
-    Slots are evenly spaced, and the n-th call waits until one second after the (n - limit)-th has surely been counted:
-    so no one-second window at the server holds more than the limit, even when it stalls for STALL. Costs at most 8 % of
-    the rate, and nothing like it when answers are quick.
+    Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, so calls that are
+    delayed on the way by different times bunch up; the 2 % that are given up pay for 20 ms of such differences, at any
+    rate, before one second at the server could see one call too many. A late wake-up does not shift the calls behind
+    it, so the loss stays at 2 %; after a stall of our own loop a log of the last second holds back the rest.
+
+    The rate adapts: `slow_down` halves it (or half of what was sent, where no limit is known) and cools down, every
+    success brings some of it back: a doubling in about 23 s, slower near the rate that was too fast.
     """
 
-    pace: Pace
-    clock: Clock
-    factor: float = 1.0
-    learnt: float | None = None  # calls a second, where the documents are silent and the service refused
-    _next: float = 0.0
-    _cool_until: float = 0.0
-    _log: deque[Taken] = field(default_factory=deque)
-    _line: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _at_once: asyncio.Semaphore = field(init=False)
-    _storage: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._at_once = asyncio.Semaphore(max(1, self.pace.at_once))
-        self._storage = asyncio.Semaphore(max(1, self.pace.storage_at_once))
+    def __init__(self, per_second: float | None, clock: Clock) -> None:
+        if per_second is not None and not per_second > 0:
+            raise ValueError(f"{per_second} calls per second")
+        self._ceiling = per_second
+        self._clock = clock
+        self._rate = per_second
+        self._knee: float | None = None
+        self._next = -math.inf
+        self._until = -math.inf
+        self._epoch = 0
+        self._slowed_at = -math.inf
+        self._released: deque[float] = deque(maxlen=math.ceil(per_second * WINDOW) if per_second else _REMEMBERED)
 
     @property
     def rate(self) -> float | None:
-        """Calls a second right now; None is as fast as it goes."""
-        limit = self.pace.per_second if self.pace.per_second is not None else self.learnt
-        return None if limit is None else limit * self.factor
+        """Calls per second as of now; None without a limit."""
+        return self._rate
 
-    @asynccontextmanager
-    async def api(self) -> AsyncIterator[None]:
-        """A turn to send one API call."""
-        async with self._at_once:
-            slot = await self._slot()
-            try:
-                yield
-            finally:
-                slot.answered = self.clock.monotonic()
+    async def take(self) -> float:
+        """Wait for this call's turn; its instant of release on the clock's `monotonic()`."""
+        now = self._clock.monotonic()
+        while (wait := self._wait(now)) > 0:
+            epoch = self._epoch
+            await self._clock.sleep(wait)
+            now = self._clock.monotonic()
+            if epoch == self._epoch and self._is_clear(now):
+                break
+        self._released.append(now)
+        return now
 
-    @asynccontextmanager
-    async def storage(self) -> AsyncIterator[None]:
-        """A turn to talk to a storage host; not counted against the rate."""
-        async with self._storage:
-            yield
+    def pause_left(self) -> float:
+        """Seconds of the cool-down that are left."""
+        return max(0.0, self._until - self._clock.monotonic())
 
-    def throttled(self, retry_after: float | None) -> None:
-        """The service refused for speed: halve the rate and pause for as long as it says."""
-        now = self.clock.monotonic()
-        if self.pace.per_second is None and self.learnt is None:
-            self.learnt = max(1.0, float(sum(1 for taken in self._log if taken.sent > now - 1)))
-        self.factor = max(SLOWEST, self.factor / 2)
-        self._cool_until = max(self._cool_until, now + (1.0 if retry_after is None else retry_after))
+    def slow_down(self, released: float, retry_after: float | None = None) -> None:
+        """The service said "too fast" to a call released then. Answers to calls sent before the last slowing down
+        only lengthen the pause: a burst of them is one event."""
+        now = self._clock.monotonic()
+        pause = _COOL_DOWN if retry_after is None else retry_after
+        self._until = max(self._until, now + pause)
+        self._next = max(self._next, self._until) if released <= self._slowed_at else self._until
+        self._epoch += 1
+        if released <= self._slowed_at:
+            return
+        self._slowed_at = now
+        self._knee = self._rate or max(self._observed(now), 2 * _SLOWEST)
+        self._rate = max(_SLOWEST, self._knee / 2)
 
-    def answered(self) -> None:
-        """A call went through: the rate comes back bit by bit."""
-        self.factor = min(1.0, self.factor * RECOVERY)
+    def succeeded(self) -> None:
+        """A call went through."""
+        if self._rate is None or self._knee is None:
+            return
+        gain = _GAIN if self._rate < 0.9 * self._knee else _GAIN * _CAREFUL
+        rate = self._rate + gain
+        if self._ceiling is not None and rate >= self._ceiling:
+            self._rate, self._knee = self._ceiling, None
+        elif self._ceiling is None and rate >= _FORGOTTEN * self._knee:
+            self._rate, self._knee = None, None
+        else:
+            self._rate = rate
 
-    async def _slot(self) -> Taken:
-        async with self._line:  # nothing but waiting happens inside; first come, first served
-            while (wait := self._ready() - self.clock.monotonic()) > 0:
-                await self.clock.sleep(wait)
-            now = self.clock.monotonic()
-            rate = self.rate
-            self._next = max(self._next, now - 0.002) + (1 / rate if rate else 0.0)
-            taken = Taken(now)
-            self._log.append(taken)
-            while len(self._log) > self._window():
-                self._log.popleft()
-            return taken
+    def _wait(self, now: float) -> float:
+        """Reserve the next turn; seconds until it comes."""
+        if self._rate is None:
+            return self._until - now
+        turn = max(self._next, now, self._until)
+        if len(self._released) == self._released.maxlen:
+            turn = max(turn, self._released[0] + WINDOW)
+        self._next = turn + 1 / (self._rate * (1 - RESERVE))
+        return turn - now
 
-    def _window(self) -> int:
-        return max(1, int(self.pace.per_second)) if self.pace.per_second else 64
+    def _is_clear(self, now: float) -> bool:
+        if now < self._until:
+            return False
+        full = self._rate is not None and len(self._released) == self._released.maxlen
+        return not full or now - self._released[0] >= WINDOW
 
-    def _ready(self) -> float:
-        ready = max(self._cool_until, self._next if self.rate else 0.0)
-        per_second = self.pace.per_second
-        if per_second and len(self._log) >= self._window():
-            ready = max(ready, self._log[0].arrived_by() + self._window() / per_second)
-        return ready
+    def _observed(self, now: float) -> float:
+        return float(sum(1 for moment in self._released if now - moment < WINDOW))
+
+
+class Flow:
+    """Bytes per second over everything that passes here; None is without limit. A block may be as large as it likes:
+    it is paid for afterwards, by whoever comes next."""
+
+    def __init__(self, per_second: float | None, clock: Clock) -> None:
+        if per_second is not None and not per_second > 0:
+            raise ValueError(f"{per_second} bytes per second")
+        self._per_second = per_second
+        self._clock = clock
+        self._next = -math.inf
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self._per_second is not None
+
+    async def pass_on(self, size: int) -> None:
+        """Wait until `size` bytes may pass."""
+        if self._per_second is None or size <= 0:
+            return
+        now = self._clock.monotonic()
+        turn = max(self._next, now)
+        self._next = turn + size / self._per_second
+        if turn > now:
+            await self._clock.sleep(turn - now)

@@ -1,54 +1,89 @@
-"""Keeps secrets and signed URLs out of every text that leaves us."""
+"""Nothing secret leaves the process in words: masks for texts, logs and errors."""
 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Mapping, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
-MASK = "[hidden]"
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
-    (re.compile(r"\bw(?:at|ac|rt)_[A-Za-z0-9-]+_[A-Za-z0-9]+"), MASK),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"), MASK),
-    (re.compile(r"(?i)(https?://)[^/\s:@]+:[^/\s@]+@"), rf"\1{MASK}@"),
-    (re.compile(r"(?i)(https?://[^\s?\"'<>]+)\?[^\s\"'<>]*(?:signature|expires|token|key-pair-id|x-amz-|sig=|policy=)[^\s\"'<>]*"),
-     rf"\1?{MASK}"),
-    (re.compile(r"(?i)(\"?(?:password|client_secret|refresh_token|access_token|api_key|secret_key)\"?\s*[:=]\s*\"?)[^\s\",}&]+"),
-     rf"\1{MASK}"),
-)  # fmt: skip
-_SECRET_KEYS = frozenset({"authorization", "password", "token", "secret", "cookie", "set-cookie", "x-api-key", "url"})
+MASK = "***"
+_SHORTEST = 8  # a shorter secret may be an ordinary word
+_DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
+
+_hidden: set[str] = set()
+
+_SECRET_KEY = (
+    r"(?:authorization|cookie|set-cookie|password|passwd|secret|client[_-]?secret|access[_-]?token|refresh[_-]?token"
+    r"|id[_-]?token|api[_-]?key|x-api-key|accesstoken|x-authentication-token|private[_-]?key|signature|credential)"
+)
+_SIGNED = r"(?:signature|expires|token|policy|key-pair-id|awsaccesskeyid|sig|x-amz-[\w-]+|x-goog-[\w-]+)"
+
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s:@\"']*:[^/\s@\"']*@"), rf"\1{MASK}@"),
+    (re.compile(rf"(?i)\?(?=[^\s\"'<>]*\b{_SIGNED}=)[^\s\"'<>]*"), f"?{MASK}"),
+    (re.compile(r"(?i)(?:(?<=^)|(?<=[\s&;]))" + r"((?:x-amz|x-goog)-[\w-]+=)[^&\s\"'<>]+"), rf"\1{MASK}"),
+    (re.compile(r"(?i)\b(bearer|digest)\s+[\w.~+/=-]{4,}"), rf"\1 {MASK}"),
+    (re.compile(r"\b([Bb]asic)\s+(?=\S*[0-9=+/A-Z])[\w+/=-]{8,}"), rf"\1 {MASK}"),
+    (re.compile(r"\bw(at|ac|rt)_[\w-]+"), rf"w\1_{MASK}"),
+    (re.compile(r"\beyJ[\w-]{8,}(?:\.[\w-]*)*"), MASK),
+    (
+        re.compile(
+            rf"(?i)(\b{_SECRET_KEY}\b[\"']?\s*[:=]\s*)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?!{re.escape(MASK)})[^\s,;&\"'}}]+)"
+        ),
+        rf"\1{MASK}",
+    ),
+)
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_SECRET_KEY}$")
+
+
+def hide(*secrets: str) -> None:
+    """Mask these very texts wherever they turn up from now on; shorter ones than 8 letters are left to the patterns."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            _hidden.update({secret, quote(secret, safe="")})
 
 
 def redact(text: str) -> str:
-    """The text with everything that looks like a credential or a signed URL masked."""
-    for pattern, mask in _RULES:
-        text = pattern.sub(mask, text)
+    """The text with credentials, tokens, `user:password@` and the queries of signed links masked; safe to repeat."""
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    for pattern, replacement in _MASKS:
+        text = pattern.sub(replacement, text)
     return text
 
 
-def host_of(url: str) -> str:
-    """All that may be told of a signed link."""
-    return urlsplit(url).hostname or "another host"
-
-
-def redacting_processor(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """For structlog: masks values by name and by shape, also inside mappings and lists."""
-    for key, value in event.items():
-        event[key] = _masked(key, value)
+def redacting_processor(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: redacts every value of an event, and tracebacks, which it renders to do so."""
+    problem = event.pop("exc_info", None)
+    if problem:
+        event["exception"] = _trace(problem)
+    for key in list(event):
+        event[key] = _clean(key, event[key], _DEPTH)
     return event
 
 
-def _masked(key: str, value: Any) -> Any:
-    if key.lower() in _SECRET_KEYS:
+def _clean(key: str, value: object, depth: int) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth == 0 or (key and _SECRET_NAME.search(key)):
         return MASK
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {name: _masked(str(name), inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked("", inner) for inner in value]
-    if isinstance(value, BaseException):
-        return redact(str(value))
-    return value
+        return {name: _clean(str(name), part, depth - 1) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_clean("", part, depth - 1) for part in value]
+    return redact(str(value))
+
+
+def _trace(problem: object) -> str:
+    """The traceback as text, redacted."""
+    if isinstance(problem, BaseException):
+        lines = traceback.format_exception(problem)
+    elif isinstance(problem, tuple) and len(problem) == 3 and isinstance(problem[1], BaseException):
+        lines = traceback.format_exception(problem[1])
+    else:
+        lines = [traceback.format_exc()]
+    return redact("".join(lines).rstrip())

@@ -1,14 +1,16 @@
-"""What a status means is a table: the service's own rules first, then what the numbers usually mean."""
+"""What a refusal means: a table of status, operation and code, and defaults behind it."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from http import HTTPStatus
 
 from dam_sync.model.errors import (
+    ConfigError,
     Conflict,
     ContractBroken,
     DamSyncError,
@@ -19,17 +21,20 @@ from dam_sync.model.errors import (
     Throttled,
     TooLarge,
     Transient,
+    Unsupported,
 )
+from dam_sync.model.values import Json
+from dam_sync.net.call import looks_like_html
 from dam_sync.net.redact import redact
 
-LONGEST = 300
-WORDS = ("error_description", "message", "error", "detail", "code", "status")
-CODES = ("code", "error", "errorCode")
+_LONGEST = 300  # letters of an error text
+_MESSAGE_KEYS = ("error_description", "message", "error", "detail")
+_CODE_KEYS = ("code", "status", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """status, operation and code (globs, empty matches all) to the error to raise."""
+    """Status (one, a range, None for any), operation (prefix, or glob where it has a `*`) and code (glob) -> error."""
 
     status: int | range | None
     error: type[DamSyncError]
@@ -38,63 +43,140 @@ class ErrorRule:
     hint: str = ""
 
     def fits(self, status: int, operation: str, code: str) -> bool:
-        """Whether the rule is about this reply."""
-        if self.status is not None and status not in (
-            self.status if isinstance(self.status, range) else (self.status,)
-        ):
+        """Whether this line of the table is about such a refusal."""
+        if isinstance(self.status, int) and status != self.status:
             return False
-        if self.operation and not fnmatchcase(operation, self.operation):
+        if isinstance(self.status, range) and status not in self.status:
             return False
-        return not self.code or fnmatchcase(code, self.code)
+        return _matches(self.operation, operation) and (not self.code or fnmatchcase(code, self.code))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is not what was asked for. `where` is set for signed links: words that name the host alone."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    service: str = ""
+    operation: str = ""
+    asset: str = ""
+    where: str = ""
+    retry_after: float | None = None
 
 
 DEFAULTS: tuple[ErrorRule, ...] = (
-    ErrorRule(429, Throttled),
-    ErrorRule(503, Throttled),
-    ErrorRule(408, Transient),
-    ErrorRule(range(500, 600), Transient),
+    ErrorRule(400, InvalidValue),
+    ErrorRule(422, InvalidValue),
     ErrorRule(401, Denied),
     ErrorRule(403, Denied),
     ErrorRule(404, NotFound),
     ErrorRule(410, NotFound),
+    ErrorRule(405, ContractBroken),
+    ErrorRule(406, ContractBroken),
+    ErrorRule(407, ConfigError, hint="a proxy on the way asks for a login"),
     ErrorRule(409, Conflict),
     ErrorRule(412, Conflict),
     ErrorRule(413, TooLarge),
-    ErrorRule(400, InvalidValue),
-    ErrorRule(422, InvalidValue),
+    ErrorRule(408, Transient),
+    ErrorRule(425, Transient),
+    ErrorRule(429, Throttled),
+    ErrorRule(501, Unsupported),
+    ErrorRule(range(500, 600), Transient),
     ErrorRule(range(400, 500), Rejected),
+    ErrorRule(None, ContractBroken),
 )
 
 
-def error_for(rules: Sequence[ErrorRule], operation: str, status: int, body: bytes) -> DamSyncError:
-    """The error a refused call becomes; its text is what the service said, redacted and cut."""
-    told, code = _told(body)
-    for rule in (*rules, *DEFAULTS):
-        if rule.fits(status, operation, code):
-            text = f"the service answered {status}" + (f": {told}" if told else "")
-            error = rule.error(text, operation=operation, hint=rule.hint)
-            error.code = code if issubclass(rule.error, Rejected) else ""
-            return error
-    return ContractBroken(f"the service answered {status}, which is not documented", operation=operation)
+def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
+    """The error of the first rule that fits, the service's before the defaults.
+
+    Its text is what the body says (HTML, XML and empty bodies are survived), redacted, of 300 letters at most.
+    """
+    message, code = explanation(refusal.headers, refusal.body)
+    rule = next(r for r in (*rules, *DEFAULTS) if r.fits(refusal.status, refusal.operation, code))
+    text = f"{refusal.where + ' ' if refusal.where else ''}answered {_named(refusal.status)}"
+    text = _short(f"{text}: {message}" if message else text)
+    context = {
+        "service": refusal.service,
+        "operation": refusal.operation,
+        "asset": refusal.asset,
+        "hint": rule.hint,
+        "code": redact(code)[:80],
+    }
+    if issubclass(rule.error, Transient):
+        return rule.error(text, retry_after=refusal.retry_after, **context)
+    return rule.error(text, **context)
 
 
-def _told(body: bytes) -> tuple[str, str]:
-    """What the body says, and its code; HTML and empty bodies say little."""
-    text = body[:4096].decode("utf-8", "replace").strip()
+def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
+    """What a body says for people and its code, as far as it says anything."""
+    text = body.decode("utf-8", "replace").strip()
+    if not text:
+        return "", ""
+    if looks_like_html(headers, body):
+        title = re.search(r"(?is)<title[^>]*>(.*?)</title>", text)
+        return (f"an HTML page, “{_line(title[1])}”" if title and title[1].strip() else "an HTML page"), ""
+    if text.startswith("<"):
+        return _xml(text, "Message"), _xml(text, "Code")
     try:
-        data = json.loads(body)
+        data = json.loads(text)
     except ValueError:
-        words = "a page instead of data" if text.startswith("<") else text
-        return redact(words)[:LONGEST], ""
+        return _line(text), ""
+    return _message(data), _code(data)
+
+
+def _message(data: Json, depth: int = 3) -> str:
+    """`errors` lists and an `error` object are looked into; the first key that holds a text wins."""
+    if isinstance(data, str):
+        return _line(data)
+    if depth == 0:
+        return ""
+    if isinstance(data, list):
+        return "; ".join(part for part in (_message(item, depth - 1) for item in data[:3]) if part)
     if not isinstance(data, dict):
-        return redact(text)[:LONGEST], ""
-    return redact(_words(data))[:LONGEST], _first(data, CODES)
+        return ""
+    for key in (*_MESSAGE_KEYS, "errors", "title", "code", "status"):
+        found = _message(data.get(key), depth - 1)
+        if found:
+            return found
+    return ""
 
 
-def _words(data: Mapping[str, Any]) -> str:
-    code, words = _first(data, CODES), _first(data, WORDS)
-    return f"{words} ({code})" if code and code != words else words
+def _code(data: Json) -> str:
+    if isinstance(data, list):
+        return _code(data[0]) if data else ""
+    if not isinstance(data, dict):
+        return ""
+    for key in _CODE_KEYS:
+        value = data.get(key)
+        if isinstance(value, str) and value and not value.isdigit() and " " not in value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and key == "code":
+            return str(value)
+    return _code(data.get("error")) or _code(data.get("errors"))
 
 
-def _first(data: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((str(data[name]) for name in names if isinstance(data.get(name), str | int) and data[name] != ""), "")
+def _xml(text: str, tag: str) -> str:
+    found = re.search(rf"(?s)<{tag}>(.*?)</{tag}>", text)
+    return _line(found[1]) if found else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    clean = redact(text[: 4 * _LONGEST])
+    return clean if len(clean) <= _LONGEST else clean[: _LONGEST - 1] + "…"
+
+
+def _named(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _matches(pattern: str, operation: str) -> bool:
+    return fnmatchcase(operation, pattern) if "*" in pattern else operation.startswith(pattern)

@@ -1,100 +1,91 @@
-"""A download in progress, and the bandwidth everything shares."""
+"""Bytes of a file on the line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
-import httpx
+from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Transient
+from dam_sync.net.line import Line
+from dam_sync.net.transport import Answer
 
-from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ContractBroken, Transient
-
-BLOCK = 256 * 1024
-CONTENT_RANGE = re.compile(r"^bytes (\d+)-(\d+)/(\d+|\*)$")
-
-
-class Throttle:
-    """Bytes a second over all bodies together; None is as fast as it goes."""
-
-    def __init__(self, per_second: float | None, clock: Clock) -> None:
-        self._per_second = per_second
-        self._clock = clock
-        self._free_at = 0.0
-
-    async def spend(self, size: int) -> None:
-        """Wait until these bytes fit."""
-        if not self._per_second or not size:
-            return
-        now = self._clock.monotonic()
-        self._free_at = max(self._free_at, now) + size / self._per_second
-        if self._free_at > now:
-            await self._clock.sleep(self._free_at - now)
-
-    async def paced(self, blocks: Callable[[], AsyncIterator[bytes]]) -> AsyncIterator[bytes]:
-        """The same blocks, no faster than allowed."""
-        async for block in blocks():
-            await self.spend(len(block))
-            yield block
+_CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)$")
 
 
 class HttpStream:
-    """See `model.service.Stream`. Holds its turn of the lane until it is closed."""
+    """See `model.service.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
 
-    def __init__(
-        self,
-        response: httpx.Response,
-        offset: int,
-        host: str,
-        lane: AbstractAsyncContextManager[None],
-        throttle: Throttle,
-    ) -> None:
-        self._response = response
-        self._host = host
-        self._lane: AbstractAsyncContextManager[None] | None = lane
-        self._throttle = throttle
-        self.start, self.total = _position(response, offset)
+    def __init__(self, answer: Answer, offset: int, line: Line, told: Callable[[DamSyncError], DamSyncError]) -> None:
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self.start, self.total, self._expected = _extent(answer, offset)
+        self._answer = answer
+        self._line = line
+        self._told = told
+        self._blocks: AsyncGenerator[bytes, None] | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpStream(from {self.start} of {self.total})"
+
+    @property
+    def media_type(self) -> str:
+        """The MIME type without parameters; empty where the server said none."""
+        return self.headers.get("content-type", "").partition(";")[0].strip()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Blocks in order. Raises Transient when the connection breaks or the body is cut short."""
-        return self._blocks()
+        if self._blocks is None:
+            self._blocks = self._run()
+        return self._blocks
 
     async def aclose(self) -> None:
-        """Give back the connection and the turn; safe to repeat."""
-        lane, self._lane = self._lane, None
-        if lane is not None:
-            try:
-                await self._response.aclose()
-            except httpx.HTTPError:
-                return
-            finally:
-                await lane.__aexit__(None, None, None)
+        """Give the connection back; safe to repeat."""
+        if self._blocks is not None:
+            await self._blocks.aclose()
+        await self._answer.aclose()
 
-    async def __aenter__(self) -> HttpStream:
-        return self
-
-    async def __aexit__(self, *_: Any) -> None:
-        await self.aclose()
-
-    async def _blocks(self) -> AsyncIterator[bytes]:
+    async def _run(self) -> AsyncGenerator[bytes, None]:
+        seen = 0
+        blocks = self._answer.blocks()
         try:
-            async for block in self._response.aiter_raw(BLOCK):
-                await self._throttle.spend(len(block))
+            while True:
+                async with self._line.storage:
+                    block = await anext(blocks, None)
+                if block is None:
+                    break
+                seen += len(block)
+                await self._line.flow.pass_on(len(block))
                 yield block
-        except httpx.TimeoutException as error:
-            raise Transient(f"a download from {self._host} stood still for too long") from error
-        except httpx.HTTPError as error:
-            raise Transient(f"a download from {self._host} broke off") from error
+            if self._expected is not None and seen != self._expected:
+                raise Transient(f"the body ended after {seen} of {self._expected} bytes")
+        except DamSyncError as problem:
+            raise self._told(problem) from None
+        finally:
+            await blocks.aclose()
+            await self._answer.aclose()
 
 
-def _position(response: httpx.Response, offset: int) -> tuple[int, int | None]:
-    """Where the bytes begin, and how long the whole file is. Raises ContractBroken for a range we did not ask for."""
-    if response.status_code == 206:
-        match = CONTENT_RANGE.match(response.headers.get("content-range", ""))
-        if match is None or int(match[1]) != offset:
-            raise ContractBroken("the range that came is not the one asked for")
-        return offset, None if match[3] == "*" else int(match[3])
-    length = response.headers.get("content-length", "")
-    return 0, int(length) if length.isdigit() else None
+def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
+    """Where the body starts, how long the whole file is, how many bytes come. Raises ContractBroken, IntegrityError."""
+    length = answer.headers.get("content-length", "")
+    coming = int(length) if length.isdigit() and not answer.is_encoded else None
+    if answer.status == 416 and offset > 0:
+        return _beyond(answer, offset)
+    if answer.status != 206:
+        return 0, coming, coming
+    shown = answer.headers.get("content-range", "")
+    found = _CONTENT_RANGE.match(shown.strip())
+    if not found or found[1] is None or int(found[1]) != offset or answer.is_encoded:
+        raise ContractBroken(f"asked for bytes from {offset} on, answered 206 with the range {shown[:60]!r}")
+    count = int(found[2]) - int(found[1]) + 1
+    if count < 0 or (coming is not None and coming != count):
+        raise ContractBroken(f"answered 206 with {coming} bytes for the range {shown[:60]!r}")
+    return offset, None if found[3] == "*" else int(found[3]), count
+
+
+def _beyond(answer: Answer, offset: int) -> tuple[int, int, None]:
+    """A range at the very end is an empty rest; beyond it the file has become shorter."""
+    found = _CONTENT_RANGE.match(answer.headers.get("content-range", "").strip())
+    total = int(found[3]) if found and found[3] != "*" else None
+    if total == offset:
+        return offset, offset, None
+    raise IntegrityError(f"asked for bytes from {offset} on, but the file has {total} now", code="length")

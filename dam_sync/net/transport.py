@@ -1,86 +1,342 @@
-"""The HTTP library behind the client, and what its failures mean: a one-line choice between two transports."""
+"""The only module that knows httpx: one exchange on a socket, its failures named for people."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
+from httpx_aiohttp.transport import AiohttpResponseStream
+from yarl import URL
 
-from dam_sync.model.errors import ConfigError, DamSyncError, Transient
+from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
+
+TransportName: TypeAlias = Literal["aiohttp", "plain"]
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
-POOLS = 8
-Which = Literal["aiohttp", "plain"]
+_WRITE_SECONDS = 60.0
+_POOL_SECONDS = 60.0
+_KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a closed one has an unknown outcome
+_PLAIN_POOLS = 16  # a pool searches its connections one by one: many small ones are three times as fast
+_BLOCK = 256 * 1024
+_LARGEST_REPLY = 256 * 1024 * 1024  # decoded bytes of an answer that is read whole
 
 
-def transports(which: Which, connections: int) -> list[httpx.AsyncBaseTransport]:
-    """Small pools for the plain transport, whose pool searches linearly; one for the other."""
-    context = httpx.create_ssl_context()
-    if which == "aiohttp":
-        return [AiohttpTransport(client=lambda: _session(context, connections))]
-    limits = httpx.Limits(max_connections=max(2, -(-connections // POOLS)), max_keepalive_connections=4)
-    return [httpx.AsyncHTTPTransport(verify=context, limits=limits) for _ in range(POOLS)]
+class Unreached(Transient):
+    """It is certain that the service never saw the call."""
 
 
-def timeouts(read: float | None) -> httpx.Timeout:
-    """On every phase."""
-    return httpx.Timeout(read or READ_SECONDS, connect=CONNECT_SECONDS, pool=None)
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One exchange. `address` may be signed; `host` is what texts may say. A factory as body gives `size` bytes."""
+
+    method: str
+    address: str = field(repr=False)
+    host: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | Callable[[], AsyncIterator[bytes]] | None = field(default=None, repr=False)
+    size: int | None = None
+    read_seconds: float = READ_SECONDS
 
 
-def never_sent(error: httpx.HTTPError) -> bool:
-    """Whether it is certain that the server saw nothing of the call."""
-    causes = list(_causes(error))
-    if any(isinstance(cause, aiohttp.ClientError) for cause in causes):
-        return any(isinstance(cause, aiohttp.ClientConnectorError) for cause in causes)
-    return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+class Answer:
+    """Status and headers, the body still on the line. Must be closed."""
 
+    def __init__(self, response: httpx.Response, outgoing: Outgoing) -> None:
+        self._response = response
+        self._outgoing = outgoing
+        self.status = response.status_code
+        self.body = b""  # once it was read
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
+        }
 
-def failure(error: httpx.HTTPError, where: str) -> DamSyncError:
-    """A network failure in words. TLS trouble is the operator's to settle; everything else may pass by itself."""
-    causes = list(_causes(error))
-    if any(isinstance(cause, ssl.SSLError | aiohttp.ClientSSLError) for cause in causes):
-        return ConfigError(
-            f"no trusted TLS connection to {where}: {_told(causes)}",
-            hint="check the host name in the job file, and that this machine knows the certificate's issuer",
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the body is compressed on the line."""
+        return self.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+
+    async def read(self) -> bytes:
+        """The whole body, decoded. Raises Transient when it breaks off or does not come in time."""
+        taken: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._outgoing.read_seconds):
+                async for block in self._response.aiter_bytes():
+                    taken.append(block)
+                    size += len(block)
+                    if size > _LARGEST_REPLY:
+                        raise ContractBroken(f"the answer is larger than {_LARGEST_REPLY} bytes")
+        except FAILURES as problem:
+            raise failure(problem, self._outgoing.host, answering=True) from None
+        finally:
+            await self.aclose()
+        self.body = taken[0] if len(taken) == 1 else b"".join(taken)
+        return self.body
+
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it comes, decoded where it is compressed. Raises Transient when it breaks off."""
+        source = (
+            self._response.aiter_bytes() if self.is_encoded else cast("httpx.AsyncByteStream", self._response.stream)
         )
-    if isinstance(error, httpx.TimeoutException) and not _refused(causes):
-        return Transient(f"{where} did not answer in time")
-    if never_sent(error):
-        return Transient(
-            f"{where} cannot be reached: {_told(causes)}",
-            hint="check the address in the job file and the network; then run the same command again",
+        try:
+            async for block in source:
+                yield block
+        except FAILURES as problem:
+            raise failure(problem, self._outgoing.host, answering=True) from None
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        try:
+            await self._response.aclose()
+        except FAILURES:
+            return  # it was broken already
+
+
+class Wire:
+    """Connections of one client over the transport of its choice."""
+
+    def __init__(self, name: TransportName) -> None:
+        self._pools: Pools = _Aiohttp() if name == "aiohttp" else _Plain()
+
+    async def open(self, outgoing: Outgoing) -> Answer:
+        """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS), and what the body raises."""
+        body = _Body(outgoing) if callable(outgoing.body) else None
+        content = outgoing.body if isinstance(outgoing.body, bytes) else None
+        request = httpx.Request(
+            outgoing.method,
+            outgoing.address,
+            headers=dict(outgoing.headers),
+            **({"stream": body} if body is not None else {"content": content}),
+            extensions={"timeout": _timeouts(outgoing.read_seconds)},
         )
-    return Transient(f"the connection to {where} broke: {_told(causes)}")
+        try:
+            response = await self._pools.exchange(request)
+        except FAILURES as problem:
+            if body is not None and body.problem is not None:
+                raise body.problem from None
+            raise failure(problem, outgoing.host) from None
+        return Answer(response, outgoing)
+
+    async def close(self) -> None:
+        """Close every connection; safe to repeat."""
+        await self._pools.close()
 
 
-def _session(context: ssl.SSLContext, connections: int) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(limit=connections, ssl=context, keepalive_timeout=50)
-    session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=True)
-    session._retry_connection = False  # retries happen in one place, and are counted
-    return session
+class Pools(Protocol):
+    """What both transports give."""
+
+    async def exchange(self, request: httpx.Request) -> httpx.Response:
+        """The answer's head."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+class _Aiohttp:
+    """One transport over one session, made on first use, inside the loop."""
+
+    def __init__(self) -> None:
+        self._session: _Session | None = None
+        self._transport: AiohttpTransport | None = None
+
+    async def exchange(self, request: httpx.Request) -> httpx.Response:
+        """See `Pools.exchange`."""
+        if self._transport is None:
+            context = httpx.create_ssl_context()
+            self._session = _Session(context)
+            self._transport = AiohttpTransport(verify=context, client=cast("Any", self._session))
+        response = await self._transport.handle_async_request(request)
+        if isinstance(response.stream, AiohttpResponseStream):
+            response.stream.CHUNK_SIZE = _BLOCK
+        return response
+
+    async def close(self) -> None:
+        """See `Pools.close`."""
+        if self._session is not None:
+            await self._session.close()
 
 
-def _refused(causes: list[BaseException]) -> bool:
-    return any(isinstance(cause, aiohttp.ClientConnectionError) for cause in causes) and not any(
-        isinstance(cause, TimeoutError) for cause in causes
+class _Session:
+    """What the transport takes for its session: sends addresses as they are, signed ones would break when quoted anew;
+    keeps no cookies; repeats nothing by itself; tells a lost connection from one that never was."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            middlewares=(_once,),
+            read_bufsize=_BLOCK,
+            max_line_size=64 * 1024,  # headers with long links
+            max_field_size=64 * 1024,
+        )
+
+    def __call__(self) -> _Session:
+        return self
+
+    def request(self, method: str, url: str, **options: Any) -> Any:
+        return self._session.request(method, URL(url, encoded=True), **options)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """aiohttp repeats PUT, DELETE and GET silently when a kept connection was closed, and httpx-aiohttp reports such a
+    loss as a connection that never was: both end here, for what was sent may have been done."""
+    try:
+        return await handler(request)
+    except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError):
+        raise
+    except aiohttp.ClientConnectionError as problem:
+        raise aiohttp.ClientPayloadError(str(problem)) from problem
+
+
+class _Plain:
+    """Many small pools; the one with the fewest exchanges under way is next."""
+
+    def __init__(self) -> None:
+        self._pools: list[httpx.AsyncHTTPTransport] = []
+        self._busy: list[int] = []
+
+    async def exchange(self, request: httpx.Request) -> httpx.Response:
+        """See `Pools.exchange`."""
+        if not self._pools:
+            context = httpx.create_ssl_context()
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=2, keepalive_expiry=_KEEP_SECONDS)
+            self._pools = [httpx.AsyncHTTPTransport(verify=context, limits=limits) for _ in range(_PLAIN_POOLS)]
+            self._busy = [0] * _PLAIN_POOLS
+        number = self._busy.index(min(self._busy))
+        self._busy[number] += 1
+        try:
+            response = await self._pools[number].handle_async_request(request)
+        except BaseException:
+            self._busy[number] -= 1
+            raise
+        response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), self._busy, number)
+        return response
+
+    async def close(self) -> None:
+        """See `Pools.close`."""
+        for pool in self._pools:
+            await pool.aclose()
+
+
+class _Counted(httpx.AsyncByteStream):
+    """A body that tells its pool when it is done."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, busy: list[int], number: int) -> None:
+        self._stream, self._busy, self._number = stream, busy, number
+        self._closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for block in self._stream:
+            yield block
+
+    async def aclose(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._busy[self._number] -= 1
+        await self._stream.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """A streamed body held to the length that was announced; remembers what its source raised."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+        self.problem: Exception | None = None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert callable(self._outgoing.body)
+        sent, size = 0, self._outgoing.size or 0
+        blocks = self._outgoing.body()
+        try:
+            async for block in blocks:
+                sent += len(block)
+                if sent > size:
+                    raise ContractBroken(f"a body of {size} bytes was announced, its source gives more")
+                yield block
+            if sent != size:
+                raise ContractBroken(f"a body of {size} bytes was announced, its source gave {sent}")
+        except Exception as problem:
+            self.problem = problem
+            raise
+        finally:
+            close = getattr(blocks, "aclose", None)
+            if close is not None:
+                await close()
+
+
+FAILURES = (httpx.TransportError, httpx.DecodingError, httpx.StreamError, aiohttp.ClientError, OSError, ValueError)
+
+
+def failure(problem: BaseException, host: str, *, answering: bool = False) -> DamSyncError:
+    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on."""
+    causes = list(_causes(problem))
+    if not answering and (unreached := _unreached(causes, host)) is not None:
+        return unreached
+    if isinstance(problem, TimeoutError | httpx.TimeoutException):
+        return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
+    if isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError):
+        return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
+    doing = "while it answered" if answering else "before it answered"
+    return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
+
+
+def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
+    """The error when nothing can have arrived, else None."""
+    connecting = any(isinstance(c, aiohttp.ClientConnectorError) or type(c) is httpx.ConnectError for c in causes)
+    late = any(isinstance(c, aiohttp.ConnectionTimeoutError | httpx.PoolTimeout) for c in causes)
+    late = late or (type(causes[0]) is httpx.ConnectTimeout and not _of_aiohttp(causes))
+    if late:
+        return Unreached(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
+    if not connecting:
+        return None
+    if any(isinstance(c, socket.gaierror | aiohttp.ClientConnectorDNSError) for c in causes):
+        return Unreached(
+            f"the name {host} is not known", hint="check the address in the job file and the name server (DNS)"
+        )
+    broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
+    if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return _untrusted(broken, host)
+    if any(isinstance(c, ConnectionRefusedError) for c in causes):
+        return Unreached(f"{host} refused the connection", hint="check the port in the address, and that it runs")
+    return Unreached(f"{host} cannot be reached", hint="check the network, the proxy and the address")
+
+
+def _untrusted(broken: BaseException, host: str) -> ConfigError:
+    reason = getattr(broken, "verify_message", "") or getattr(broken, "reason", "") or type(broken).__name__
+    return ConfigError(
+        f"no secure connection to {host}: {reason}",
+        hint="check the address and its port; for an authority of your own set SSL_CERT_FILE to its certificate",
     )
 
 
-def _told(causes: list[BaseException]) -> str:
-    """The plainest of the causes, without addresses of our own making."""
-    for cause in reversed(causes):
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-    text = str(causes[0]) or type(causes[0]).__name__
-    return text.partition("://")[0][:120]
+def _of_aiohttp(causes: list[BaseException]) -> bool:
+    return any(isinstance(cause, aiohttp.ClientError) for cause in causes)
+
+
+def _causes(problem: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = problem
+    for _ in range(12):
+        if seen is None:
+            return
+        yield seen
+        if isinstance(seen, aiohttp.ClientConnectorError) and isinstance(seen.os_error, BaseException):
+            yield seen.os_error
+        seen = seen.__cause__ or seen.__context__
+
+
+def _timeouts(read_seconds: float) -> dict[str, float]:
+    return {"connect": CONNECT_SECONDS, "read": read_seconds, "write": _WRITE_SECONDS, "pool": _POOL_SECONDS}

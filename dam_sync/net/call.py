@@ -1,0 +1,103 @@
+"""One call in, one reply out: what services hand to the client and get back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.values import Json
+from dam_sync.net.multipart import FormPart
+from dam_sync.net.redact import redact
+
+BodyFactory = Callable[[], AsyncIterator[bytes]]
+
+_SAFE = frozenset({"GET", "HEAD"})
+_SHOWN = 80  # letters of an unreadable body in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `path` is joined to the base named by `base`, or an absolute http(s) address, possibly signed.
+
+    operation: the endpoint's template, `PUT /v2/assets/{id}/metadata`: key of counters, error rules and texts.
+    json, body, form: at most one; a factory as `body` needs `size` and is called again on a retry.
+    repeatable: may be sent again when nobody knows whether the first arrived; None means GET and HEAD alone.
+    reads: a POST that only reads, so a read-only client sends it. accept: statuses that are returned, not raised.
+    timeout: seconds until the answer begins, and again until it is complete; None is the client's own.
+    """
+
+    operation: str
+    method: str
+    path: str = field(repr=False)
+    params: Sequence[tuple[str, str]] = ()
+    json: Json = None
+    body: bytes | BodyFactory | None = field(default=None, repr=False)
+    size: int | None = None
+    form: Sequence[FormPart] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    repeatable: bool | None = None
+    reads: bool = False
+    accept: frozenset[int] = frozenset()
+    asset: str = ""
+    timeout: float | None = None
+    base: str = ""
+
+    @property
+    def again(self) -> bool:
+        """Whether it may be repeated after an unknown outcome."""
+        return self.method in _SAFE if self.repeatable is None else self.repeatable
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it changes nothing at the service."""
+        return self.reads or self.method in _SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    service: str = ""
+    operation: str = ""
+    asset: str = ""
+
+    def json(self) -> Json:
+        """The body as JSON. Raises ContractBroken when it is none."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise ContractBroken(
+                f"answered {self.status} with {self._shape()} where JSON was expected",
+                service=self.service,
+                operation=self.operation,
+                asset=self.asset,
+                hint=_HTML_HINT if self.is_html else "",
+            ) from None
+
+    @property
+    def is_html(self) -> bool:
+        """Whether it is a page for people, such as a login form or a proxy's notice."""
+        return looks_like_html(self.headers, self.body)
+
+    def _shape(self) -> str:
+        if not self.body.strip():
+            return "an empty body"
+        if self.is_html:
+            return "an HTML page"
+        shown = redact(self.body[:_SHOWN].decode("utf-8", "replace"))
+        return f"{len(self.body)} bytes beginning {shown!r}"
+
+
+_HTML_HINT = "check the address in the job file; a login page or a proxy may stand between"
+
+
+def looks_like_html(headers: Mapping[str, str], body: bytes) -> bool:
+    """By content type, or by its first letters."""
+    if headers.get("content-type", "").lower().startswith("text/html"):
+        return True
+    return body[:64].lstrip().lower().startswith((b"<!doctype html", b"<html"))

@@ -1,0 +1,37 @@
+"""What a client is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.model.clock import Clock
+from dam_sync.model.limits import Pace
+from dam_sync.net.auth import Authenticator
+from dam_sync.net.retry import RetryAfter, standard
+from dam_sync.net.rules import ErrorRule
+from dam_sync.net.transport import TransportName
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """All a client needs to know of one service and one credential.
+
+    bases: addresses of the API by name, "" is the first. pace: see `Pace`; bandwidth: bytes a second over all bodies;
+    max_calls: API calls this client may send in its life; retry_after: reads a pause in seconds from an answer's
+    headers (lower case) and the instant; attempts: how often a call is sent at most; headers: of every API call.
+    """
+
+    service: str
+    bases: Mapping[str, str]
+    auth: Authenticator | None
+    rules: Sequence[ErrorRule]
+    pace: Pace
+    clock: Clock
+    read_only: bool = False
+    bandwidth: float | None = None
+    max_calls: int | None = None
+    retry_after: RetryAfter = standard
+    transport: TransportName = "aiohttp"
+    attempts: int = 6
+    headers: Mapping[str, str] = field(default_factory=dict)
