@@ -7,11 +7,13 @@ import re
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -114,7 +116,8 @@ class Application(Starlette):
     async def _faulty(self, inner: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         striking = self.faults.striking(f"{scope['method']} {scope['path']}") if self.faults.lines else ()
         if not striking:
-            await inner(scope, receive, send)
+            with suppress(ClientDisconnect):  # whoever sent the body has gone; there is nobody to answer
+                await inner(scope, receive, send)
             return
         reset, broken = _reset(send), _breaking(send)
         for fault in striking:
@@ -127,7 +130,8 @@ class Application(Starlette):
                 return
             if fault.action in ("reset_after", "truncate", "wrong_length", "garble"):
                 send = _spoilt(fault, send, reset, broken)
-        await inner(scope, receive, send)
+        with suppress(ClientDisconnect):
+            await inner(scope, receive, send)
 
     async def _before(self, fault: Fault, scope: Scope) -> Response | None:
         match fault.action:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -27,6 +29,15 @@ def shared() -> Iterator[Tenant]:
 
 def titled(a: Tenant, number: int, text: str = "A title") -> None:
     a.ok("PUT", f"/medias/{number}/metadatas/title", {"value": text}, headers={"Content-Language": "en"})
+
+
+def until(a: Tenant, done: Callable[[], bool]) -> None:
+    """Give the server turns until it has done something."""
+    for _ in range(1000):
+        if done():
+            return
+        a.plain.get(f"{a.served.url}/_emulator/calls")
+    raise AssertionError("the server did not get there")
 
 
 # 9: uploads
@@ -95,6 +106,23 @@ def test_a_bad_range_is_refused_and_tells_what_is_expected(a: Tenant, start: int
     assert (answer.status_code, answer.json()["nextExpectedRanges"]) == (416, ["5-"])
     assert a.no("PUT", where, content=b"x")[0] == 416
     assert chunk(a, where, b"56789", 5, 10).status_code == 200
+
+
+def test_a_chunk_that_broke_off_leaves_nothing_of_itself(a: Tenant) -> None:
+    where = begin(a, 10).headers["location"]
+    chunk(a, where, b"012", 0, 10)
+    place = urlsplit(where)
+    login = base64.b64encode(b"dam-sync:secret-a").decode()
+    head = f"PUT {place.path} HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Basic {login}\r\n"
+    head += "Content-Length: 7\r\nContent-Range: bytes 3-9/10\r\n\r\n"
+    with socket.create_connection((str(place.hostname), place.port or 0)) as raw:
+        raw.sendall(head.encode() + b"345")
+        until(a, lambda: a.world.at_once == 1)
+        busy = a.no("PUT", where, content=b"3456789", headers={"Content-Range": "bytes 3-9/10"})
+        assert busy == (409, "file-busy")
+    until(a, lambda: a.world.at_once == 0)
+    assert a.get(where)["nextExpectedRanges"] == ["3-"]
+    assert chunk(a, where, b"3456789", 3, 10).status_code == 200
 
 
 def test_files_have_at_most_20_gb_and_chunks_20_mb_on_strict_instances(a: Tenant) -> None:
