@@ -34,7 +34,7 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Call, Context, Operation, Service, Steps, Window
-from dam_sync.model.values import Json, Localized, Person, Place, Term
+from dam_sync.model.values import Json, Localized, Person, Place, Term, Value
 from dam_sync.net.auth import Basic, ClientCredentials, SignedToken
 from dam_sync.services.a_hypermedia import KIND, facts
 from dam_sync.services.a_hypermedia.connecting import credential
@@ -711,7 +711,11 @@ async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -
     stops = 0
     for calls in range(1, 60):
         steps = Remembered()
-        fields = {"legacy_id": f"m-{calls}", "title": Localized({"en": f"Title {calls}"}), "rating": calls}
+        fields: dict[str, Value] = {
+            "legacy_id": f"m-{calls}",
+            "title": Localized({"en": f"Title {calls}"}),
+            "rating": calls,
+        }
         draft = Draft(Marker("legacy_id", f"m-{calls}"), "new.jpg", "Photo", "published", fields, places)
         try:
             await tenant.connect(max_calls=calls).create(draft, content, steps)
@@ -738,7 +742,7 @@ async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> 
 
     async def make(number: int) -> str:
         mark, steps = f"m-{number}", Remembered()
-        fields = {"legacy_id": mark, "title": Localized({"en": mark})}
+        fields: dict[str, Value] = {"legacy_id": mark, "title": Localized({"en": mark})}
         draft = Draft(Marker("legacy_id", mark), "same.jpg", "Photo", "published", fields)
         while True:
             try:

@@ -1,1 +1,42 @@
 """Service A: a hypermedia DAM; its links say where to go, forms say what a media can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dam_sync.model.service import Kind
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.connecting import connected
+from dam_sync.services.a_hypermedia.service import HypermediaService
+
+
+def emulator(*args: Any, **options: Any) -> Any:
+    """An emulated instance, loaded only when somebody wants one."""
+    from dam_sync.services.a_hypermedia.emulator import emulator as make
+
+    return make(*args, **options)
+
+
+KIND = Kind(
+    name=facts.NAME,
+    summary="hypermedia DAM: forms, thesauri, folders, labels, file versions; no webhooks",
+    settings={
+        "relation_prefix": "prefix of the instance's link relations (svc)",
+        "header_prefix": "prefix of the instance's request headers (X-SVC-)",
+        "locales": "content languages, the preferred one first: en,fr; asked of the instance where absent",
+        "timezone": "zone of the instance's DATE values, for example Europe/Paris; nearest midnight UTC where absent",
+        "staging_folder": "top folder in which new media are made before they are placed (dam-sync staging)",
+        "client_id_header": "UUID of a user interface whose access right is checked as well",
+        "keyset": "auto: scan by id where two calls prove it works; off: never",
+        "index_lag": "seconds the search may run behind (30)",
+    },
+    flows={
+        "basic": ("login", "password"),
+        "signed_token": ("client_id", "login", "key", "algorithm"),
+        "client_credentials": ("token_url", "client_id", "client_secret"),
+    },
+    connect=connected,
+    emulator=emulator,
+    service=HypermediaService,
+    assumptions=facts.ASSUMPTIONS,
+)
