@@ -6,12 +6,14 @@ import asyncio
 import base64
 import hashlib
 import json
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlencode, urlsplit
 
 import jwt
+from jwt.warnings import InsecureKeyLengthWarning
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
@@ -130,7 +132,9 @@ class SignedToken:
         now = self._clock.now()
         issued = int(now.timestamp())
         claims = {**self._claims, "iat": issued, "exp": issued + int(self._lifetime.total_seconds())}
-        token = jwt.encode(claims, self._key, algorithm=self._algorithm)
+        with warnings.catch_warnings():  # the service issues the key; its length is not ours to choose
+            warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+            token = jwt.encode(claims, self._key, algorithm=self._algorithm)
         self._headers = {"Authorization": f"Bearer {token}"}
         self._renew_at = now + self._lifetime * RENEW_AT
 

@@ -299,9 +299,8 @@ async def test_a_wrong_password_is_denied(opened: Open) -> None:
 
 
 async def test_a_signed_token_opens_too(opened: Open) -> None:
-    key = "sharedkey123" * 4
-    auth = {"flow": "signed_token", "client_id": "demo-instance-id", "login": "dam-sync", "key": key}
-    service = opened(asset(1), jwt_key=key).connect({**auth, "algorithm": "HS256"})
+    auth = {"flow": "signed_token", "client_id": "demo-instance-id", "login": "dam-sync", "key": "sharedkey123"}
+    service = opened(asset(1)).connect({**auth, "algorithm": "HS256"})
     assert (await service.probe()).total == 1
 
 
