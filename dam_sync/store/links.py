@@ -1,116 +1,139 @@
-"""Links between source and target assets, file names taken in the target, memberships read from containers."""
+"""Links from source to target: assets, the file names they took, terms and containers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, Row, Select, delete, func, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.service import Membership
+from dam_sync.model.asset import AssetId
+from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
-from dam_sync.store.tables import LINK, MEMBER, NAME
+from dam_sync.store.tables import CONTAINER, LINK, NAME, TERM
 
 
-def put_link(connection: Connection, link: LinkRow, seen_run: int = 0) -> None:
-    """Add or replace; when a known one was last seen is kept."""
-    row = {
-        "source": link.source,
-        "target": link.target,
-        "source_revision": link.source_revision,
-        "source_fingerprint": link.source_fingerprint,
-        "draft_fingerprint": link.draft_fingerprint,
-        "target_revision": link.target_revision,
-        "filename": link.filename,
-        "evidence": link.evidence,
-        "digests": json.dumps(dict(link.digests)),
-        "size": link.size,
-        "versions": json.dumps(list(link.versions)),
-        "draft": json.dumps(link.draft, ensure_ascii=False),
-        "seen_run": seen_run,
-    }
-    statement = upsert(LINK).values(row)
-    changed = {key: value for key, value in row.items() if key not in ("source", "seen_run")}
-    connection.execute(statement.on_conflict_do_update(index_elements=["source"], set_=changed))
+class Links(Part):
+    """What source assets became."""
+
+    async def links(self, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
+        """The links of these source assets; those without one are absent."""
+        return await self._found(sources, LINK.c.source.in_, lambda row: row.source)
+
+    async def links_by_target(self, targets: Sequence[str]) -> dict[AssetId, LinkRow]:
+        """The links that lead to these target assets, by target."""
+        return await self._found(targets, LINK.c.target.in_, lambda row: row.target)
+
+    async def put_link(self, row: LinkRow) -> None:
+        """Write a link, in place of the one its source had; when it was last listed stays as it was."""
+        await self._write(lambda c: write_link(c, row))
+
+    async def drop_link(self, source: str) -> None:
+        """Forget a link and the file names its asset took; safe to repeat."""
+        await self._write(lambda c: drop_link(c, source))
+
+    async def iter_links(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
+        """A page of all links in the order of source ids, behind the id `after`."""
+        chosen = select(LINK).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
+        return await self._read(lambda c: _rows(c, chosen))
+
+    async def link_count(self) -> int:
+        """How many source assets are linked."""
+        return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))
+
+    async def unseen_links(self, run: int, limit: int, after: str = "") -> list[LinkRow]:
+        """Links whose source asset this run did not list, behind the source id `after`. It means `gone` only when the
+        run listed everything."""
+        chosen = select(LINK).where(LINK.c.source > after, LINK.c.seen_run != run).order_by(LINK.c.source).limit(limit)
+        return await self._read(lambda c: _rows(c, chosen))
+
+    async def _found(
+        self, ids: Sequence[str], among: Callable[[Sequence[str]], Any], key: Callable[[Row[Any]], str]
+    ) -> dict[AssetId, LinkRow]:
+        def job(c: Connection) -> dict[AssetId, LinkRow]:
+            rows = (row for piece in pieces(ids) for row in c.execute(select(LINK).where(among(piece))))
+            return {AssetId(key(row)): _link(row) for row in rows}
+
+        return await self._read(job) if ids else {}
 
 
-def links(connection: Connection, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
-    """By source id; unknown ones are absent."""
-    rows = connection.execute(select(LINK).where(LINK.c.source.in_(sources))).all()
-    return {AssetId(row.source): _link(row) for row in rows}
+class Names(Part):
+    """File names taken in the target, for services where a name decides what an upload becomes. Names come folded."""
 
+    async def reserve_name(self, folded: str, owner: str) -> str | None:
+        """None when the name is now (or was already) `owner`'s, else the owner that has it; safe to repeat."""
 
-def links_by_target(connection: Connection, targets: Sequence[str]) -> dict[AssetId, LinkRow]:
-    """By target id; unknown ones are absent."""
-    rows = connection.execute(select(LINK).where(LINK.c.target.in_(targets))).all()
-    return {AssetId(row.target): _link(row) for row in rows}
+        def job(c: Connection) -> str | None:
+            c.execute(upsert(NAME).values(folded=folded, owner=owner).on_conflict_do_nothing())
+            has: str = c.execute(select(NAME.c.owner).where(NAME.c.folded == folded)).scalar_one()
+            return None if has == owner else has
 
+        return await self._write(job)
 
-def iter_links(connection: Connection, after: str, at_most: int) -> list[LinkRow]:
-    """A page in order of source id."""
-    query = select(LINK).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
-    return [_link(row) for row in connection.execute(query).all()]
-
-
-def unseen_links(connection: Connection, run: int, limit: int) -> list[LinkRow]:
-    """Links whose source asset the run's listing did not show."""
-    query = select(LINK).where(LINK.c.seen_run != run).order_by(LINK.c.source).limit(limit)
-    return [_link(row) for row in connection.execute(query).all()]
-
-
-def link_count(connection: Connection) -> int:
-    """How many."""
-    return connection.execute(select(func.count()).select_from(LINK)).scalar_one()
-
-
-def reserve_name(connection: Connection, folded: str, owner: str) -> str | None:
-    """None when the name is the owner's now; else who has it."""
-    connection.execute(upsert(NAME).values(folded=folded, owner=owner).on_conflict_do_nothing())
-    holder: str = connection.execute(select(NAME.c.owner).where(NAME.c.folded == folded)).scalar_one()
-    return None if holder == owner else holder
-
-
-def take_names(connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
-    """(folded name, owner) of names that are taken already; those known are left as they are."""
-    if rows:
+    async def take_names(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Names that are there already, as (folded name, owner); a name somebody has stays with him."""
         values = [{"folded": folded, "owner": owner} for folded, owner in rows]
-        connection.execute(upsert(NAME).on_conflict_do_nothing(), values)
+        if values:
+            await self._write(lambda c: c.execute(upsert(NAME).on_conflict_do_nothing(), values) and None)
+
+    async def release_name(self, folded: str, owner: str) -> None:
+        """Give a name back if it is `owner`'s; safe to repeat."""
+        mine = delete(NAME).where(NAME.c.folded == folded, NAME.c.owner == owner)
+        await self._write(lambda c: c.execute(mine) and None)
 
 
-def release_name(connection: Connection, folded: str, owner: str) -> None:
-    """Give a name back."""
-    connection.execute(delete(NAME).where(NAME.c.folded == folded, NAME.c.owner == owner))
+class Taxonomy(Part):
+    """A durable cache of the target's terms and containers."""
+
+    async def term_links(self, vocabulary: str) -> dict[str, str]:
+        """Target term ids by source key."""
+        chosen = select(TERM.c.source_key, TERM.c.target).where(TERM.c.vocabulary == vocabulary)
+        return await self._read(lambda c: {row.source_key: row.target for row in c.execute(chosen)})
+
+    async def put_term(self, vocabulary: str, source_key: str, target: str) -> None:
+        """Remember a term, in place of what the key meant before."""
+        row = upsert(TERM).values(vocabulary=vocabulary, source_key=source_key, target=target)
+        row = row.on_conflict_do_update(index_elements=["vocabulary", "source_key"], set_={"target": target})
+        await self._write(lambda c: c.execute(row) and None)
+
+    async def container_links(self) -> dict[tuple[str, tuple[str, ...]], str]:
+        """Target container ids by kind and path."""
+
+        def job(c: Connection) -> dict[tuple[str, tuple[str, ...]], str]:
+            return {(row.kind, tuple(from_text(row.path))): row.target for row in c.execute(select(CONTAINER))}
+
+        return await self._read(job)
+
+    async def put_container(self, kind: str, path: Sequence[str], target: str) -> None:
+        """Remember a container, in place of what was there before."""
+        row = upsert(CONTAINER).values(kind=kind, path=to_text(list(path)), target=target)
+        row = row.on_conflict_do_update(index_elements=["kind", "path"], set_={"target": target})
+        await self._write(lambda c: c.execute(row) and None)
 
 
-def clear_members(connection: Connection) -> None:
-    """Forget the memberships of an earlier listing."""
-    connection.execute(delete(MEMBER))
+def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> None:
+    """Insert or replace; `seen_run` is left as it was unless given."""
+    values = asdict(link)
+    values |= {name: to_text(values[name]) for name in ("digests", "versions", "draft")}
+    if seen_run is not None:
+        values["seen_run"] = seen_run
+    changed = {name: value for name, value in values.items() if name != "source"}
+    c.execute(upsert(LINK).values(values).on_conflict_do_update(index_elements=["source"], set_=changed))
 
 
-def add_members(connection: Connection, membership: Membership) -> None:
-    """Assets of one container; saying it twice is harmless."""
-    place = membership.placement
-    rows = [
-        {"asset": asset, "kind": place.kind, "path": json.dumps(place.path), "container": place.id}
-        for asset in membership.assets
-    ]
-    if rows:
-        connection.execute(upsert(MEMBER).on_conflict_do_nothing(), rows)
+def drop_link(c: Connection, source: str) -> None:
+    """The link and the names of a source asset."""
+    c.execute(delete(LINK).where(LINK.c.source == source))
+    c.execute(delete(NAME).where(NAME.c.owner == source))
 
 
-def members_of(connection: Connection, assets: Iterable[str]) -> dict[AssetId, frozenset[Placement]]:
-    """Placements by asset."""
-    found: dict[AssetId, set[Placement]] = {}
-    for row in connection.execute(select(MEMBER).where(MEMBER.c.asset.in_(list(assets)))):
-        place = Placement(row.kind, tuple(json.loads(row.path)), row.container)
-        found.setdefault(AssetId(row.asset), set()).add(place)
-    return {asset: frozenset(places) for asset, places in found.items()}
+def _rows(c: Connection, chosen: Select[Any]) -> list[LinkRow]:
+    return [_link(row) for row in c.execute(chosen)]
 
 
-def _link(row: Any) -> LinkRow:
+def _link(row: Row[Any]) -> LinkRow:
     return LinkRow(
         source=row.source,
         target=row.target,
@@ -120,8 +143,8 @@ def _link(row: Any) -> LinkRow:
         target_revision=row.target_revision,
         filename=row.filename,
         evidence=row.evidence,
-        digests=json.loads(row.digests),
+        digests=from_text(row.digests),
         size=row.size,
-        versions=tuple(json.loads(row.versions)),
-        draft=json.loads(row.draft),
+        versions=tuple(from_text(row.versions)),
+        draft=from_text(row.draft),
     )

@@ -1,101 +1,154 @@
-"""Shards and what they list: rows and cursor of a batch commit together."""
+"""The listing of a run: its shards, how far each was read, and what the rows said."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Entry
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
-from dam_sync.model.values import instant_text
+from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.rows import ShardRow
-from dam_sync.store.tables import LINK, RUN, SHARD, WORK
+from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
+
+_ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
+_CLEARED = {
+    "due": "",
+    "holder": "",
+    "attempt": 0,
+    "again": False,
+    "cause": "",
+    "operation": "",
+    "message": "",
+    "hint": "",
+}
 
 
-def set_shards(connection: Connection, run: int, shards: Sequence[Shard], complete: bool) -> None:
-    """The shards of a run, in order; those of earlier runs are forgotten."""
-    connection.execute(delete(SHARD).where(SHARD.c.run != run))
-    start = connection.execute(select(func.count()).select_from(SHARD).where(SHARD.c.run == run)).scalar_one()
-    rows = [
-        {"run": run, "seq": start + n, "id": s.id, "params": json.dumps(dict(s.params)), "expected": s.expected}
-        for n, s in enumerate(shards)
-    ]
-    if rows:
-        connection.execute(insert(SHARD), [{**row, "done": False} for row in rows])
-    connection.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=complete))
+class Shards(Part):
+    """What a run lists."""
 
+    async def set_shards(self, run: int, shards: Sequence[Shard], complete: bool) -> None:
+        """Add shards, `complete` when these are the last. A shard known by its id keeps how far it was read."""
 
-def shards_of(connection: Connection, run: int) -> list[ShardRow]:
-    """In the order they were given."""
-    rows = connection.execute(select(SHARD).where(SHARD.c.run == run).order_by(SHARD.c.seq)).all()
-    return [
-        ShardRow(
-            Shard(row.id, json.loads(row.params), row.expected),
-            json.loads(row.cursor) if row.cursor else None,
-            row.done,
-        )
-        for row in rows
-    ]
+        def job(c: Connection) -> None:
+            for piece in pieces(shards):
+                c.execute(upsert(SHARD).on_conflict_do_nothing(), [_shard_values(run, shard) for shard in piece])
+            if complete:
+                c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=True))
 
+        await self._write(job)
 
-def shards_complete(connection: Connection, run: int) -> bool:
-    """Whether `set_shards` was told that these are all."""
-    found = connection.execute(select(RUN.c.shards_complete).where(RUN.c.id == run)).scalar_one_or_none()
-    return bool(found)
+    async def shards(self, run: int) -> list[ShardRow]:
+        """The shards of a run, in the order in which they were told."""
 
+        def job(c: Connection) -> list[ShardRow]:
+            rows = c.execute(select(SHARD).where(SHARD.c.run == run).order_by(SHARD.c.seq))
+            return [
+                ShardRow(Shard(row.id, from_text(row.params), row.expected), from_text(row.cursor), bool(row.done))
+                for row in rows
+            ]
 
-def record(connection: Connection, run: int, shard: Shard, batch: Batch, skip: Collection[AssetId]) -> None:
-    """Rows and cursor of one batch. Rows in `skip` are counted as unchanged; the others become open work."""
-    cursor = None if batch.cursor is None else json.dumps(dict(batch.cursor))
-    values = {"cursor": cursor, "done": batch.cursor is None}
-    connection.execute(update(SHARD).where(SHARD.c.run == run, SHARD.c.id == shard.id).values(**values))
-    entries = list({entry.id: entry for entry in batch.entries}.values())
-    if not entries:
-        return
-    ids = [entry.id for entry in entries]
-    seen = set(connection.execute(select(WORK.c.asset).where(WORK.c.asset.in_(ids), WORK.c.run == run)).scalars())
-    known = connection.execute(select(LINK.c.source).where(LINK.c.source.in_(ids), LINK.c.seen_run == run))
-    seen |= set(known.scalars())
-    connection.execute(update(LINK).where(LINK.c.source.in_(ids)).values(seen_run=run))
-    fresh = [entry for entry in entries if entry.id not in seen]
-    skipped = [entry for entry in fresh if entry.id in skip]
-    connection.execute(
-        update(RUN)
-        .where(RUN.c.id == run)
-        .values(listed=RUN.c.listed + len(fresh), unchanged=RUN.c.unchanged + len(skipped))
-    )
-    _open_work(connection, run, [entry for entry in fresh if entry.id not in skip])
+        return await self._read(job)
 
+    async def shards_complete(self, run: int) -> bool:
+        """Whether the last shard of the run was told."""
+        chosen = select(RUN.c.shards_complete).where(RUN.c.id == run)
+        return await self._read(lambda c: bool(c.execute(chosen).scalar()))
 
-def _open_work(connection: Connection, run: int, entries: Sequence[Entry]) -> None:
-    if not entries:
-        return
-    last = connection.execute(select(func.coalesce(func.max(WORK.c.seq), 0))).scalar_one()
-    rows = [
-        {
-            "asset": entry.id,
-            "seq": last + n,
-            "run": run,
-            "revision": entry.revision,
-            "changed_at": instant_text(entry.changed_at) if entry.changed_at else None,
-            "deleted": entry.deleted,
-            "payload": json.dumps(asset_to_json(entry.asset), ensure_ascii=False) if entry.asset else None,
-            "state": "pending",
-            "lease_until": 0.0,
-            "attempt": 0,
-            "action": "",
-            "cause": "",
-            "operation": "",
-            "message": "",
-            "hint": "",
-            "losses": None,
+    async def record(
+        self, run: int, shard: Shard, batch: Batch, skip: Collection[AssetId], payloads: bool = True
+    ) -> None:
+        """Rows and cursor in one transaction; safe to repeat.
+
+        Entries in `skip` count as unchanged; the others become work, once a run and revision. An entry that was listed
+        before in the same run (overlapping windows) is one row and counted once.
+        """
+        entries = {entry.id: entry for entry in batch.entries}
+        texts = {
+            entry.id: to_text(asset_to_json(entry.asset))
+            for entry in entries.values()
+            if payloads and entry.asset is not None and entry.id not in skip
         }
-        for n, entry in enumerate(entries, 1)
-    ]
-    statement = upsert(WORK)
-    changed = {column: statement.excluded[column] for column in rows[0] if column != "asset"}
-    connection.execute(statement.on_conflict_do_update(index_elements=["asset"], set_=changed), rows)
+
+        def job(c: Connection) -> None:
+            listing = _Listing(c, run, frozenset(skip))
+            for piece in pieces(list(entries.values())):
+                listing.add(piece, texts)
+            counted = {"listed": RUN.c.listed + listing.listed, "unchanged": RUN.c.unchanged + listing.unchanged}
+            c.execute(update(RUN).where(RUN.c.id == run).values(counted))
+            values = {**_shard_values(run, shard), "cursor": to_text(batch.cursor), "done": batch.cursor is None}
+            moved = {"cursor": values["cursor"], "done": values["done"]}
+            c.execute(upsert(SHARD).values(values).on_conflict_do_update(index_elements=["run", "id"], set_=moved))
+
+        await self._write(job)
+
+
+class _Listing:
+    """Entries on their way into the tables, in one transaction."""
+
+    def __init__(self, c: Connection, run: int, skip: frozenset[AssetId]) -> None:
+        self.listed = self.unchanged = 0
+        self._c, self._run, self._skip = c, run, skip
+        self._seq = int(c.execute(select(func.max(WORK.c.seq))).scalar() or 0)
+
+    def add(self, entries: Sequence[Entry], texts: Mapping[AssetId, str]) -> None:
+        ids = [entry.id for entry in entries]
+        seen = select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(ids))
+        linked: dict[str, int] = {row.source: row.seen_run for row in self._c.execute(seen)}
+        columns = (WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state)
+        known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
+        rows: list[dict[str, Any]] = []
+        again: list[dict[str, Any]] = []
+        for entry in entries:
+            row = known.get(entry.id)
+            skipped = entry.id in self._skip and (row is None or row.state == "settled")
+            new = linked.get(entry.id) != self._run and (row is None or row.listed_run != self._run)
+            self.listed += new
+            if entry.id in self._skip and entry.id in linked:
+                self.unchanged += new
+            elif not (row is not None and row.listed_run == self._run and _same(row, entry)):
+                values = self._values(entry, texts.get(entry.id), skipped)
+                (again if row is not None and row.state == "claimed" else rows).append(values)
+        self._write(rows, again, [source for source, run in linked.items() if run != self._run])
+
+    def _values(self, entry: Entry, payload: str | None, skipped: bool) -> dict[str, Any]:
+        self._seq += 1
+        return {
+            "seq": self._seq,
+            "asset": entry.id,
+            "run": self._run,
+            "listed_run": self._run,
+            "revision": entry.revision,
+            "changed_at": stamp(entry.changed_at) if entry.changed_at else None,
+            "deleted": entry.deleted,
+            "payload": payload,
+            "state": "settled" if skipped else "pending",
+            "action": "unchanged" if skipped else "",
+        }
+
+    def _write(self, rows: list[dict[str, Any]], again: list[dict[str, Any]], seen: list[str]) -> None:
+        if rows:
+            added = upsert(WORK)
+            anew = {name: added.excluded[name] for name in _ANEW}
+            self._c.execute(added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED}), rows)
+        if again:  # somebody is at it: it comes round again once that is settled
+            kept = ("listed_run", "revision", "changed_at", "deleted", "payload")
+            changed = update(WORK).where(WORK.c.asset == bindparam("of"))
+            changed = changed.values(again=True, **{name: bindparam(f"new_{name}") for name in kept})
+            self._c.execute(
+                changed, [{"of": row["asset"], **{f"new_{name}": row[name] for name in kept}} for row in again]
+            )
+        if seen:
+            self._c.execute(update(LINK).where(LINK.c.source.in_(seen)).values(seen_run=self._run))
+
+
+def _same(row: Any, entry: Entry) -> bool:
+    return bool(row.revision == entry.revision and bool(row.deleted) == entry.deleted)
+
+
+def _shard_values(run: int, shard: Shard) -> dict[str, Any]:
+    return {"run": run, "id": shard.id, "params": to_text(dict(shard.params)), "expected": shard.expected}

@@ -1,35 +1,100 @@
-"""Numbered migrations of the state file, each in one transaction; `user_version` says how far a file is."""
+"""Numbered migrations by `user_version`, each in one transaction; the last number is the version we write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Engine
-from sqlmodel import SQLModel
+from sqlalchemy import Connection
 
-from dam_sync.model.errors import ConfigError
-from dam_sync.store.tables import TABLES
+from dam_sync.store.opening import transaction
+
+APPLICATION_ID = 0x44414D53  # "DAMS": tells our files from other SQLite files
+
+_LABEL = "CASE {row}.state WHEN 'settled' THEN {row}.action ELSE 'open' END"
+_OLD, _NEW = _LABEL.format(row="OLD"), _LABEL.format(row="NEW")
+_COUNT_NEW = (
+    f"INSERT INTO tally (run, label, n) VALUES (NEW.run, {_NEW}, 1) ON CONFLICT (run, label) DO UPDATE SET n = n + 1;"
+)
+
+MIGRATIONS: Mapping[int, Sequence[str]] = {
+    1: (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        "CREATE TABLE note (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE run (id INTEGER PRIMARY KEY, job TEXT NOT NULL, command TEXT NOT NULL, state TEXT NOT NULL,"
+        " started_at TEXT NOT NULL, ended_at TEXT, beat_at TEXT NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL,"
+        " pid INTEGER NOT NULL, listed INTEGER NOT NULL DEFAULT 0, unchanged INTEGER NOT NULL DEFAULT 0,"
+        " shards_complete BOOLEAN NOT NULL DEFAULT 0, outcome TEXT NOT NULL DEFAULT 'null')",
+        "CREATE TABLE shard (seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, id TEXT NOT NULL, params TEXT NOT NULL,"
+        " expected INTEGER, cursor TEXT NOT NULL DEFAULT 'null', done BOOLEAN NOT NULL DEFAULT 0, UNIQUE (run, id))",
+        "CREATE TABLE work (seq INTEGER PRIMARY KEY, asset TEXT NOT NULL UNIQUE, run INTEGER NOT NULL,"
+        " listed_run INTEGER NOT NULL, revision TEXT NOT NULL, changed_at TEXT, deleted BOOLEAN NOT NULL DEFAULT 0,"
+        " payload TEXT, state TEXT NOT NULL, due TEXT NOT NULL DEFAULT '', holder TEXT NOT NULL DEFAULT '',"
+        " attempt INTEGER NOT NULL DEFAULT 0, again BOOLEAN NOT NULL DEFAULT 0, action TEXT NOT NULL DEFAULT '',"
+        " cause TEXT NOT NULL DEFAULT '', operation TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '',"
+        " hint TEXT NOT NULL DEFAULT '', losses TEXT NOT NULL DEFAULT 'null', evidence TEXT NOT NULL DEFAULT '',"
+        " settled_at TEXT)",
+        "CREATE INDEX work_open ON work (seq) WHERE state IN ('pending', 'claimed')",
+        "CREATE INDEX work_parked ON work (seq) WHERE action = 'parked'",
+        "CREATE TABLE link (source TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, source_revision TEXT NOT NULL,"
+        " source_fingerprint TEXT NOT NULL, draft_fingerprint TEXT NOT NULL, target_revision TEXT NOT NULL,"
+        " filename TEXT NOT NULL, evidence TEXT NOT NULL, digests TEXT NOT NULL, size INTEGER, versions TEXT NOT NULL,"
+        " draft TEXT NOT NULL, seen_run INTEGER NOT NULL DEFAULT 0)",
+        "CREATE INDEX link_target ON link (target)",
+        "CREATE TABLE name (folded TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX name_owner ON name (owner)",
+        "CREATE TABLE term (vocabulary TEXT NOT NULL, source_key TEXT NOT NULL, target TEXT NOT NULL,"
+        " PRIMARY KEY (vocabulary, source_key)) WITHOUT ROWID",
+        "CREATE TABLE container (kind TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,"
+        " PRIMARY KEY (kind, path)) WITHOUT ROWID",
+        "CREATE TABLE spot (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, container TEXT NOT NULL,"
+        " UNIQUE (kind, path, container))",
+        "CREATE TABLE member (asset TEXT NOT NULL, spot INTEGER NOT NULL, PRIMARY KEY (asset, spot)) WITHOUT ROWID",
+        "CREATE TABLE placement (spot INTEGER NOT NULL, asset TEXT NOT NULL, adds BOOLEAN NOT NULL,"
+        " PRIMARY KEY (spot, asset)) WITHOUT ROWID",
+        "CREATE TABLE relation (seq INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, other TEXT NOT NULL,"
+        " UNIQUE (owner, kind, other))",
+        "CREATE TABLE step (scope TEXT NOT NULL, name TEXT NOT NULL, at TEXT NOT NULL, state TEXT NOT NULL,"
+        " result TEXT NOT NULL DEFAULT 'null', PRIMARY KEY (scope, name)) WITHOUT ROWID",
+        "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, operation TEXT NOT NULL,"
+        " asset TEXT NOT NULL, target TEXT NOT NULL, detail TEXT NOT NULL, at TEXT NOT NULL)",
+    ),
+    2: (
+        "CREATE TABLE tally (run INTEGER NOT NULL, label TEXT NOT NULL, n INTEGER NOT NULL,"
+        " PRIMARY KEY (run, label)) WITHOUT ROWID",
+        "INSERT INTO tally (run, label, n) SELECT run, CASE state WHEN 'settled' THEN action ELSE 'open' END AS l,"
+        " count(*) FROM work GROUP BY run, l",
+        f"CREATE TRIGGER work_added AFTER INSERT ON work BEGIN {_COUNT_NEW} END",
+        # what a closed run settled stays in its count when a later run takes the row over
+        f"CREATE TRIGGER work_changed AFTER UPDATE OF state, action, run ON work"
+        f" WHEN OLD.run <> NEW.run OR {_OLD} <> {_NEW} BEGIN"
+        f" UPDATE tally SET n = n - 1 WHERE run = OLD.run AND label = {_OLD}"
+        f" AND (OLD.run = NEW.run OR OLD.state <> 'settled'); {_COUNT_NEW} END",
+        "CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
+        " END",
+        "CREATE TRIGGER ledger_fixed BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
+        " END",
+    ),
+}
+VERSION = max(MIGRATIONS)
 
 
-def _first(connection: Connection) -> None:
-    """Every table of the first release."""
-    SQLModel.metadata.create_all(connection, tables=list(TABLES))
+def version_of(connection: Connection) -> int:
+    """The version a file is at; 0 for an empty one."""
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+def migrate(connection: Connection, upto: int = VERSION) -> list[int]:
+    """Bring a file from its version to `upto`, one transaction a step; returns the steps taken.
 
-
-def migrate(engine: Engine, path: Path) -> None:
-    """Bring the file up to date. Raises ConfigError when it was made by a newer dam-sync."""
-    with engine.connect() as connection:
-        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-    if version > len(MIGRATIONS):
-        raise ConfigError(
-            f"the state {path} was made by a newer dam-sync (format {version}, this one knows {len(MIGRATIONS)})",
-            hint="update dam-sync, or give the job another `state:` file",
-        )
-    for number in range(version, len(MIGRATIONS)):
-        with engine.begin() as connection:
-            MIGRATIONS[number](connection)
-            connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")
+    Safe to repeat, also by two processes at once: each step looks at the version again once it holds the file.
+    """
+    taken = []
+    for number in range(version_of(connection) + 1, upto + 1):
+        with transaction(connection):
+            if version_of(connection) >= number:
+                continue
+            for statement in MIGRATIONS[number]:
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(f"PRAGMA user_version = {number}")
+        taken.append(number)
+    return taken

@@ -1,107 +1,151 @@
-"""What is to be written once all assets exist: bulk memberships and relations; and the ledger of what was written."""
+"""Memberships read from containers, and what can only be written once all assets exist: placements and relations."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.values import Json
-from dam_sync.store.rows import LedgerRow, RelationRow
-from dam_sync.store.tables import LEDGER, LINK, PLACEMENT, RELATION
+from dam_sync.model.service import Membership
+from dam_sync.store.part import Part, from_text, pieces, to_text
+from dam_sync.store.rows import RelationRow
+from dam_sync.store.tables import LINK, MEMBER, PLACEMENT, RELATION, SPOT
 
 
-def queue_placements(connection: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
-    """(container, target asset, add or remove); the last word on a pair counts."""
-    values = [
-        {"kind": p.kind, "path": json.dumps(p.path), "container": p.id, "asset": asset, "adds": adds}
-        for p, asset, adds in rows
-    ]
-    if values:
-        statement = upsert(PLACEMENT)
-        changed = {"adds": statement.excluded.adds, "container": statement.excluded.container}
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=["kind", "path", "asset"], set_=changed), values
-        )
+class Members(Part):
+    """Memberships of a side whose assets do not carry them."""
+
+    async def begin_members(self, run: int) -> None:
+        """Forget what was read before."""
+        await self._write(lambda c: c.execute(delete(MEMBER)) and None)
+
+    async def add_members(self, run: int, membership: Membership) -> None:
+        """Some members of a container; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            spot = _spot(c, membership.placement)
+            for piece in pieces(membership.assets):
+                rows = [{"asset": asset, "spot": spot} for asset in piece]
+                c.execute(upsert(MEMBER).on_conflict_do_nothing(), rows)
+
+        await self._write(job)
+
+    async def members_of(self, assets: Sequence[str]) -> dict[AssetId, frozenset[Placement]]:
+        """The containers of these assets; assets in none are absent."""
+        columns = (MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
+        joined = select(*columns).join(SPOT, SPOT.c.id == MEMBER.c.spot)
+
+        def job(c: Connection) -> dict[AssetId, frozenset[Placement]]:
+            found: dict[AssetId, set[Placement]] = {}
+            for piece in pieces(assets):
+                for row in c.execute(joined.where(MEMBER.c.asset.in_(piece))):
+                    found.setdefault(AssetId(row.asset), set()).add(_placement(row))
+            return {asset: frozenset(placements) for asset, placements in found.items()}
+
+        return await self._read(job)
 
 
-def next_placements(
-    connection: Connection, at_most: int
-) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
-    """(container, assets to add, assets to remove) of one container, at most `at_most` assets."""
-    first = connection.execute(select(PLACEMENT).order_by(PLACEMENT.c.kind, PLACEMENT.c.path).limit(1)).first()
-    if first is None:
-        return None
-    rows = connection.execute(
-        select(PLACEMENT.c.asset, PLACEMENT.c.adds)
-        .where(PLACEMENT.c.kind == first.kind, PLACEMENT.c.path == first.path)
-        .order_by(PLACEMENT.c.asset)
-        .limit(at_most)
-    ).all()
-    place = Placement(first.kind, tuple(json.loads(first.path)), first.container)
-    add = tuple(AssetId(row.asset) for row in rows if row.adds)
-    return place, add, tuple(AssetId(row.asset) for row in rows if not row.adds)
+class Placements(Part):
+    """Bulk placements waiting for the target."""
+
+    async def queue_placements(self, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
+        """(container, target asset, add or remove); the last word on a pair holds. Safe to repeat."""
+        if rows:
+            await self._write(lambda c: add_placements(c, rows))
+
+    async def next_placements(self, at_most: int) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
+        """One container with up to `at_most` assets to add and to remove; None when nothing waits."""
+
+        def job(c: Connection) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
+            first = select(PLACEMENT.c.spot).order_by(PLACEMENT.c.spot).limit(1)
+            spot = c.execute(select(SPOT).where(SPOT.c.id == first.scalar_subquery())).first()
+            if spot is None:
+                return None
+            waiting = select(PLACEMENT).where(PLACEMENT.c.spot == spot.id).order_by(PLACEMENT.c.asset)
+            rows = c.execute(waiting.limit(max(1, at_most))).all()
+            add = tuple(AssetId(row.asset) for row in rows if row.adds)
+            return _placement(spot), add, tuple(AssetId(row.asset) for row in rows if not row.adds)
+
+        return await self._read(job)
+
+    async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
+        """These wait no more; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            spot = _spot(c, placement)
+            for piece in pieces(ids):
+                c.execute(delete(PLACEMENT).where(PLACEMENT.c.spot == spot, PLACEMENT.c.asset.in_(piece)))
+
+        await self._write(job)
 
 
-def placements_done(connection: Connection, placement: Placement, assets: Sequence[str]) -> None:
-    """Forget what was written."""
-    connection.execute(
-        delete(PLACEMENT).where(
-            PLACEMENT.c.kind == placement.kind,
-            PLACEMENT.c.path == json.dumps(placement.path),
-            PLACEMENT.c.asset.in_(assets),
-        )
-    )
+class Relations(Part):
+    """Relations waiting for both their ends."""
+
+    async def queue_relations(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """(owner's source id, kind, other's source id); safe to repeat."""
+        if rows:
+            await self._write(lambda c: add_relations(c, rows))
+
+    async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:
+        """A page behind `after_seq`, with target ids where the ends are linked and empty ones where not."""
+        owner, other = LINK.alias("of_owner"), LINK.alias("of_other")
+        joined = RELATION.outerjoin(owner, owner.c.source == RELATION.c.owner)
+        joined = joined.outerjoin(other, other.c.source == RELATION.c.other)
+        columns = (RELATION, owner.c.target.label("owner_target"), other.c.target.label("other_target"))
+        chosen = select(*columns).select_from(joined).where(RELATION.c.seq > after_seq)
+        chosen = chosen.order_by(RELATION.c.seq).limit(at_most)
+
+        def job(c: Connection) -> list[RelationRow]:
+            return [
+                RelationRow(row.seq, row.owner, row.kind, row.other, row.owner_target or "", row.other_target or "")
+                for row in c.execute(chosen)
+            ]
+
+        return await self._read(job)
+
+    async def relations_done(self, rows: Sequence[RelationRow]) -> None:
+        """These wait no more; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            for piece in pieces(rows):
+                c.execute(delete(RELATION).where(RELATION.c.seq.in_([row.seq for row in piece])))
+
+        await self._write(job)
 
 
-def queue_relations(connection: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
-    """(owner's source id, kind, other's source id)."""
-    if rows:
-        values = [{"owner": owner, "kind": kind, "other": other} for owner, kind, other in rows]
-        connection.execute(insert(RELATION), values)
+def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
+    """Queue placements; the last word on a pair holds."""
+    spots: dict[tuple[Placement, str], int] = {}
+    values = []
+    for placement, asset, adds in rows:
+        key = placement, placement.id
+        spots[key] = spots.get(key) or _spot(c, placement)
+        values.append({"spot": spots[key], "asset": asset, "adds": adds})
+    added = upsert(PLACEMENT)
+    c.execute(added.on_conflict_do_update(index_elements=["spot", "asset"], set_={"adds": added.excluded.adds}), values)
 
 
-def next_relations(connection: Connection, at_most: int, after: int) -> list[RelationRow]:
-    """A page behind `after`, with the target ids of the ends that are linked."""
-    owner, other = LINK.alias("owner"), LINK.alias("other")
-    query = (
-        select(RELATION, owner.c.target.label("owner_target"), other.c.target.label("other_target"))
-        .outerjoin(owner, owner.c.source == RELATION.c.owner)
-        .outerjoin(other, other.c.source == RELATION.c.other)
-        .where(RELATION.c.seq > after)
-        .order_by(RELATION.c.seq)
-        .limit(at_most)
-    )
-    rows = connection.execute(query).all()
-    return [
-        RelationRow(row.seq, row.owner, row.kind, row.other, row.owner_target or "", row.other_target or "")
-        for row in rows
-    ]
+def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Queue relations."""
+    values = [{"owner": owner, "kind": kind, "other": other} for owner, kind, other in rows]
+    c.execute(upsert(RELATION).on_conflict_do_nothing(), values)
 
 
-def relations_done(connection: Connection, rows: Sequence[RelationRow]) -> None:
-    """Forget what was written."""
-    connection.execute(delete(RELATION).where(RELATION.c.seq.in_([row.seq for row in rows])))
+def _spot(c: Connection, placement: Placement) -> int:
+    """The number of a container."""
+    values: Mapping[str, str] = {
+        "kind": placement.kind,
+        "path": to_text(list(placement.path)),
+        "container": placement.id,
+    }
+    c.execute(upsert(SPOT).values(values).on_conflict_do_nothing())
+    chosen = select(SPOT.c.id).where(*(SPOT.c[name] == value for name, value in values.items()))
+    return int(c.execute(chosen).scalar_one())
 
 
-def write_ledger(connection: Connection, row: dict[str, Json]) -> None:
-    """One more line; never changed afterwards."""
-    connection.execute(insert(LEDGER).values({**row, "detail": json.dumps(row["detail"], ensure_ascii=False)}))
-
-
-def ledger(connection: Connection, after: int, at_most: int) -> list[LedgerRow]:
-    """A page behind `after`."""
-    query = select(LEDGER).where(LEDGER.c.seq > after).order_by(LEDGER.c.seq).limit(at_most)
-    return [
-        LedgerRow(r.seq, r.run, r.operation, r.asset, r.target, json.loads(r.detail), r.at)
-        for r in connection.execute(query)
-    ]
-
-
-def ledger_count(connection: Connection) -> int:
-    """The number of the last line."""
-    number: int = connection.execute(select(func.coalesce(func.max(LEDGER.c.seq), 0))).scalar_one()
-    return number
+def _placement(row: Any) -> Placement:
+    return Placement(row.kind, tuple(from_text(row.path)), row.container)

@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it."""
+"""What goes into the store and comes out of it: frozen values, so that nobody holds a live row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dam_sync.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a job; `resumed` when an earlier process began it."""
+    """One run of a job; `resumed` when it was begun before; `owner` is the token of the process that holds it."""
 
     id: int
     number: int
@@ -26,7 +26,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the history. state: running, stopped, done; outcome is what `finish` was given."""
+    """A run in the history. state: running, stopped, done; `outcome` is what `finish` was given, or why it stopped."""
 
     id: int
     number: int
@@ -48,7 +48,11 @@ class ShardRow:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One asset to be dealt with, under a lease. `payload` is the asset where the listing carried it."""
+    """One asset to be dealt with, under a lease.
+
+    seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, where the
+    listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`.
+    """
 
     seq: int
     asset: AssetId
@@ -121,7 +125,7 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One write that was made, or planned."""
+    """One write that was made, or planned. `at` is RFC 3339 text; seq counts from 1 without gaps."""
 
     seq: int
     run: int

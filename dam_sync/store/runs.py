@@ -1,115 +1,180 @@
-"""Runs: beginning, resuming, refusing a second one, closing."""
+"""Runs: one at a time, held by a lease that its process renews, resumed when that process is gone."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
 
-from dam_sync.model.clock import Clock
 from dam_sync.model.errors import SafetyStop, StoreBusy
-from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.values import Json
+from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.tables import RUN, SHARD, WORK
+from dam_sync.store.tables import OPEN, RUN, SHARD, STEP, WORK, instant
 
-LEASE = timedelta(seconds=30)
-OPEN = ("pending", "claimed")
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """The run table; each method is one job for the writer."""
-
-    clock: Clock
-
-    def begin(self, connection: Connection, job: str, command: str) -> Run:
-        """A new run, or the unfinished one taken over. Raises StoreBusy naming a run that is alive."""
-        now = self.clock.now()
-        open_run = connection.execute(
-            select(RUN).where(RUN.c.state != "done", RUN.c.command == command).order_by(RUN.c.id.desc())
-        ).first()
-        owner = self.clock.token()
-        mine = {"owner": owner, "host": socket.gethostname(), "pid": os.getpid(), "beat_at": instant_text(now)}
-        if open_run is not None:
-            _refuse_alive(open_run, now)
-            connection.execute(update(WORK).where(WORK.c.state == "claimed").values(state="pending", lease_until=0.0))
-            connection.execute(update(RUN).where(RUN.c.id == open_run.id).values(state="running", **mine))
-            started = parse_instant(open_run.started_at)
-            return Run(open_run.id, open_run.id, job, command, started, resumed=True, owner=owner)
-        row = {"job": job, "command": command, "state": "running", "started_at": instant_text(now), **mine}
-        key: int = connection.execute(insert(RUN).values(row).returning(RUN.c.id)).scalar_one()
-        return Run(key, key, job, command, parse_instant(instant_text(now)), owner=owner)
-
-    def beat(self, connection: Connection, run: int, owner: str) -> None:
-        """Renew the lease. Raises SafetyStop when somebody else has taken the run over."""
-        changed = connection.execute(
-            update(RUN).where(RUN.c.id == run, RUN.c.owner == owner).values(beat_at=instant_text(self.clock.now()))
-        )
-        if changed.rowcount != 1:
-            raise SafetyStop("another process has taken this run over", hint="look at `status JOB` before you go on")
-
-    def finish(self, connection: Connection, run: int, outcome: Json) -> None:
-        """Close the run. Raises SafetyStop while shards or rows are open."""
-        shards = connection.execute(
-            select(func.count()).select_from(SHARD).where(SHARD.c.run == run, SHARD.c.done.is_(False))
-        ).scalar_one()
-        rows = connection.execute(
-            select(func.count()).select_from(WORK).where(WORK.c.run == run, WORK.c.state.in_(OPEN))
-        ).scalar_one()
-        if shards or rows:
-            raise SafetyStop(f"the run cannot be closed: {shards} listings and {rows} assets are open")
-        self._end(connection, run, "done", outcome)
-
-    def stop(self, connection: Connection, run: int, reason: str) -> None:
-        """Give the run back so that it can be resumed at once."""
-        connection.execute(update(WORK).where(WORK.c.state == "claimed").values(state="pending", lease_until=0.0))
-        self._end(connection, run, "stopped", {"reason": reason[:500]})
-
-    def history(self, connection: Connection) -> list[RunRow]:
-        """Newest first."""
-        rows = connection.execute(select(RUN).order_by(RUN.c.id.desc())).all()
-        return [
-            RunRow(
-                row.id,
-                row.id,
-                row.command,
-                parse_instant(row.started_at),
-                parse_instant(row.ended_at) if row.ended_at else None,
-                row.state,
-                json.loads(row.outcome) if row.outcome else None,
-            )
-            for row in rows
-        ]
-
-    def _end(self, connection: Connection, run: int, state: str, outcome: Json) -> None:
-        ended = instant_text(self.clock.now())
-        values = {"state": state, "ended_at": ended, "outcome": json.dumps(outcome), "owner": "", "pid": 0}
-        connection.execute(update(RUN).where(RUN.c.id == run).values(**values))
+ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
+RUN_SCOPE = "run:"  # steps of a run rather than of an asset
+HISTORY = 1_000
 
 
-def _refuse_alive(row: Any, now: datetime) -> None:
-    """A run is alive while its lease is fresh, or its process still runs on this machine."""
-    if row.state != "running" or row.pid == 0:
-        return
-    here = row.host == socket.gethostname()
-    alive = _process_runs(row.pid) if here else now - parse_instant(row.beat_at) < LEASE
-    if alive and not (here and row.pid == os.getpid() and now - parse_instant(row.beat_at) >= LEASE):
-        raise StoreBusy(
-            f"run {row.id} of this job is going on: process {row.pid} on {row.host}, since {row.started_at}",
-            hint="wait for it, or stop that process and run again",
-        )
+class Runs(Part):
+    """The life of runs."""
+
+    async def begin(self, job: str, command: str) -> Run:
+        """A new run, or the unfinished one of this command again. Raises StoreBusy while another process is at it."""
+
+        def job_(c: Connection) -> Run:
+            lives = live_run(c, self._now(-ALIVE))
+            if lives is not None and lives.owner != self._desk.holder:
+                raise _busy(lives)
+            unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
+            row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
+            lease = self._lease()
+            release_claims(c)
+            if row is None:
+                fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}
+                number = int(c.execute(insert(RUN).values(fresh).returning(RUN.c.id)).scalar_one())
+                return Run(number, number, job, command, instant(lease["beat_at"]), owner=self._desk.holder)
+            c.execute(update(RUN).where(RUN.c.id == row.id).values(ended_at=None, **lease))
+            return Run(row.id, row.id, row.job, row.command, instant(row.started_at), True, self._desk.holder)
+
+        run = await self._write(job_)
+        self._desk.run = run.id
+        if self._desk.writer is not None:
+            self._desk.writer.guard = self._refuse_when_taken_over
+        return run
+
+    async def beat(self, run: int) -> None:
+        """Renew the lease. Raises SafetyStop when another process has taken the run over."""
+
+        def job(c: Connection) -> None:
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            if c.execute(update(RUN).where(mine).values(beat_at=self._now())).rowcount == 0:
+                raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
+
+        await self._write(job)
+
+    async def finish(self, run: int, outcome: Json) -> None:
+        """Close the run. Raises SafetyStop while a shard or a row is open; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            shards, rows = open_shards(c, run), open_rows(c)
+            if shards or rows:
+                raise SafetyStop(
+                    f"run {run} is not done: {shards} parts of the listing and {rows} assets are open",
+                    hint="run the same command again; it continues where it stopped",
+                )
+            closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}
+            c.execute(update(RUN).where(RUN.c.id == run, RUN.c.state != "done").values(closed))
+            c.execute(delete(SHARD).where(SHARD.c.run != run))
+            c.execute(delete(STEP).where(STEP.c.scope.startswith(RUN_SCOPE, autoescape=True), STEP.c.state == "done"))
+
+        await self._write(job)
+        self._let_go()
+
+    async def stop(self, run: int, reason: str) -> None:
+        """Give the lease back and leave the run to be resumed; nothing happens when it is not ours (any more)."""
+        self._let_go()
+
+        def job(c: Connection) -> None:
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            stopped = {"state": "stopped", "ended_at": self._now(), "owner": "", "pid": 0}
+            if c.execute(update(RUN).where(mine).values(outcome=to_text({"stopped": reason}), **stopped)).rowcount:
+                release_claims(c, untried=True)
+
+        await self._write(job)
+
+    async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
+        """The history, newest first."""
+
+        def job(c: Connection) -> list[RunRow]:
+            rows = c.execute(select(RUN).order_by(RUN.c.id.desc()).limit(at_most))
+            return [_run_row(row) for row in rows]
+
+        return await self._read(job)
+
+    def _lease(self) -> dict[str, Any]:
+        now, host = self._now(), socket.gethostname()
+        return {"state": "running", "beat_at": now, "owner": self._desk.holder, "host": host, "pid": os.getpid()}
+
+    def _let_go(self) -> None:
+        self._desk.run = 0
+        if self._desk.writer is not None:
+            self._desk.writer.guard = None
+
+    def _refuse_when_taken_over(self, c: Connection) -> None:
+        """Before every commit of a process that believes it holds a run."""
+        run = self._desk.run
+        row = c.execute(select(RUN).where(RUN.c.id == run)).first() if run else None
+        if row is not None and row.owner != self._desk.holder:
+            raise _taken_over(row, run)
 
 
-def _process_runs(pid: int) -> bool:
+def process_lives(pid: int) -> bool:
+    """Whether a process of this host is there; where that cannot be asked without harm, it is taken to be."""
+    if os.name == "nt" or pid <= 0:
+        return pid > 0
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except OSError:
         return True
     return True
+
+
+def release_claims(c: Connection, *, untried: bool = False) -> None:
+    """Everything claimed can be claimed again at once; `untried` takes the attempt back, after a clean stop."""
+    back: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "again": False}
+    if untried:
+        back["attempt"] = func.max(WORK.c.attempt - 1, 0)
+    c.execute(update(WORK).where(text(OPEN), WORK.c.state == "claimed").values(back))
+
+
+def let_go_of_runs(c: Connection, now: str) -> None:
+    """In a copy of a state: nobody is at it."""
+    free = {"state": "stopped", "ended_at": now, "owner": "", "pid": 0}
+    c.execute(update(RUN).where(RUN.c.state == "running").values(free))
+    release_claims(c, untried=True)
+
+
+def live_run(c: Connection, since: str) -> Row[Any] | None:
+    """The run somebody is at, by a sign of life after `since` and a process that is there, if any."""
+    row = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.beat_at >= since)).first()
+    if row is None or (row.host == socket.gethostname() and not process_lives(row.pid)):
+        return None
+    return row
+
+
+def open_shards(c: Connection, run: int) -> int:
+    """Shards of a run that are not read to their end."""
+    return int(c.execute(select(func.count()).select_from(SHARD).where(SHARD.c.run == run, ~SHARD.c.done)).scalar_one())
+
+
+def open_rows(c: Connection) -> int:
+    """Rows nobody has settled, whichever run listed them."""
+    return int(c.execute(select(func.count()).select_from(WORK).where(text(OPEN))).scalar_one())
+
+
+def _busy(row: Row[Any]) -> StoreBusy:
+    return StoreBusy(
+        f"run {row.id} of this job is going on: process {row.pid} on {row.host}, since {row.started_at},"
+        f" last sign of life {row.beat_at}",
+        hint="wait until it is done, or stop that process and run again; it continues where the other stopped",
+    )
+
+
+def _taken_over(row: Row[Any] | None, run: int) -> SafetyStop:
+    by = f"process {row.pid} on {row.host}" if row is not None and row.pid else "another process"
+    return SafetyStop(
+        f"{by} has taken this run over (run {run}); this one stops, so that nothing is done twice",
+        hint="let the other process go on, or stop it and run again",
+    )
+
+
+def _run_row(row: Row[Any]) -> RunRow:
+    ended = instant(row.ended_at) if row.ended_at else None
+    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, from_text(row.outcome))

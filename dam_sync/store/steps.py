@@ -1,34 +1,44 @@
-"""Durable steps: an intent before, a result after; after a crash in between, look before you leap."""
+"""Durable steps: what was done once is not done again, whatever happens in between."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Row, Select, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from dam_sync.model.clock import Clock
-from dam_sync.model.errors import Uncertain
+from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
 from dam_sync.model.service import Call
-from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.store.pending import write_ledger
-from dam_sync.store.tables import STEP
+from dam_sync.model.values import Json
+from dam_sync.store.ledger import append
+from dam_sync.store.part import Desk, Part, from_text, to_text
+from dam_sync.store.rows import LedgerRow, Work
+from dam_sync.store.runs import RUN_SCOPE
+from dam_sync.store.tables import STEP, instant
 
-Do = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
+ASSET_SCOPE = "asset:"
+REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
+"""After these it is certain that nothing was written: an answer said no, or nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSteps:
-    """See `model.service.Steps`. scope: a source asset's id, or what else the steps belong to."""
+class _Kept:
+    """A step as the file has it."""
 
-    do: Do
-    clock: Clock
-    scope: str
-    run: int
+    state: str
+    at: str
+    result: Json
+
+
+class StoredSteps(Part):
+    """The steps of one piece of work, or of a run. Implements `model.service.Steps`."""
+
+    def __init__(self, desk: Desk, scope: str, asset: str, run: int) -> None:
+        super().__init__(desk)
+        self._scope, self._asset, self._run = scope, asset, run
 
     async def once(
         self,
@@ -39,68 +49,111 @@ class StoredSteps:
         keep: timedelta | None = None,
         harmless: bool = False,
     ) -> Json:
-        """See `Steps.once`."""
-        known = await self.do(lambda connection: self._begin(connection, name, keep))
-        if known is not None and known["done"]:
-            return known["result"]
-        result: Json = None
-        if known is not None and found is not None:
-            result = await found()
-        elif known is not None and not harmless:
-            raise Uncertain(f"the step “{name}” was begun and its outcome is not known", asset=self.scope)
-        if result is None:
-            result = await call()
-        await self.do(lambda connection: self._record(connection, name, result))
-        return result
+        """See `Steps.once`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
+        key = self._scope, name
+        while (other := self._desk.flights.get(key)) is not None:
+            await other.wait()
+        flight = self._desk.flights[key] = asyncio.Event()
+        try:
+            kept = await self._kept(name, keep)
+            if kept is not None and kept.state == "done":
+                return kept.result
+            return await self._take(name, call, found, kept, harmless)
+        finally:
+            del self._desk.flights[key]
+            flight.set()
 
     async def forget(self, *names: str) -> None:
         """See `Steps.forget`."""
 
-        def job(connection: Connection) -> None:
+        def job(c: Connection) -> None:
             for name in names:
-                same = STEP.c.name == name
                 if name.endswith("*"):
-                    same = STEP.c.name.startswith(name[:-1], autoescape=True)
-                connection.execute(delete(STEP).where(STEP.c.scope == self.scope, same))
+                    matching = STEP.c.name.startswith(name[:-1], autoescape=True)
+                else:
+                    matching = STEP.c.name == name
+                c.execute(delete(STEP).where(STEP.c.scope == self._scope, matching))
 
-        await self.do(job)
+        await self._write(job)
 
     async def recall(self, name: str) -> Json:
         """See `Steps.recall`."""
-        known = await self.do(lambda connection: self._known(connection, name))
-        return known["result"] if known is not None and known["done"] else None
+        kept = await self._kept(name, None)
+        return kept.result if kept is not None and kept.state == "done" else None
 
-    def _begin(self, connection: Connection, name: str, keep: timedelta | None) -> dict[str, Json] | None:
-        """What is known of the step; when nothing is, its intent is written."""
-        known = self._known(connection, name)
-        if known is not None and known["done"] and keep is not None and self._older(known, keep):
-            known = None
-        if known is None:
-            row = {
-                "scope": self.scope,
-                "name": name,
-                "at": instant_text(self.clock.now()),
-                "done": False,
-                "result": None,
-            }
-            statement = upsert(STEP).values(row)
-            changed = {key: row[key] for key in ("at", "done", "result")}
-            connection.execute(statement.on_conflict_do_update(index_elements=["scope", "name"], set_=changed))
-        return known
+    async def _take(self, name: str, call: Call, found: Call | None, kept: _Kept | None, harmless: bool) -> Json:
+        """Not recorded yet, as far as the file knows."""
+        if kept is not None and found is not None and (result := await found()) is not None:
+            return await self._record(name, result)
+        if kept is not None and kept.state == "intent" and found is None and not harmless:
+            raise Uncertain(
+                f"the step “{name}” was begun at {kept.at} and its outcome is not known",
+                asset=self._asset,
+                operation=name,
+            )
+        if not harmless or found is not None:  # what may be repeated blindly needs no intent
+            await self._intend(name)
+        try:
+            result = await call()
+        except Uncertain:
+            raise
+        except REFUSED:
+            await self._withdraw(name)
+            raise
+        return await self._record(name, result)
 
-    def _older(self, known: dict[str, Json], keep: timedelta) -> bool:
-        return self.clock.now() - parse_instant(known["at"]) > keep
-
-    def _known(self, connection: Connection, name: str) -> dict[str, Json] | None:
-        row = connection.execute(select(STEP).where(STEP.c.scope == self.scope, STEP.c.name == name)).first()
+    async def _kept(self, name: str, keep: timedelta | None) -> _Kept | None:
+        chosen = select(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name)
+        row: Row[Any] | None = await self._read(lambda c: c.execute(chosen).first())
         if row is None:
             return None
-        return {"done": row.done, "at": row.at, "result": json.loads(row.result) if row.result else None}
+        if keep is not None and row.state == "done" and instant(row.at) + keep <= self._desk.clock.now():
+            return None
+        return _Kept(row.state, row.at, from_text(row.result))
 
-    def _record(self, connection: Connection, name: str, result: Json) -> None:
-        at = instant_text(self.clock.now())
-        values = {"done": True, "at": at, "result": json.dumps(result, ensure_ascii=False)}
-        connection.execute(update(STEP).where(STEP.c.scope == self.scope, STEP.c.name == name).values(**values))
-        target = result if isinstance(result, str) else ""
-        row = {"run": self.run, "operation": name, "asset": self.scope, "target": target, "detail": result, "at": at}
-        write_ledger(connection, row)
+    async def _intend(self, name: str) -> None:
+        await self._write(lambda c: self._put(c, name, "intent", None))
+
+    async def _withdraw(self, name: str) -> None:
+        gone = delete(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name, STEP.c.state != "done")
+        await self._write(lambda c: c.execute(gone) and None)
+
+    async def _record(self, name: str, result: Json) -> Json:
+        run = self._run or self._desk.run
+        target, detail = (result, None) if isinstance(result, str) else ("", result)
+        row = LedgerRow(0, run, name, self._asset, target, detail, self._now())
+
+        def job(c: Connection) -> None:
+            self._put(c, name, "done", result)
+            append(c, row)
+
+        await self._write(job)
+        return result
+
+    def _put(self, c: Connection, name: str, state: str, result: Json) -> None:
+        values = {"at": self._now(), "state": state, "result": to_text(result)}
+        row = upsert(STEP).values(scope=self._scope, name=name, **values)
+        c.execute(row.on_conflict_do_update(index_elements=["scope", "name"], set_=values))
+
+
+class StepKeeping(Part):
+    """Gives out durable steps."""
+
+    def steps(self, work: Work, run: int) -> StoredSteps:
+        """The steps of one asset; they outlive the process and end when the work is settled."""
+        return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run)
+
+    def run_steps(self, scope: str) -> StoredSteps:
+        """Steps that belong to a run rather than to an asset; they end when the run is finished."""
+        return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)
+
+
+def drop_steps(c: Connection, asset: str) -> None:
+    """The steps of an asset that is settled."""
+    c.execute(delete(STEP).where(STEP.c.scope == ASSET_SCOPE + asset))
+
+
+def vouch_for(c: Connection, assets: Select[Any]) -> None:
+    """A person looked at these assets in the target: what was begun may be called again."""
+    chosen = select((ASSET_SCOPE + assets.subquery().c.asset).label("scope"))
+    c.execute(update(STEP).where(STEP.c.scope.in_(chosen), STEP.c.state == "intent").values(state="vouched"))

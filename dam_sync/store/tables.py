@@ -1,15 +1,23 @@
-"""The tables of a job's state, as SQLModel describes them; migrations make them."""
+"""The tables of a job's state, as SQLModel describes them; migrations make them, statements name them.
+
+Instants are text of fixed width (`stamp`), so that they compare as they sort. JSON is text.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
-from sqlalchemy import Index, Table, text
+from sqlalchemy import Index, Table, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
+OPEN = "state IN ('pending', 'claimed')"
+"""Rows that still ask for work; spelt as in the partial index, or SQLite does not use it."""
+PARKED = "action = 'parked'"
 
-class Note(SQLModel, table=True):
-    """Small facts about the job, as JSON."""
+
+class NoteTable(SQLModel, table=True):
+    """Small facts about the job."""
 
     __tablename__: ClassVar[str] = "note"
     key: str = Field(primary_key=True)
@@ -17,7 +25,7 @@ class Note(SQLModel, table=True):
 
 
 class RunTable(SQLModel, table=True):
-    """Runs, and the lease of the one that is going on."""
+    """Runs, and the lease of the one that is going on. state: running, stopped, done."""
 
     __tablename__: ClassVar[str] = "run"
     id: int | None = Field(default=None, primary_key=True)
@@ -33,54 +41,75 @@ class RunTable(SQLModel, table=True):
     listed: int = 0
     unchanged: int = 0
     shards_complete: bool = False
-    outcome: str | None = None
+    outcome: str = "null"
 
 
 class ShardTable(SQLModel, table=True):
-    """Shards of a run and their cursors."""
+    """Shards of a run and their cursors, in the order in which they were told."""
 
     __tablename__: ClassVar[str] = "shard"
-    run: int = Field(primary_key=True)
-    seq: int = Field(primary_key=True)
+    __table_args__ = (UniqueConstraint("run", "id"),)
+    seq: int | None = Field(default=None, primary_key=True)
+    run: int
     id: str
     params: str
     expected: int | None = None
-    cursor: str | None = None
+    cursor: str = "null"
     done: bool = False
 
 
 class WorkTable(SQLModel, table=True):
-    """One row an asset, with what became of it the last time it was looked at."""
+    """One row an asset, with what became of it the last time it was looked at. state: pending, claimed, settled.
+
+    run: in which it is counted; listed_run: in which it was listed. due: when a pending row may be claimed, and when
+    the lease of a claimed one ends. again: it was listed anew, at another revision, while somebody worked at it.
+    """
 
     __tablename__: ClassVar[str] = "work"
     __table_args__ = (
-        Index("work_open", "seq", sqlite_where=text("state IN ('pending', 'claimed')")),
-        Index("work_parked", "cause", sqlite_where=text("action = 'parked'")),
+        UniqueConstraint("asset"),
+        Index("work_open", "seq", sqlite_where=text(OPEN)),
+        Index("work_parked", "seq", sqlite_where=text(PARKED)),
     )
-    asset: str = Field(primary_key=True)
-    seq: int
+    seq: int | None = Field(default=None, primary_key=True)
+    asset: str
     run: int
+    listed_run: int
     revision: str
     changed_at: str | None = None
     deleted: bool = False
     payload: str | None = None
     state: str
-    lease_until: float = 0.0
+    due: str = ""
+    holder: str = ""
     attempt: int = 0
+    again: bool = False
     action: str = ""
     cause: str = ""
     operation: str = ""
     message: str = ""
     hint: str = ""
-    losses: str | None = None
+    losses: str = "null"
+    evidence: str = ""
+    settled_at: str | None = None
+
+
+class TallyTable(SQLModel, table=True):
+    """How many work rows of a run are `open` or ended in an action; kept by triggers on `work`."""
+
+    __tablename__: ClassVar[str] = "tally"
+    run: int = Field(primary_key=True)
+    label: str = Field(primary_key=True)
+    n: int
 
 
 class LinkTable(SQLModel, table=True):
-    """Source asset to target asset."""
+    """Source asset to target asset. seen_run: the last run that listed the source asset."""
 
     __tablename__: ClassVar[str] = "link"
+    __table_args__ = (Index("link_target", "target"),)
     source: str = Field(primary_key=True)
-    target: str = Field(index=True)
+    target: str
     source_revision: str
     source_fingerprint: str
     draft_fingerprint: str
@@ -98,8 +127,38 @@ class NameTable(SQLModel, table=True):
     """File names taken in the target, folded."""
 
     __tablename__: ClassVar[str] = "name"
+    __table_args__ = (Index("name_owner", "owner"),)
     folded: str = Field(primary_key=True)
     owner: str
+
+
+class TermTable(SQLModel, table=True):
+    """Terms of the target that stand for terms of the source."""
+
+    __tablename__: ClassVar[str] = "term"
+    vocabulary: str = Field(primary_key=True)
+    source_key: str = Field(primary_key=True)
+    target: str
+
+
+class ContainerTable(SQLModel, table=True):
+    """Containers of the target by kind and path, with the target's id."""
+
+    __tablename__: ClassVar[str] = "container"
+    kind: str = Field(primary_key=True)
+    path: str = Field(primary_key=True)
+    target: str
+
+
+class SpotTable(SQLModel, table=True):
+    """Containers that memberships refer to by number, so that a path is kept once and not once a member."""
+
+    __tablename__: ClassVar[str] = "spot"
+    __table_args__ = (UniqueConstraint("kind", "path", "container"),)
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str
+    path: str
+    container: str
 
 
 class MemberTable(SQLModel, table=True):
@@ -107,26 +166,23 @@ class MemberTable(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "member"
     asset: str = Field(primary_key=True)
-    kind: str = Field(primary_key=True)
-    path: str = Field(primary_key=True)
-    container: str
+    spot: int = Field(primary_key=True)
 
 
 class PlacementTable(SQLModel, table=True):
-    """Bulk memberships still to be written."""
+    """Bulk memberships still to be written to the target."""
 
     __tablename__: ClassVar[str] = "placement"
-    kind: str = Field(primary_key=True)
-    path: str = Field(primary_key=True)
+    spot: int = Field(primary_key=True)
     asset: str = Field(primary_key=True)
-    container: str
     adds: bool
 
 
 class RelationTable(SQLModel, table=True):
-    """Relations still to be written."""
+    """Relations still to be written, by source ids."""
 
     __tablename__: ClassVar[str] = "relation"
+    __table_args__ = (UniqueConstraint("owner", "kind", "other"),)
     seq: int | None = Field(default=None, primary_key=True)
     owner: str
     kind: str
@@ -134,14 +190,14 @@ class RelationTable(SQLModel, table=True):
 
 
 class StepTable(SQLModel, table=True):
-    """Durable steps: an intent has no result yet."""
+    """Durable steps. state: intent, vouched (an intent a person looked into), done."""
 
     __tablename__: ClassVar[str] = "step"
     scope: str = Field(primary_key=True)
     name: str = Field(primary_key=True)
     at: str
-    done: bool = False
-    result: str | None = None
+    state: str
+    result: str = "null"
 
 
 class LedgerTable(SQLModel, table=True):
@@ -157,21 +213,33 @@ class LedgerTable(SQLModel, table=True):
     at: str
 
 
-def _core(table: type[SQLModel]) -> Table:
-    """The table as SQLAlchemy Core sees it."""
-    found: Table = SQLModel.metadata.tables[str(table.__tablename__)]
-    return found
+def table_of(model: type[SQLModel]) -> Table:
+    """The table behind a model, for Core statements."""
+    return SQLModel.metadata.tables[str(model.__tablename__)]
 
 
-RUN = _core(RunTable)
-SHARD = _core(ShardTable)
-WORK = _core(WorkTable)
-LINK = _core(LinkTable)
-NAME = _core(NameTable)
-MEMBER = _core(MemberTable)
-PLACEMENT = _core(PlacementTable)
-RELATION = _core(RelationTable)
-STEP = _core(StepTable)
-LEDGER = _core(LedgerTable)
-NOTE = _core(Note)
-TABLES = (RUN, SHARD, WORK, LINK, NAME, MEMBER, PLACEMENT, RELATION, STEP, LEDGER, NOTE)
+def stamp(moment: datetime) -> str:
+    """An instant as text of fixed width in UTC."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def instant(text_: str) -> datetime:
+    """The inverse of `stamp`."""
+    return datetime.fromisoformat(text_)
+
+
+NOTE = table_of(NoteTable)
+RUN = table_of(RunTable)
+SHARD = table_of(ShardTable)
+WORK = table_of(WorkTable)
+TALLY = table_of(TallyTable)
+LINK = table_of(LinkTable)
+NAME = table_of(NameTable)
+TERM = table_of(TermTable)
+CONTAINER = table_of(ContainerTable)
+SPOT = table_of(SpotTable)
+MEMBER = table_of(MemberTable)
+PLACEMENT = table_of(PlacementTable)
+RELATION = table_of(RelationTable)
+STEP = table_of(StepTable)
+LEDGER = table_of(LedgerTable)

@@ -1,159 +1,207 @@
-"""Work: claimed under a lease in the order of the listing, settled for good or put back."""
+"""The queue: what was listed is claimed under a lease, in order, and settled once."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, Row, Update, bindparam, func, select, text, update
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import asset_from_json
-from dam_sync.store.links import put_link
-from dam_sync.store.pending import queue_placements, queue_relations
+from dam_sync.model.errors import StoreBusy
+from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.part import Part, from_text, pieces, to_text
+from dam_sync.store.pending import add_placements, add_relations
 from dam_sync.store.rows import Outcome, ParkedRow, Work
-from dam_sync.store.tables import RUN, STEP, WORK
+from dam_sync.store.runs import open_rows
+from dam_sync.store.steps import drop_steps, vouch_for
+from dam_sync.store.tables import OPEN, PARKED, RUN, TALLY, WORK
 
-PARKED = "parked"
+UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
+UNCERTAIN = "Uncertain"
+USUAL = ("created", "updated", "unchanged", "skipped", "parked")
+
+_HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
-def claim(connection: Connection, run: int, at_most: int, lease: timedelta, now: float) -> list[Work]:
-    """The next rows in order; `now` in seconds since the epoch. A lease that ran out is claimable again."""
-    free = or_(
-        and_(WORK.c.state == "pending", WORK.c.lease_until <= now),
-        and_(WORK.c.state == "claimed", WORK.c.lease_until <= now),
-    )
-    rows = connection.execute(select(WORK).where(free).order_by(WORK.c.seq).limit(at_most)).all()
-    ids = [row.asset for row in rows]
-    if ids:
-        until = now + lease.total_seconds()
-        connection.execute(
-            update(WORK)
-            .where(WORK.c.asset.in_(ids))
-            .values(state="claimed", run=run, lease_until=until, attempt=WORK.c.attempt + 1)
+class Queue(Part):
+    """Work rows from claim to settled."""
+
+    async def claim(self, run: int, at_most: int, lease: timedelta) -> list[Work]:
+        """The next rows in listing order; a lease that ran out makes a row claimable again."""
+        now, until = self._now(), self._now(lease)
+
+        def job(c: Connection) -> list[Work]:
+            chosen = select(WORK).where(text(OPEN), WORK.c.due <= now).order_by(WORK.c.seq).limit(at_most)
+            rows = c.execute(chosen).all()
+            if rows:
+                taken = update(WORK).where(WORK.c.seq == bindparam("at"))
+                taken = taken.values(
+                    state="claimed",
+                    due=until,
+                    holder=self._desk.holder,
+                    run=run,
+                    attempt=WORK.c.attempt + 1,
+                    again=False,
+                )
+                c.execute(taken, [{"at": row.seq} for row in rows])
+            return [_work(row) for row in rows]
+
+        return await self._write(job) if at_most > 0 else []
+
+    async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
+        """Hold these longer; those no longer held are left alone."""
+        held = update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(due=self._now(lease))
+        await self._on_each(held, works)
+
+    async def release(self, works: Sequence[Work]) -> None:
+        """Give back what was not tried; it can be claimed again at once."""
+        back = {"state": "pending", "due": "", "holder": "", "attempt": func.max(WORK.c.attempt - 1, 0), "again": False}
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), works)
+
+    async def retry_later(self, work: Work, after_s: float) -> None:
+        """Give back what was tried; it can be claimed again in `after_s` seconds."""
+        due = self._now(timedelta(seconds=max(0.0, after_s)))
+        back = {"state": "pending", "due": due, "holder": "", "again": False}
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), [work])
+
+    async def settle(self, work: Work, outcome: Outcome) -> None:
+        """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
+
+        Durable on return; safe to repeat. An asset listed anew meanwhile comes round again. Steps are kept for an asset
+        that was parked or skipped, so that what was made of it is not made twice. Raises StoreBusy when the work has
+        passed to somebody else.
+        """
+        now = self._now()
+
+        def job(c: Connection) -> None:
+            row = c.execute(select(WORK).where(WORK.c.asset == work.asset)).first()
+            if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._desk.holder):
+                raise StoreBusy("somebody else works at this asset now", asset=work.asset)
+            if row.state == "settled":
+                return
+            c.execute(update(WORK).where(WORK.c.seq == row.seq).values(_settled(row, outcome, now)))
+            _settle_rest(c, row, outcome)
+
+        await self._write(job)
+
+    async def unpark(self, causes: Collection[str] | None) -> int:
+        """Put parked assets back into the queue, all or those of some causes; how many there were.
+
+        Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
+        """
+        fresh = {"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0}
+        blank = {"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""}
+
+        def job(c: Connection) -> int:
+            chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
+            if causes is not None and UNCERTAIN in causes:
+                vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
+            return c.execute(update(WORK).where(*chosen).values(**fresh, **blank)).rowcount
+
+        return await self._write(job)
+
+    async def open_work(self, run: int) -> int:
+        """Rows that are not settled, whichever run listed them: the one that goes on works them all off."""
+        return await self._read(open_rows)
+
+    async def tally(self, run: int) -> Mapping[str, int]:
+        """Assets of a run: `listed`, `open`, and by action, the usual ones also when there are none.
+
+        From counters kept with the rows, never a scan. An asset put back by `unpark` is open in its old run until
+        another run claims it.
+        """
+
+        def job(c: Connection) -> dict[str, int]:
+            row = c.execute(select(RUN.c.listed, RUN.c.unchanged).where(RUN.c.id == run)).first()
+            counts = {"listed": row.listed if row else 0, "open": 0, **dict.fromkeys(USUAL, 0)}
+            counts["unchanged"] = row.unchanged if row else 0
+            for label, n in c.execute(select(TALLY.c.label, TALLY.c.n).where(TALLY.c.run == run, TALLY.c.n > 0)):
+                counts[label] = counts.get(label, 0) + n
+            return counts
+
+        return await self._read(job)
+
+    async def actions(self, assets: Sequence[str]) -> dict[AssetId, str]:
+        """What became of assets that were work: their last action, `pending` for open ones; unknown ones are absent."""
+        columns = (WORK.c.asset, WORK.c.state, WORK.c.action)
+
+        def job(c: Connection) -> dict[AssetId, str]:
+            found: dict[AssetId, str] = {}
+            for piece in pieces(assets):
+                for row in c.execute(select(*columns).where(WORK.c.asset.in_(piece))):
+                    found[AssetId(row.asset)] = row.action if row.state == "settled" else "pending"
+            return found
+
+        return await self._read(job)
+
+    async def parked(self, *, limit: int, offset: int = 0, cause: str | None = None) -> list[ParkedRow]:
+        """Parked assets in the order of their listing."""
+        chosen = select(WORK).where(text(PARKED)).order_by(WORK.c.seq).limit(limit).offset(offset)
+        chosen = chosen if cause is None else chosen.where(WORK.c.cause == cause)
+        fields = ("asset", "cause", "operation", "message", "hint")
+        return await self._read(
+            lambda c: [ParkedRow(**{name: getattr(row, name) for name in fields}) for row in c.execute(chosen)]
         )
-    return [
-        Work(
-            row.seq,
-            AssetId(row.asset),
-            row.revision,
-            asset_from_json(json.loads(row.payload)) if row.payload else None,
-            row.deleted,
-            row.attempt + 1,
+
+    async def parked_causes(self) -> list[tuple[str, str, str, int, str]]:
+        """(cause, operation, hint, how many, one example with its message), most frequent first."""
+        group = (WORK.c.cause, WORK.c.operation, WORK.c.hint)
+        many = func.count().label("many")
+        chosen = (
+            select(*group, many, func.min(WORK.c.asset + ": " + WORK.c.message)).where(text(PARKED)).group_by(*group)
         )
-        for row in rows
-    ]
+        chosen = chosen.order_by(many.desc(), WORK.c.cause)
+        return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
+
+    async def size_by_state(self) -> Mapping[str, int]:
+        """Rows by what became of them, over all runs; a scan."""
+        label = func.iif(WORK.c.state == "settled", WORK.c.action, WORK.c.state)
+        chosen = select(label, func.count()).group_by(label)
+        return await self._read(lambda c: {row[0]: row[1] for row in c.execute(chosen)})
+
+    async def _on_each(self, statement: Update, works: Sequence[Work]) -> None:
+        if works:
+            held = [{"of": work.asset, "at": work.seq} for work in works]
+            await self._write(lambda c: c.execute(statement, held) and None)
 
 
-def extend(connection: Connection, assets: Sequence[str], until: float) -> None:
-    """Move the leases of work in hand."""
-    connection.execute(
-        update(WORK).where(WORK.c.asset.in_(assets), WORK.c.state == "claimed").values(lease_until=until)
-    )
+def _settled(row: Row[Any], outcome: Outcome, now: str) -> dict[str, Any]:
+    """The row's new values: closed, or pending once more when it was listed anew."""
+    if row.again:
+        return {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
+    return {
+        "state": "settled",
+        "due": "",
+        "holder": "",
+        "payload": None,
+        "action": outcome.action,
+        "cause": outcome.cause,
+        "operation": outcome.operation,
+        "message": outcome.message,
+        "hint": outcome.hint,
+        "losses": to_text(outcome.losses),
+        "evidence": outcome.evidence,
+        "settled_at": now,
+    }
 
 
-def release(connection: Connection, assets: Sequence[str]) -> None:
-    """Give work back that was not begun."""
-    connection.execute(
-        update(WORK)
-        .where(WORK.c.asset.in_(assets), WORK.c.state == "claimed")
-        .values(state="pending", lease_until=0.0, attempt=WORK.c.attempt - 1)
-    )
-
-
-def retry_later(connection: Connection, asset: str, not_before: float) -> None:
-    """Put work back until an instant (seconds since the epoch)."""
-    connection.execute(update(WORK).where(WORK.c.asset == asset).values(state="pending", lease_until=not_before))
-
-
-def settle(connection: Connection, work: Work, outcome: Outcome) -> None:
-    """What became of it, the link, what is still to be placed and related: all at once. The steps of work that is done
-    are forgotten; those of parked work are kept, so that a retry goes on where it stopped."""
-    connection.execute(
-        update(WORK)
-        .where(WORK.c.asset == work.asset)
-        .values(
-            state="done",
-            payload=None,
-            action=outcome.action,
-            cause=outcome.cause,
-            operation=outcome.operation,
-            message=outcome.message,
-            hint=outcome.hint,
-            losses=json.dumps(outcome.losses, ensure_ascii=False) if outcome.losses else None,
-        )
-    )
+def _settle_rest(c: Connection, row: Row[Any], outcome: Outcome) -> None:
+    """What has to be true together with the row."""
     if outcome.link is not None:
-        seen = connection.execute(select(WORK.c.run).where(WORK.c.asset == work.asset)).scalar_one_or_none()
-        put_link(connection, outcome.link, seen or 0)
-    queue_placements(connection, outcome.placements)
-    queue_relations(connection, [(work.asset, kind, other) for kind, other in outcome.relations])
-    if outcome.action != PARKED:
-        connection.execute(delete(STEP).where(STEP.c.scope == work.asset))
+        write_link(c, outcome.link, row.listed_run)
+    elif outcome.action == "removed":
+        drop_link(c, row.asset)
+    if outcome.placements:
+        add_placements(c, outcome.placements)
+    if outcome.relations:
+        add_relations(c, [(row.asset, kind, other) for kind, other in outcome.relations])
+    if outcome.action not in UNFINISHED:
+        drop_steps(c, row.asset)
 
 
-def unpark(connection: Connection, causes: Collection[str] | None) -> int:
-    """Back into the queue; gives how many."""
-    which = WORK.c.action == PARKED
-    if causes:
-        which = and_(which, WORK.c.cause.in_(list(causes)))
-    changed = connection.execute(
-        update(WORK).where(which).values(state="pending", lease_until=0.0, attempt=0, action="", cause="")
-    )
-    return changed.rowcount
-
-
-def tally(connection: Connection, run: int) -> dict[str, int]:
-    """Assets of a run by what happened to them; `listed` counts all of them."""
-    rows = connection.execute(
-        select(WORK.c.state, WORK.c.action, func.count()).where(WORK.c.run == run).group_by(WORK.c.state, WORK.c.action)
-    )
-    counts = {"listed": 0, "created": 0, "updated": 0, "unchanged": 0, "skipped": 0, "parked": 0, "open": 0}
-    for state, action, number in rows:
-        key = action if state == "done" else "open"
-        counts[key] = counts.get(key, 0) + number
-    totals = connection.execute(select(RUN.c.listed, RUN.c.unchanged).where(RUN.c.id == run)).first()
-    if totals is not None:
-        counts["listed"] += totals.listed
-        counts["unchanged"] += totals.unchanged
-    return counts
-
-
-def parked(connection: Connection, limit: int, offset: int, cause: str | None) -> list[ParkedRow]:
-    """Parked assets in order of their listing."""
-    query = select(WORK).where(WORK.c.action == PARKED).order_by(WORK.c.seq).limit(limit).offset(offset)
-    if cause is not None:
-        query = query.where(WORK.c.cause == cause)
-    rows = connection.execute(query).all()
-    return [ParkedRow(row.asset, row.cause, row.operation, row.message, row.hint) for row in rows]
-
-
-def parked_causes(connection: Connection) -> list[tuple[str, str, str, int, str]]:
-    """(cause, operation, hint, how many, one example's message), most frequent first."""
-    count = func.count().label("count")
-    rows = connection.execute(
-        select(
-            WORK.c.cause,
-            WORK.c.operation,
-            func.min(WORK.c.hint),
-            count,
-            func.min(WORK.c.asset + ": " + WORK.c.message),
-        )
-        .where(WORK.c.action == PARKED)
-        .group_by(WORK.c.cause, WORK.c.operation)
-        .order_by(count.desc())
-    )
-    return [tuple(row) for row in rows]
-
-
-def actions(connection: Connection, assets: Sequence[str]) -> dict[AssetId, str]:
-    """What became of these assets the last time they were looked at."""
-    rows = connection.execute(select(WORK.c.asset, WORK.c.action).where(WORK.c.asset.in_(assets)))
-    return {AssetId(asset): action for asset, action in rows}
-
-
-def open_work(connection: Connection) -> int:
-    """Rows still to be settled."""
-    query = select(func.count()).select_from(WORK).where(WORK.c.state.in_(("pending", "claimed")))
-    return connection.execute(query).scalar_one()
+def _work(row: Row[Any]) -> Work:
+    payload = asset_from_json(from_text(row.payload)) if row.payload else None
+    return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1)

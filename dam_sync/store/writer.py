@@ -1,113 +1,146 @@
-"""One thread that talks to the database; what is asked at the same time is committed together."""
+"""Two lanes to the file: one writer thread that commits many callers' jobs at once, and one reader thread."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DatabaseError, OperationalError
 
-from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
+from dam_sync.store.opening import raw_of, told, transaction
 
 T = TypeVar("T")
-Job = Callable[[Connection], Any]
-MOST_TOGETHER = 500
-CORRUPT = ("malformed", "not a database", "corrupt")
+Job = Callable[[Connection], T]
+GROUP = 500  # jobs in one transaction at most
+WAITING = 4_000  # jobs that may wait for the writer
 
 
 @dataclass(slots=True)
-class Writer:
-    """Runs functions of a connection, up to MOST_TOGETHER in one transaction; a failing one takes back only its own.
+class _Request:
+    job: Job[Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
 
-    `commits` counts transactions.
+
+class Writer:
+    """Runs jobs one after the other in its own thread; what waits meanwhile shares one durable commit.
+
+    A job sees the state as the jobs before it left it. One that raises is undone alone, not the others of its group.
+    A job is done or not done as a whole, also when its caller is cancelled.
     """
 
-    engine: Engine
-    commits: int = 0
-    _queue: queue.SimpleQueue[tuple[Job, Future[Any]] | None] = field(default_factory=queue.SimpleQueue)
-    _thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to serve."""
-        self._thread = threading.Thread(target=self._serve, name="store", daemon=True)
+    def __init__(self, engine: Engine, path: Path) -> None:
+        self.guard: Job[None] | None = None  # asked first in every transaction; raising refuses the whole group
+        self.commits = 0
+        self._closed = False
+        self._connection = engine.connect()
+        self._path = path
+        self._loop = asyncio.get_running_loop()
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._room = asyncio.Semaphore(WAITING)
+        self._thread = threading.Thread(target=self._work, name=f"store {path.name}", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finish what was asked, then end; safe to repeat."""
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+    async def run(self, job: Job[T]) -> T:
+        """The job's result, once it is durable. Raises what the job raised, or ours when the file cannot be written."""
+        if self._closed:
+            raise RuntimeError("the store was closed")
+        async with self._room:
+            future: asyncio.Future[T] = self._loop.create_future()
+            self._requests.put(_Request(job, future))
+            return await future
 
-    async def do(self, job: Callable[[Connection], T]) -> T:
-        """The job's result, once it is durable. Raises DiskFull, StoreBusy, ConfigError for a file that is broken."""
-        if self._thread is None:
-            raise DamSyncError("the checkpoint store is closed")
-        done: Future[T] = Future()
-        self._queue.put((job, done))
-        return await asyncio.shield(asyncio.wrap_future(done))
+    async def close(self) -> None:
+        """Finish what waits and end the thread; safe to repeat."""
+        self._closed = True
+        self._requests.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        self._connection.close()
 
-    def _serve(self) -> None:
-        ended = False
-        while not ended:
-            first = self._queue.get()
-            if first is None:
+    def _work(self) -> None:
+        while group := self._next_group():
+            self._commit(group)
+            try:
+                self._loop.call_soon_threadsafe(_answer, group)
+            except RuntimeError:  # the loop is closed: nobody waits any more
                 return
-            batch = [first]
-            while len(batch) < MOST_TOGETHER and not self._queue.empty():
-                more = self._queue.get()
-                if more is None:
-                    ended = True
-                    break
-                batch.append(more)
-            self._together(batch)
 
-    def _together(self, batch: list[tuple[Job, Future[Any]]]) -> None:
-        answers: list[tuple[Future[Any], Any, BaseException | None]] = []
+    def _next_group(self) -> list[_Request]:
+        """Everything that waits, up to GROUP; empty when the lane is closed."""
+        group: list[_Request] = []
+        while len(group) < GROUP:
+            try:
+                request = self._requests.get(block=not group)
+            except queue.Empty:
+                break
+            if request is None:
+                self._requests.put(None)  # seen again once this group is committed
+                break
+            group.append(request)
+        return group
+
+    def _commit(self, group: list[_Request]) -> None:
         try:
-            with self.engine.begin() as connection:
-                for job, done in batch:
-                    answers.append((done, *_attempt(connection, job)))
+            with told(self._path), transaction(self._connection):
+                if self.guard is not None:
+                    self.guard(self._connection)
+                for request in group:
+                    self._run_one(request)
             self.commits += 1
-        except Exception as error:  # noqa: BLE001 -- every waiting caller must hear of it
-            for _, done in batch:
-                done.set_exception(told(error))
-            return
-        for done, result, failure in answers:
-            if failure is None:
-                done.set_result(result)
-            else:
-                done.set_exception(told(failure))
+        except BaseException as error:  # noqa: BLE001 -- carried to everybody who waits
+            for request in group:
+                request.error = copy.copy(error)  # each caller adds its own context
+
+    def _run_one(self, request: _Request) -> None:
+        """Within the group's transaction; an error that does not end the transaction is this job's alone."""
+        raw = raw_of(self._connection)
+        raw.execute("SAVEPOINT job")
+        try:
+            with told(self._path):
+                request.result = request.job(self._connection)
+        except BaseException as error:
+            if not raw.in_transaction:
+                raise
+            raw.execute("ROLLBACK TO job")
+            request.error = error
+        raw.execute("RELEASE job")
 
 
-def _attempt(connection: Connection, job: Job) -> tuple[Any, BaseException | None]:
-    try:
-        with connection.begin_nested():
-            return job(connection), None
-    except Exception as error:  # noqa: BLE001 -- belongs to the caller who asked
-        return None, error
+class Reader:
+    """Runs reading jobs one after the other in its own thread; each sees one consistent state."""
+
+    def __init__(self, engine: Engine, path: Path) -> None:
+        self._connection = engine.connect()
+        self._path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"store {path.name} reader")
+
+    async def run(self, job: Job[T]) -> T:
+        """The job's result. Raises what the job raised, or ours when the file cannot be read."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, job)
+
+    async def close(self) -> None:
+        """Finish what waits and end the thread; safe to repeat."""
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+        self._connection.close()
+
+    def _read(self, job: Job[T]) -> T:
+        with told(self._path), transaction(self._connection, "DEFERRED"):
+            return job(self._connection)
 
 
-def told(error: BaseException) -> BaseException:
-    """A database error in words for people."""
-    if not isinstance(error, DatabaseError):
-        return error
-    text = str(error.orig)
-    if "disk is full" in text or "disk I/O" in text:
-        return DiskFull("there is no room left for the checkpoint store")
-    if isinstance(error, OperationalError) and "locked" in text:
-        return StoreBusy("another process holds the checkpoint store")
-    if "readonly" in text:
-        return ConfigError("the checkpoint store cannot be written", hint="give yourself the right to write the file")
-    if any(word in text for word in CORRUPT):
-        return ConfigError(
-            f"the checkpoint store is damaged: {text}",
-            hint="restore it from a copy; or rename it and run again: assets are then found by their marker",
-        )
-    return DamSyncError(f"the checkpoint store failed: {text}")
+def _answer(group: list[_Request]) -> None:
+    for request in group:
+        if request.future.done():  # its caller was cancelled
+            continue
+        if request.error is not None:
+            request.future.set_exception(request.error)
+        else:
+            request.future.set_result(request.result)

@@ -1,0 +1,41 @@
+"""The ledger: one row per write made to a target, only ever added to."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, insert, select
+
+from dam_sync.model.values import Json
+from dam_sync.store.part import Part, from_text, to_text
+from dam_sync.store.rows import LedgerRow
+from dam_sync.store.tables import LEDGER
+
+
+class Ledger(Part):
+    """What was written, for reports, explanations and undoing."""
+
+    async def write_ledger(self, run: int, operation: str, asset: str, target: str, detail: Json) -> None:
+        """One write; `asset` is the source's id, `target` the target's."""
+        row = LedgerRow(0, run, operation, asset, target, detail, self._now())
+        await self._write(lambda c: append(c, row))
+
+    async def ledger(self, after_seq: int, at_most: int) -> list[LedgerRow]:
+        """A page behind `after_seq`, in the order of writing."""
+        chosen = select(LEDGER).where(LEDGER.c.seq > after_seq).order_by(LEDGER.c.seq).limit(at_most)
+
+        def job(c: Connection) -> list[LedgerRow]:
+            return [
+                LedgerRow(row.seq, row.run, row.operation, row.asset, row.target, from_text(row.detail), row.at)
+                for row in c.execute(chosen)
+            ]
+
+        return await self._read(job)
+
+    async def ledger_count(self) -> int:
+        """How many rows there are, which is also the number of the last: rows are never removed."""
+        return await self._read(lambda c: int(c.execute(select(func.max(LEDGER.c.seq))).scalar() or 0))
+
+
+def append(c: Connection, row: LedgerRow) -> None:
+    """Add a row; its `seq` is given by the table."""
+    values = {"run": row.run, "operation": row.operation, "asset": row.asset, "target": row.target, "at": row.at}
+    c.execute(insert(LEDGER).values(detail=to_text(row.detail), **values))

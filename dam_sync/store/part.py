@@ -1,0 +1,73 @@
+"""What the parts of the store share: two lanes to the file, the clock, and JSON as text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import Json
+from dam_sync.store.tables import stamp
+from dam_sync.store.writer import Job, Reader, Writer
+
+T = TypeVar("T")
+PIECE = 500  # ids in one statement
+
+
+@dataclass(slots=True)
+class Desk:
+    """The open file, as every part sees it. `writer` is None when it was opened read-only.
+
+    run: the run this process holds, 0 for none. holder: this process's token in leases.
+    """
+
+    path: Path
+    clock: Clock
+    reader: Reader
+    writer: Writer | None
+    holder: str
+    run: int = 0
+    flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
+
+
+class Part:
+    """One subject of the store; all parts share a desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def _write(self, job: Job[T]) -> T:
+        """Durable when it returns."""
+        if self._desk.writer is None:
+            raise ConfigError(f"the state {self._desk.path} cannot be written: it was opened for reading only")
+        return await self._desk.writer.run(job)
+
+    async def _read(self, job: Job[T]) -> T:
+        return await self._desk.reader.run(job)
+
+    def _now(self, later: timedelta = timedelta(0)) -> str:
+        return stamp(self._desk.clock.now() + later)
+
+
+def pieces(items: Collection[T], size: int = PIECE) -> Iterator[Sequence[T]]:
+    """The items in runs of at most `size`."""
+    rest = iter(items)
+    while piece := list(islice(rest, size)):
+        yield piece
+
+
+def to_text(data: Json) -> str:
+    """JSON as it is kept."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_text(text: str) -> Json:
+    """The inverse of `to_text`."""
+    return json.loads(text)
