@@ -36,11 +36,12 @@ def profiles_of(target: Schema) -> dict[str, frozenset[str]]:
 
 
 def check_profile(builder: Builder) -> Makes:
-    """The profiles this mapping gives; a target whose types do not follow from the media needs one."""
+    """The profiles this mapping gives; without any, the target's own choice holds."""
     spec, known = builder.document.body.profile, profiles_of(builder.target)
     if spec is None:
         if known and not any(kind.media for kind in builder.target.types):
-            builder.fault((), "profile is missing: the target must be told which to use", nearest("", known))
+            names = ", ".join(sorted(known))
+            builder.notes.append(f"no profile is named: the target's default has to decide between {names}")
         return Makes({})
     given = {("profile", "cases", case): name for case, name in spec.cases.items()}
     if spec.default:
