@@ -23,6 +23,7 @@ from dam_sync.mapping.document import Document, PlacementLine, placement_places
 from dam_sync.mapping.document import Line as WrittenLine
 from dam_sync.mapping.fitting import Fit, text_field
 from dam_sync.mapping.lines import Line
+from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.shapes import Made, Tongue
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.verb import EachVerb, Setting
@@ -35,7 +36,6 @@ from dam_sync.model.values import Json, Scalar
 
 LONGEST_MARKER = 64
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
-LABEL = "label"
 
 
 def compile_mapping(document: Document, source: Schema, target: Schema, *, unique_names: bool = False) -> Crosswalk:

@@ -11,6 +11,7 @@ from dam_sync.mapping.accounting import Books
 from dam_sync.mapping.document import Document
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
 from dam_sync.mapping.lines import Line, Ran
+from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.shapes import Tongue
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.verb import Setting
@@ -194,7 +195,7 @@ class _Drafting:
         found = set()
         for line, kind in self.crosswalk.plan.placements:
             for value in self._values(line):
-                path = (str(value),) if kind == "label" else path_of(str(value))
+                path = (str(value),) if kind == LABEL else path_of(str(value))
                 if path:
                     found.add(Placement(kind, path))
         return frozenset(found)
