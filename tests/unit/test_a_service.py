@@ -24,6 +24,7 @@ from dam_sync.model.errors import (
     DamSyncError,
     Denied,
     InvalidValue,
+    NotFound,
     Rejected,
     SessionGone,
     StopRequested,
@@ -887,6 +888,19 @@ async def test_containers_are_found_or_made(opened: Open) -> None:
     assert (await service.ensure_container("label", ("Highlight",))).id
     with pytest.raises(Unsupported):
         await service.ensure_container("label", ("New",))
+
+
+async def test_an_error_among_calls_at_once_is_the_error_itself(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    tenant.faults.add([{"match": "GET /api/dam/folder-tree/*", "do": "status:404"}])
+    tenant.faults.add([{"match": "GET /api/dam/thesauruses/*", "do": "status:404"}])
+    with pytest.raises(NotFound):
+        [place async for place in service.containers()]
+    with pytest.raises(NotFound):
+        [term async for term in service.terms("subject")]
+    assert not tenant.faults.unhit()
 
 
 async def test_attachments_and_links(opened: Open) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -15,7 +14,7 @@ from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.fields import Offer, schema_of, status_names
 from dam_sync.services.a_hypermedia.forms import Forms, bare_lists, field_of, forms_of, with_choices
 from dam_sync.services.a_hypermedia.hal import embedded, link, tail, wanted_id
-from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant
+from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant, together
 from dam_sync.services.a_hypermedia.wire import Sense, Status, folder_ids, status_of
 
 
@@ -120,10 +119,9 @@ class Knowledge:
         waiting = [""]
         while waiting:
             chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
-            async with asyncio.TaskGroup() as group:
-                tasks = {parent: group.create_task(self.folder(parent)) for parent in chunk}
-            for parent, task in tasks.items():
-                for child in embedded(task.result(), "child"):
+            nodes = await together([self.folder(parent) for parent in chunk])
+            for parent, node in zip(chunk, nodes, strict=True):
+                for child in embedded(node, "child"):
                     identity = wanted_id(child)
                     if identity not in found:
                         found[identity] = (*found.get(parent, ()), str(child.get("title") or identity))

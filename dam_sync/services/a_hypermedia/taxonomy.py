@@ -15,7 +15,7 @@ from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id, together
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
@@ -50,9 +50,7 @@ class Taxonomy:
 
     async def _families(self, parents: Sequence[Term]) -> list[list[Term]]:
         """The children of several parents, complete, read at the same time."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._children(parent)) for parent in parents]
-        return [task.result() for task in tasks]
+        return await together([self._children(parent) for parent in parents])
 
     async def _children(self, parent: Term) -> list[Term]:
         language = (await self._knowledge.locales.get())[0]

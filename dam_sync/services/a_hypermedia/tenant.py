@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -214,6 +214,16 @@ class Tenant:
             return parsedate_to_datetime(reply.headers.get("date", "")) - self.clock.now()
         except (TypeError, ValueError):
             return timedelta(0)
+
+
+async def together(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:
+    """The results of a few calls made at the same time, in their order; the first error alone, not a group of them."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def made_id(reply: Reply) -> str:
