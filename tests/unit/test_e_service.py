@@ -221,7 +221,7 @@ async def opened() -> AsyncIterator[Open]:
 
 
 async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found = []
+    found: list[Entry] = []
     async for shard in service.shards(window):
         async for batch in service.crawl(shard, None):
             found += batch.entries
@@ -313,7 +313,7 @@ async def test_the_schema_of_the_tenant(opened: Open) -> None:
     assert schema.fields["title"].required
     assert not schema.fields["legend"].required
     assert schema.fields["title"].types == {"Photo", "Logo"}
-    assert schema.groups == {"public", "staff"}
+    assert schema.groups == frozenset({"public", "staff"})
     assert {(each.name, each.profile) for each in schema.types} >= {("Photo", "photos"), ("Logo", "logos")}
     assert "versions" in schema.holds
 
@@ -327,7 +327,13 @@ async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> Non
 
 
 async def test_an_unknown_option_value_is_told(opened: Open) -> None:
-    for options in ({"enumerate": "pages"}, {"version_policy": "all"}, {"chunked": "maybe"}, {"index_lag": "soon"}):
+    wrong: list[dict[str, Any]] = [
+        {"enumerate": "pages"},
+        {"version_policy": "all"},
+        {"chunked": "maybe"},
+        {"index_lag": "soon"},
+    ]
+    for options in wrong:
         with pytest.raises(ConfigError):
             opened().connect(**options)
 
@@ -823,3 +829,35 @@ async def test_an_asset_is_the_same_however_it_is_read(opened: Open) -> None:
     service = tenant.connect(read_only=True)
     listed: dict[AssetId, Asset | None] = {entry.id: entry.asset for entry in await entries(service)}
     assert listed == {identity: await service.fetch(identity) for identity in listed}
+
+
+READINGS = ("", "second", "window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required",
+            "strict_names", "ignore_unknown", "void_json", "no_chunks", "older")  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", READINGS)
+async def test_every_reading_of_the_contract_is_lived_with(opened: Open, variant: str) -> None:
+    press = {"kind": "category", "path": ["Press"], "id": ""}
+    deep = {"kind": "category", "path": ["Press", "A/B"], "id": ""}
+    inside = [asset(n, START + timedelta(seconds=n // 40), placements=[deep]) for n in range(90)]
+    outside = [asset(n, START + timedelta(seconds=n // 40), placements=[press]) for n in range(90, 240)]
+    tenant = opened(*inside, *outside, variant=variant)
+    source = tenant.connect(read_only=True)
+    assert {entry.id for entry in await entries(source)} == set(tenant.truth())
+    sizes: Counter[str] = Counter()
+    async for membership in source.members():
+        sizes[membership.placement.text] += len(membership.assets)
+    assert sizes == {"/Press": 150, "/Press/A\\/B": 90}
+    target = tenant.connect()
+    await target.schema()
+    data = bytes(20_000_001)
+    made = await created(target, draft(tags=frozenset({"a"})), data)
+    await target.update(
+        made, Patch(fields={"title": "Other", "legend": None}, rights=Rights(groups=frozenset({"staff"})))
+    )
+    await target.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+    found = await target.fetch(made)
+    assert [await body(target, file) for file in found.versions] == [data, b"second"]
+    assert (found.fields["title"], found.fields["shotDate"]) == ("Other", date(2022, 6, 19))
+    assert found.rights.groups == {"staff"}
+    assert tenant.truth()[made]["tags"] == ["a"]

@@ -17,6 +17,7 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Localized, Person, Place, Term
 from dam_sync.services.e_profiles import fields, query, trees, wire
 from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
+from dam_sync.services.e_profiles.tokens import tenant_of
 from dam_sync.services.e_profiles.values import decode, encode, term_of
 
 ASSET: dict[str, Any] = json.loads("""
@@ -187,7 +188,7 @@ def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
     assert schema.fields["assettype"].types == {"Photo", "Logo"}
     assert not schema.fields["assettype"].multiple
     assert [(each.name, each.profile) for each in schema.types] == [("Photo", "Migration Photo")]
-    assert schema.groups == {"public"}
+    assert schema.groups == frozenset({"public"})
     assert set(schema.vocabularies) == {"assettype", "colors"}
     assert schema.fields["image_width"].derived
     assert "versions" in schema.holds
@@ -381,7 +382,7 @@ def test_containers_of_tree_and_lists() -> None:
     ],
 )
 def test_the_tenant_is_told_by_the_token(header: str, name: str) -> None:
-    assert wire.tenant_of({"Authorization": header}, "https://archive.dam.example") == name
+    assert tenant_of({"Authorization": header}, "https://archive.dam.example") == name
 
 
 def test_queries_are_spelt_with_instants_in_utc() -> None:

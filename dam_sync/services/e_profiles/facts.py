@@ -136,6 +136,13 @@ RULES = (
         operation="PUT /v2/assets/{id}/metadata",
         hint="map a value to every required field of the metadata type",
     ),
+    ErrorRule(
+        409,
+        Conflict,
+        operation=UPLOAD,
+        hint="the target has a file of this name and refuses another; rename one of them, or let the upload profile "
+        "add versions",
+    ),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge, hint="let chunks be used: drop `chunked: off` from the options"),

@@ -25,7 +25,7 @@ class Links:
         """Remember the link that an asset object, of the current or an older version, came with."""
         link = wire.download_link(row)
         if link:
-            name = wire.file_id(wire.id_of(row), str(row.get("version_id") or ""))
+            name = wire.file_id(wire.id_of(row), wire.version_of(row))
             self._kept[name] = link
             self._kept.move_to_end(name)
             while len(self._kept) > facts.LINKS_KEPT:
@@ -51,8 +51,8 @@ class Links:
         if kept and wire.is_fresh(kept, self.line.clock.now()):
             return kept
         row = await self.line.get(facts.ASSET, wire.asset_path(asset), asset=asset)
-        if version and row.get("version_id") not in (None, version):
-            row = await self.line.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
+        if version and wire.version_of(row) != version:
+            row = await self._version(asset, version, listed=row.get("version_id") is None)
         link = wire.download_link(row)
         if not link:
             raise Rejected(
@@ -65,3 +65,13 @@ class Links:
             )
         self._kept[file.id] = link
         return link
+
+    async def _version(self, asset: str, version: str, *, listed: bool) -> Json:
+        """An older version by its id, or out of the list where versions have none. Raises NotFound."""
+        if not listed:
+            return await self.line.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
+        rows = wire.items_of(await self.line.get(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset))
+        row = next((each for each in rows if wire.version_of(each) == version), None)
+        if row is None:
+            raise NotFound("this file version is gone", asset=asset, operation=facts.VERSIONS)
+        return row

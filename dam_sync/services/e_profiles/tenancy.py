@@ -18,6 +18,7 @@ from dam_sync.services.e_profiles import facts, fields, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.fields import Tenant
 from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.tokens import tenant_of
 
 
 @dataclass(slots=True)
@@ -41,14 +42,14 @@ class Tenancy:
         if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
             raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
         hits = await self.search.page("", limit=1)
-        archives = await self.archives(hits.total) if self.line.read_only else False
+        archives = self.line.read_only and await self.archives(hits.total)
         return Account(
-            tenant=wire.tenant_of(await self.line.auth.headers(), self.line.tenant_url),
+            tenant=tenant_of(await self.line.auth.headers(), self.line.tenant_url),
             user=str(user.get("username") or user.get("email") or user.get("uuid")),
             release="v2",
             total=hits.total,
             clock_skew=self._skew(reply),
-            notes=(*self._notes(hits), *(("archived assets are told by asking twice",) if archives else ())),
+            notes=self._notes(hits, archives),
         )
 
     async def archives(self, total: int | None = None) -> bool:
@@ -118,10 +119,14 @@ class Tenancy:
             return timedelta(0)
         return theirs.astimezone(UTC) - self.line.clock.now()
 
-    def _notes(self, hits: wire.Hits) -> tuple[str, ...]:
-        notes = []
-        if hits.rows and not wire.download_link(hits.rows[0]):
-            notes.append("no download link on a sample asset: the user lacks the right to order originals there")
-        if not self.line.options.versioning:
-            notes.append("version_policy is not set, so no file version is ever added")
-        return tuple(notes)
+    def _notes(self, hits: wire.Hits, archives: bool) -> tuple[str, ...]:
+        sample = hits.rows[0] if hits.rows else {"tags": ()}
+        told = (
+            (bool(hits.rows) and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
+             "the right to order originals there"),
+            ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
+            (archives, "there are archived assets; telling them apart costs one more call for each slice"),
+            (self.line.read_only, "documents attached to assets are not read"),
+            (not self.line.options.versioning, "version_policy is not set, so no file version is ever added"),
+        )  # fmt: skip
+        return tuple(text for holds, text in told if holds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,7 +66,12 @@ def id_of(row: Json) -> AssetId:
 
 def revision_of(row: Json) -> Revision:
     """Changes with every edit, by `last_update_date`, and with every file, by `version_id` (absent on old servers)."""
-    return Revision(f"{row.get('last_update_date') or ''}~{row.get('version_id') or row.get('file_upload_date') or ''}")
+    return Revision(f"{row.get('last_update_date') or ''}~{version_of(row)}")
+
+
+def version_of(row: Json) -> str:
+    """What tells a file version from another: its id, or its upload instant on servers that show no id."""
+    return str(row.get("version_id") or row.get("file_upload_date") or "")
 
 
 def asset_of(row: Json, tenant: Tenant, versions: Sequence[Json] = (), archived: bool = False) -> Asset:
@@ -94,8 +97,7 @@ def asset_of(row: Json, tenant: Tenant, versions: Sequence[Json] = (), archived:
 
 def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
     """Older versions by upload instant, as the list said of equal ones (newest first, assumed), then the current."""
-    current = row.get("version_id")
-    older = [item for item in reversed(versions) if item.get("version_id") != current]
+    older = [item for item in reversed(versions) if version_of(item) != version_of(row)]
     older.sort(key=lambda item: str(item.get("file_upload_date") or ""))
     return [*older, row]
 
@@ -104,7 +106,7 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
     """The file of one version; its id is the asset's and the version's."""
     size = (item.get("file_properties") or {}).get("size_in_bytes")
     return FileRef(
-        id=file_id(asset, str(item.get("version_id") or "")),
+        id=file_id(asset, version_of(item)),
         name=str(item.get("filename") or ""),
         size=size if isinstance(size, int) else None,
         created_at=moment(item.get("file_upload_date")),
@@ -274,26 +276,3 @@ def category_path(parts: Sequence[str]) -> str:
 def asset_path(asset: str, *more: str) -> str:
     """`/v2/assets/{id}/…`, every part one segment."""
     return "/v2/assets/" + "/".join(quote(part, safe="") for part in (asset, *more))
-
-
-# -- the account -------------------------------------------------------------------------------------------------------
-
-
-def tenant_of(headers: Mapping[str, str], tenant_url: str) -> str:
-    """The tenant's name, out of the token or else of its address (wire E 1)."""
-    token = _token(headers.get("Authorization") or headers.get("authorization") or "")
-    if token.startswith("wat_") and token.count("_") >= 2:
-        return token.split("_")[1]
-    if "/" in token:
-        return token.partition("/")[0]
-    return (urlsplit(tenant_url).hostname or "").partition(".")[0]
-
-
-def _token(header: str) -> str:
-    scheme, _, rest = header.partition(" ")
-    if scheme.lower() != "basic":
-        return rest
-    try:
-        return base64.b64decode(rest).decode().partition(":")[0]
-    except (binascii.Error, UnicodeDecodeError):
-        return ""

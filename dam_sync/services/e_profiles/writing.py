@@ -72,7 +72,7 @@ class Writer:
         before = await steps.once("before", lambda: self._settled(asset), harmless=True)
 
         async def another() -> Json:
-            return asset if (await self._state(asset)).get("version_id") != before["version"] else None
+            return asset if wire.version_of(await self._state(asset)) != before["version"] else None
 
         async def landed() -> Json:
             return await self._asked_again(another, self.line.options.index_lag, FIND_WAITS)
@@ -141,7 +141,7 @@ class Writer:
                 hint="look into the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
             )
         profile = await self._versioning_profile(str((row.get("metadata_info") or {}).get("field_set") or ""))
-        return {"version": row.get("version_id"), "filename": row["filename"], "profile": profile}
+        return {"version": wire.version_of(row), "filename": row["filename"], "profile": profile}
 
     async def _versioning_profile(self, kind: str) -> str:
         """The profile to add versions through: the job's for this metadata type, else the first that makes the type."""
