@@ -46,8 +46,9 @@ Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="On
 class Output:
     """Where results and words go: results to stdout, everything else to stderr."""
 
-    def __init__(self, as_json: bool = False, no_progress: bool = False) -> None:
+    def __init__(self, as_json: bool = False, no_progress: bool = False, verbose: int = 0) -> None:
         self.as_json = as_json
+        self.verbose = verbose
         self.progress = not no_progress
         self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -95,7 +96,7 @@ def demo_(
     no_progress: NoProgress = False,
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
-    output = Output(as_json, no_progress)
+    output = Output(as_json, no_progress, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
@@ -107,7 +108,7 @@ def demo_(
 @cli.command()
 def check(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
     """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
-    output = Output(as_json, no_progress=True)
+    output = Output(as_json, True, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
@@ -139,14 +140,14 @@ def plan(
     no_progress: NoProgress = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
-    output = Output(as_json, no_progress)
+    output = Output(as_json, no_progress, verbose)
     set_up_logs(verbose, log_format)
     wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, output=out, html=html)
 
     async def act(wish: Wish) -> int:
         report = await plan_job(job, wish)
         output.report(report.as_json())
-        return 10 if detailed and sum(report.operations.values()) else 0
+        return 10 if detailed and report.operations else 0
 
     _run(output, wish, act)
 
@@ -168,7 +169,7 @@ def run(
     yes: Yes = False,
 ) -> None:
     """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
-    output = Output(as_json, no_progress)
+    output = Output(as_json, no_progress, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
@@ -193,7 +194,7 @@ def verify(
     no_progress: NoProgress = False,
 ) -> None:
     """Read both sides back and reconcile them."""
-    output = Output(as_json, no_progress)
+    output = Output(as_json, no_progress, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
@@ -207,7 +208,7 @@ def verify(
 @cli.command()
 def status(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
     """Where the job stands."""
-    output = Output(as_json, no_progress=True)
+    output = Output(as_json, True, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
@@ -215,8 +216,8 @@ def status(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_form
         if output.as_json:
             output.data(data)
         else:
-            rows = [(str(key), str(value)) for key, value in data["now"].items()]
-            print_table(output.out, f"Job {data['job']}", ("", ""), rows)
+            now = [(str(key), str(value)) for key, value in data["now"].items()]
+            print_table(output.out, f"Job {data['job']}", ("", ""), now)
             rows = [
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
@@ -237,7 +238,7 @@ def errors(
     log_format: LogFormat = "console",
 ) -> None:
     """Parked assets, grouped by cause."""
-    output = Output(as_json, no_progress=True)
+    output = Output(as_json, True, verbose)
     set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
@@ -314,4 +315,9 @@ def _run(output: Output, wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, i
     except DamSyncError as error:
         output.error(error)
         code = error.exit_code
+    except Exception as error:
+        if output.verbose:
+            raise
+        output.error(DamSyncError(f"unexpected {type(error).__name__}: {error}", hint="the same with -v tells more"))
+        code = 1
     raise typer.Exit(code)

@@ -84,7 +84,7 @@ async def connected(job: Job, wish: Wish, *, dry: bool = False) -> AsyncIterator
             target = DryTarget(target)
         wish.progress.source_calls = lambda: sum(source.calls.values())
         wish.progress.target_calls = lambda: sum(target.calls.values())
-        wish.progress.phase = "connecting"
+        wish.progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
         wish.progress.expected = accounts[0].total
         schemas = await source.schema(), await target.schema()
@@ -96,7 +96,6 @@ async def connected(job: Job, wish: Wish, *, dry: bool = False) -> AsyncIterator
 def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session:
     """What the engine works with."""
     job = opened.job
-    wish.progress.resumed = run.resumed
     return Session(
         job=job.name,
         source=opened.source,

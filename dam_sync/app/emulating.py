@@ -42,7 +42,7 @@ def serve_emulation(asked: Emulation) -> None:
     with TemporaryDirectory(prefix="dam-sync-emulated-") as folder:
         world = World(seed=0)
         faults = Faults(json.loads(asked.faults.read_text(encoding="utf-8")) if asked.faults else [])
-        app = kind.emulator(world, faults, ObjectStore(Path(folder), world), options)
+        app = kind.emulator(world, faults, ObjectStore(world, Path(folder)), options)
         if asked.load is not None:
             app.state.load(read_catalogue(asked.load), asked.files)
         serve_forever(app, asked.port, _ready)

@@ -15,6 +15,7 @@ from dam_sync.model.service import (
     Account,
     Batch,
     Calls,
+    Change,
     Content,
     Cursor,
     Membership,
@@ -131,9 +132,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self._foresee(relation)
 
-    def _foresee(
-        self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
-    ) -> None:
+    def _foresee(self, change: Change, size: int = 0) -> None:
         if Operation.FORECAST in self.operations:
             self.forecasts.update(self._target.forecast(change, size))
 

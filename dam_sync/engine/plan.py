@@ -9,7 +9,7 @@ from typing import TypeAlias
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, digest_of
 from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
 from dam_sync.model.service import Operation
-from dam_sync.model.values import Json, value_from_json
+from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LinkRow
 
 
@@ -122,9 +122,11 @@ def whole_patch(draft: Draft) -> Patch:
     )
 
 
-def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, object]:
-    changed = {key: value_from_json(value) for key, value in after.items() if before.get(key) != value}
-    gone = {key: None for key in before if key not in after}
+def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, Value | None]:
+    changed: dict[str, Value | None] = {
+        key: value_from_json(value) for key, value in after.items() if before.get(key) != value
+    }
+    gone: dict[str, Value | None] = {key: None for key in before if key not in after}
     return {**changed, **gone}
 
 

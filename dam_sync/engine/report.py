@@ -50,6 +50,11 @@ class Report:
     verdict: dict[str, Json] | None = None
     forecast_seconds: float | None = None
 
+    @property
+    def clean(self) -> bool:
+        """Whether a verification found no difference."""
+        return self.verdict is None or bool(self.verdict["clean"])
+
     def as_json(self) -> dict[str, Json]:
         """For `--json` and files."""
         return asdict(self)

@@ -38,6 +38,11 @@ class Progress:
     source_calls: Callable[[], int] = lambda: 0
     target_calls: Callable[[], int] = lambda: 0
 
+    def begin(self, phase: str) -> None:
+        """Count anew."""
+        self.phase, self.expected = phase, None
+        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
+
     @property
     def done(self) -> int:
         """Assets settled in this run."""

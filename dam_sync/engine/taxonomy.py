@@ -85,5 +85,6 @@ class Containers:
 
 
 async def _nothing() -> AsyncIterator[Term]:
-    for term in ():
+    none: tuple[Term, ...] = ()
+    for term in none:
         yield term

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -44,7 +43,7 @@ class Verdict:
     unaccounted: int = 0
     gone_at_source: int = 0
     bytes: int = 0
-    evidence: Counter[str] = field(default_factory=Counter)
+    evidence: dict[str, int] = field(default_factory=dict)
     differences: list[tuple[str, str, Difference]] = field(default_factory=list)
 
     @property
@@ -148,7 +147,7 @@ class Verifier:
     async def _visit(self, link: LinkRow) -> bool:
         """Whether this link is in the sample and was not looked at yet."""
         spot = int(hashlib.sha256(link.source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000
-        return spot < self.sample and await self.scratch.reserve_name(link.source, link.target) is None
+        return spot < self.sample and await self.scratch.first_time(f"visited:{link.source}")
 
     async def _check(self, link: LinkRow, listed: Asset | None, gate: asyncio.Semaphore) -> None:
         verdict = self.verdict
@@ -163,7 +162,7 @@ class Verifier:
         self.session.progress.listed += 1
         if evidence == "":
             return
-        verdict.evidence[evidence] += 1
+        verdict.evidence[evidence] = verdict.evidence.get(evidence, 0) + 1
         if found:
             verdict.different += 1
             verdict.note(link.source, link.target, found)

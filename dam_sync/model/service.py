@@ -95,6 +95,12 @@ class Account:
     notes: tuple[str, ...] = ()
 
 
+Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Relation
+"""What a forecast is asked about: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
+`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Relation `relate`, a Membership
+`place`, and with the kind `attachment` one `attach`."""
+
+
 class Stream(Protocol):
     """Bytes of a file from some offset on. `start` is where they really begin: 0 when the server ignored the offset."""
 
@@ -340,9 +346,8 @@ class Service(ABC):
         raise Unsupported("cannot hold relations")
 
     @optional(Operation.FORECAST)
-    def forecast(self, change: Draft | Patch | FileRef | Term | Placement, size: int = 0) -> Calls:
-        """API calls that writing this will cost: a Draft is `create` with `size` bytes, a FileRef `replace`, a Term
-        `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Patch `update`."""
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """API calls that writing this will cost, `schema()` having been read."""
         raise Unsupported("cannot tell its costs")
 
 

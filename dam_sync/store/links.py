@@ -78,6 +78,11 @@ class Names(Part):
         if values:
             await self._write(lambda c: c.execute(upsert(NAME).on_conflict_do_nothing(), values) and None)
 
+    async def first_time(self, key: str) -> bool:
+        """Whether nobody named this key before; it is kept among the names from now on."""
+        row = upsert(NAME).values(folded=key, owner="").on_conflict_do_nothing()
+        return await self._write(lambda c: c.execute(row).rowcount == 1)
+
     async def release_name(self, folded: str, owner: str) -> None:
         """Give a name back if it is `owner`'s; safe to repeat."""
         mine = delete(NAME).where(NAME.c.folded == folded, NAME.c.owner == owner)

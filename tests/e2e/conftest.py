@@ -1,0 +1,30 @@
+"""A small made-up library in an emulated source, and an empty emulated target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dam_sync.emulation.library import write_empty_tenant, write_library
+from tests.support.tenants import Pair, pair
+
+MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
+ASSETS = 60
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("library")
+    write_library(folder, ASSETS)
+    write_empty_tenant(folder)
+    return folder
+
+
+@pytest.fixture
+def tenants(library: Path, tmp_path: Path) -> Iterator[Pair]:
+    with pair(
+        tmp_path, library / "catalogue.jsonl", library / "target.jsonl", MAPPING, files=library / "files"
+    ) as joined:
+        yield joined

@@ -1,0 +1,40 @@
+"""A kill at any moment, and the same command again: nothing missing, nothing twice, no recorded step repeated."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections import Counter
+
+from tests.e2e.conftest import ASSETS
+from tests.e2e.test_migration import digests
+from tests.support.tenants import Pair, duplicates
+
+
+def test_ten_kills_leave_no_trace(tenants: Pair) -> None:
+    rng = random.Random(20)
+    kills = 0
+    for _ in range(10):
+        process = tenants.start("run", str(tenants.job), "--no-progress")
+        time.sleep(rng.uniform(0.8, 2.2))
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.wait()
+    tenants.cli("run", str(tenants.job), "--no-progress")
+    target = tenants.target.assets
+    assert kills >= 3, "the machine was too quick for this test to mean anything"
+    assert len(target) == ASSETS
+    assert duplicates(target) == []
+    assert digests(target) == digests(tenants.source.assets)
+    assert tenants.json("verify", str(tenants.job), "--level", "fields")["verdict"]["clean"]
+    assert repeated_steps(tenants) == []
+
+
+def repeated_steps(tenants: Pair) -> list[tuple[str, str]]:
+    """Steps that the journal has twice for one asset: a recorded step is never called again."""
+    with sqlite3.connect(tenants.folder / "state" / "job.db") as connection:
+        rows = connection.execute("SELECT asset, operation FROM ledger").fetchall()
+    connection.close()
+    return [row for row, number in Counter(rows).items() if number > 1]

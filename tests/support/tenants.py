@@ -1,0 +1,165 @@
+"""Two emulated tenants and a job between them, for tests of whole runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from dam_sync.emulation.catalogue import catalogue_of, read_catalogue
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.serve import Served, serve_in_thread
+from dam_sync.emulation.world import World
+from dam_sync.services import discover
+
+JOB = """\
+version: 1
+name: test
+source:
+  kind: a_hypermedia
+  base_url: {source}
+  auth: {{flow: basic, login: dam-sync, password: "{password}"}}
+target:
+  kind: e_profiles
+  base_url: {target}
+  tenant_url: {target}
+  auth: {{flow: token, token: wat_demo_b1d3c61e03c6}}
+  options: {{{options}}}
+mapping: {mapping}
+state: {state}
+{more}
+"""
+
+
+@dataclass
+class Tenant:
+    """One emulated service, and what it saw."""
+
+    url: str
+    served: Served | None = None
+
+    def ask(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.url + path, data=data, headers={"Content-Type": "application/json"})
+        with urlopen(request) as reply:
+            text = reply.read().decode()
+        if path == "/_emulator/assets":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json.loads(text) if text.strip() else None
+
+    @property
+    def assets(self) -> list[dict[str, Any]]:
+        return list(self.ask("/_emulator/assets"))
+
+    @property
+    def calls(self) -> dict[str, int]:
+        return dict(self.ask("/_emulator/calls")["api"])
+
+    @property
+    def refused(self) -> dict[str, int]:
+        return dict(self.ask("/_emulator/calls")["refused"])
+
+    @property
+    def writes(self) -> int:
+        reading = ("GET ", "HEAD ", "POST /v2/uploads/chunks/status")
+        return sum(number for call, number in self.calls.items() if not call.startswith(reading))
+
+    def forget_calls(self) -> None:
+        self.ask("/_emulator/reset-calls", {})
+
+    def add_faults(self, *lines: Mapping[str, Any]) -> None:
+        self.ask("/_emulator/faults", list(lines))
+
+
+@dataclass
+class Pair:
+    """A source, a target, and the job file that joins them."""
+
+    source: Tenant
+    target: Tenant
+    job: Path
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def cli(self, *arguments: str, check: int | None = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "dam_sync", *arguments]
+        environment = {**os.environ, **self.environment}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+        if check is not None:
+            assert done.returncode == check, f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dam_sync", *arguments]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def json(self, *arguments: str, check: int | None = 0) -> Any:
+        return json.loads(self.cli(*arguments, "--json", "--no-progress", check=check).stdout)
+
+
+def emulated(
+    kind: str, catalogue: Path | Sequence[Mapping[str, Any]], files: Path | None = None, **options: Any
+) -> Tenant:
+    """Serve one in a thread; stop it by `tenant.served.stop()`."""
+    world = World(seed=1)
+
+    def make() -> Any:
+        app = discover()[kind].emulator(world, Faults(), ObjectStore(world), options)
+        found = read_catalogue(catalogue) if isinstance(catalogue, Path) else catalogue_of(catalogue)
+        app.state.load(found, files)
+        return app
+
+    served = serve_in_thread(make)
+    return Tenant(served.url, served)
+
+
+@contextmanager
+def pair(
+    folder: Path,
+    source: Path | Sequence[Mapping[str, Any]],
+    target: Path | Sequence[Mapping[str, Any]],
+    mapping: Path,
+    *,
+    files: Path | None = None,
+    options: str = "version_policy: file_only",
+    more: str = "",
+    source_options: Mapping[str, Any] | None = None,
+    target_options: Mapping[str, Any] | None = None,
+) -> Iterator[Pair]:
+    """Both tenants for as long as the block runs."""
+    one = emulated("a_hypermedia", source, files, **{"lag": 0.2, **(source_options or {})})
+    two = emulated("e_profiles", target, None, **{"lag": 0.2, "rate": None, **(target_options or {})})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        job = folder / "job.yaml"
+        state = folder / "state" / "job.db"
+        text = JOB.format(
+            source=one.url,
+            target=two.url,
+            password="secret-a",
+            options=options,
+            mapping=mapping,
+            state=state,
+            more=more,
+        )
+        job.write_text(text, encoding="utf-8")
+        yield Pair(one, two, job, folder)
+    finally:
+        for tenant in (one, two):
+            if tenant.served is not None:
+                tenant.served.stop()
+
+
+def duplicates(assets: Sequence[Mapping[str, Any]], field: str = "srckey") -> list[str]:
+    """Marker values that more than one asset carries."""
+    keys = Counter(str(asset["fields"].get(field, asset["id"])) for asset in assets)
+    return [key for key, number in keys.items() if number > 1]
