@@ -433,6 +433,28 @@ async def test_versions_come_oldest_first_and_each_can_be_read(opened: Open) -> 
         assert hashlib.md5(await body(service, file)).hexdigest() == truth["digests"]["md5"]
 
 
+async def test_trouble_with_one_of_many_versions_is_told_as_itself(opened: Open) -> None:
+    several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
+    tenant = opened(*(asset(n, versions=several) for n in range(5)))
+    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:403"}])
+    with pytest.raises(Rejected):
+        await entries(tenant.connect(read_only=True))
+
+
+async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None:
+    papers = [{"name": "release.pdf", "generate": {"size": 300, "seed": 9}}]
+    tenant = opened(asset(1, attachments=papers), asset(2))
+    assert not any(e.asset.attachments for e in await entries(tenant.connect(read_only=True)) if e.asset)
+    service = tenant.connect(read_only=True, attachments="on")
+    (found,) = [e.asset for e in await entries(service) if e.asset and e.asset.attachments]
+    (paper,) = found.attachments
+    assert paper.name == "release.pdf"
+    truth = tenant.of_catalogue(1)["attachments"][0]
+    assert hashlib.md5(await body(service, paper)).hexdigest() == truth["digests"]["md5"]
+    assert (await service.fetch(found.id)).attachments == found.attachments
+    assert hashlib.md5(await body(tenant.connect(read_only=True), paper)).hexdigest() == truth["digests"]["md5"]
+
+
 async def test_trash_and_archive_are_seen(opened: Open) -> None:
     tenant = opened(asset(1), asset(2, status="archived"), asset(3))
     target = tenant.connect()

@@ -119,7 +119,7 @@ def test_an_old_server_without_newer_members_is_read() -> None:
     old = {k: v for k, v in ASSET.items() if k not in ("version_id", "current_version", "tags", "ai_tags")}
     old["file_properties"] = {"format": "PDF", "format_type": "pdf", "size_in_kbytes": 85}
     del old["metadata_info"], old["security"], old["asset_properties"]
-    asset = wire.asset_of(old, Tenant(), versions=[old])
+    asset = wire.asset_of(old, Tenant(), wire.More([old]))
     assert len(asset.versions) == 1
     assert asset.versions[0].size is None
     assert asset.revision == "2023-03-03T13:10:39Z~2023-03-03T12:29:11Z"
@@ -127,9 +127,9 @@ def test_an_old_server_without_newer_members_is_read() -> None:
 
 def test_trash_and_archive_are_statuses() -> None:
     trashed = {**ASSET, "deleted_date": "2024-01-01T00:00:00Z"}
-    assert wire.asset_of(trashed, Tenant(), archived=True).status == "trash"
+    assert wire.asset_of(trashed, Tenant(), wire.More(archived=True)).status == "trash"
     assert wire.entry_of(trashed, wire.asset_of(trashed, Tenant())).deleted
-    assert wire.asset_of(ASSET, Tenant(), archived=True).status == "archived"
+    assert wire.asset_of(ASSET, Tenant(), wire.More(archived=True)).status == "archived"
 
 
 def test_versions_come_oldest_first_and_end_with_the_current() -> None:
@@ -143,7 +143,7 @@ def test_versions_come_oldest_first_and_end_with_the_current() -> None:
         row("v2", "2023-03-04T00:00:00Z"),
         row("v1", "2023-03-03T00:00:00Z"),
     ]
-    asset = wire.asset_of(current, Tenant(), newest_first)
+    asset = wire.asset_of(current, Tenant(), wire.More(newest_first))
     assert [file.id.rpartition("/")[2] for file in asset.versions] == ["v1", "v2", "v3", "v4"]
     assert wire.needs_versions(current)
     assert not wire.needs_versions(ASSET)
@@ -152,9 +152,7 @@ def test_versions_come_oldest_first_and_end_with_the_current() -> None:
 def test_a_search_answer_is_believed_only_when_the_query_was_understood() -> None:
     hits = wire.hits_of(SEARCH)
     assert (hits.total, hits.scroll) == (24731, "DXF1ZXJ5QW5kRmV0Y2g=")
-    assert hits.keep_alive == timedelta(minutes=1) == wire.hits_of({**SEARCH, "scroll_timeout": 60000}).keep_alive
-    plain = wire.hits_of({**SEARCH, "scroll_id": None, "scroll_timeout": None})
-    assert (plain.scroll, plain.keep_alive) == ("", None)
+    assert wire.hits_of({**SEARCH, "scroll_id": None, "scroll_timeout": None}).scroll == ""
     for broken in ({"query_syntax_ok": False}, {"query_syntax_ok": None}, {"total_count": None}, {"items": None}):
         with pytest.raises(ContractBroken):
             wire.hits_of({**SEARCH, **broken})

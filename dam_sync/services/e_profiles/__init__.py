@@ -17,6 +17,7 @@ KIND = Kind(
         "upload_profile": "the profile where the mapping names none and for file versions: a name, or a name for each "
         "metadata type",
         "chunked": "auto (default: files above 20 MB travel in chunks) or off",
+        "attachments": "off (default) or on: read the documents attached to assets, one more call for each asset",
         "toggles": "opt-in behaviours to ask for, a name or a list",
         "toggle_header": "the header that carries them (default X-Vendor-Api-Toggle)",
         "form": "how the token is sent: bearer (default) or basic",

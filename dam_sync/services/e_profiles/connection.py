@@ -34,6 +34,7 @@ class Options:
     headers: Mapping[str, str] = field(default_factory=dict)
     index_lag: float = facts.LAG.total_seconds()
     form: str = "bearer"
+    documents: bool = False
 
     @classmethod
     def of(cls, context: Context) -> Options:
@@ -43,11 +44,12 @@ class Options:
         return cls(
             version_policy=_one_of(given, "version_policy", facts.POLICIES),
             enumerate=_one_of(given, "enumerate", ("slices", "scroll")),
-            chunked=_switch(given.get("chunked", "auto")),
+            chunked=_switch(given, "chunked", "auto"),
             profiles=dict(profiles) if isinstance(profiles, Mapping) else {"": str(profiles)},
             headers=_toggles(given),
             index_lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             form=_one_of({**given, **context.auth}, "form", ("bearer", "basic")),
+            documents=_switch(given, "attachments", "off"),
         )
 
     @property
@@ -200,12 +202,13 @@ def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> s
     return value
 
 
-def _switch(value: object) -> bool:
+def _switch(given: Mapping[str, object], name: str, default: str) -> bool:
+    value = given.get(name, default)
     if value in (True, "auto", "on"):
         return True
     if value in (False, "off"):
         return False
-    raise ConfigError(f"option chunked takes auto or off, not {value!r}")
+    raise ConfigError(f"option {name} takes on or off, not {value!r}")
 
 
 def _seconds(value: object) -> float:

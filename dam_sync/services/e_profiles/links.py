@@ -23,9 +23,19 @@ class Links:
 
     def keep(self, row: Json) -> None:
         """Remember the link that an asset object, of the current or an older version, came with."""
-        link = wire.download_link(row)
+        self._keep(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))
+
+    async def documents(self, asset: AssetId) -> list[Json]:
+        """The documents attached to an asset, each with a fresh link that is remembered (wire E 3.4)."""
+        path = f"/api/rest/asset/uuid/{asset}"
+        reply = await self.line.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
+        rows = wire.documents_of(reply)
+        for row in rows:
+            self._keep(wire.document_of(row, asset).id, str(row.get("downloadUrl") or ""))
+        return rows
+
+    def _keep(self, name: str, link: str) -> None:
         if link:
-            name = wire.file_id(wire.id_of(row), wire.version_of(row))
             self._kept[name] = link
             self._kept.move_to_end(name)
             while len(self._kept) > facts.LINKS_KEPT:
@@ -50,10 +60,11 @@ class Links:
         kept = self._kept.get(file.id, "")
         if kept and wire.is_fresh(kept, self.line.clock.now()):
             return kept
-        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asset=asset)
-        if version and wire.version_of(row) != version:
-            row = await self._version(asset, version, listed=row.get("version_id") is None)
-        link = wire.download_link(row)
+        if version.startswith(wire.DOCUMENT):
+            await self.documents(AssetId(asset))
+            link = self._kept.get(file.id, "")
+        else:
+            link = wire.download_link(await self._row(asset, version))
         if not link:
             raise Rejected(
                 "the service gives no link to the original",
@@ -63,8 +74,14 @@ class Links:
                 hint="give the user the conversion “original format” and the right to order active, expired and "
                 "unreleased assets",
             )
-        self._kept[file.id] = link
+        self._keep(file.id, link)
         return link
+
+    async def _row(self, asset: str, version: str) -> Json:
+        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asset=asset)
+        if not version or wire.version_of(row) == version:
+            return row
+        return await self._version(asset, version, listed=row.get("version_id") is None)
 
     async def _version(self, asset: str, version: str, *, listed: bool) -> Json:
         """An older version by its id, or out of the list where versions have none. Raises NotFound."""

@@ -68,9 +68,9 @@ class Reader:
     async def fetch(self, asset: AssetId) -> Asset:
         """The asset and its versions. Raises NotFound."""
         row = await self.line.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.EXPAND),), asset=asset)
-        versions = await self.versions(asset)
+        more = wire.More(await self.versions(asset), await self._documents(asset), await self._is_archived(row))
         self.links.keep(row)
-        return wire.asset_of(row, await self.tenancy.tenant(), versions, await self._is_archived(row))
+        return wire.asset_of(row, await self.tenancy.tenant(), more)
 
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""
@@ -83,32 +83,34 @@ class Reader:
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
         tenant = await self.tenancy.tenant()
-        several = await self._versions_of([wire.id_of(row) for row in rows if wire.needs_versions(row)])
-        entries = []
-        for row in rows:
-            self.links.keep(row)
+        told: dict[AssetId, wire.More] = {}
+
+        async def tell(row: Json) -> None:
             identity = wire.id_of(row)
             archived = plain is not None and identity not in plain
-            entries.append(wire.entry_of(row, wire.asset_of(row, tenant, several.get(identity, ()), archived)))
-        return tuple(entries)
-
-    async def _versions_of(self, assets: Sequence[AssetId]) -> dict[AssetId, list[Json]]:
-        """Versions of one page's assets, read at once; none for what is gone meanwhile."""
-        found: dict[AssetId, list[Json]] = {}
-
-        async def read(asset: AssetId) -> None:
-            try:
-                found[asset] = await self.versions(asset)
-            except NotFound:
-                found[asset] = []
+            told[identity] = await self._more(row, archived)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for asset in assets:
-                    group.create_task(read(asset))
-        except* DamSyncError as several:
-            raise several.exceptions[0] from several
-        return found
+                for row in rows:
+                    group.create_task(tell(row))
+        except BaseExceptionGroup as several:
+            raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
+        for row in rows:
+            self.links.keep(row)
+        return tuple(wire.entry_of(row, wire.asset_of(row, tenant, told[wire.id_of(row)])) for row in rows)
+
+    async def _more(self, row: Json, archived: bool) -> wire.More:
+        """Versions and documents of one listed asset; none of what is gone meanwhile."""
+        identity = wire.id_of(row)
+        try:
+            versions = await self.versions(identity) if wire.needs_versions(row) else []
+            return wire.More(versions, await self._documents(identity), archived)
+        except NotFound:
+            return wire.More(archived=archived)
+
+    async def _documents(self, asset: AssetId) -> list[Json]:
+        return await self.links.documents(asset) if self.line.options.documents else []
 
     async def _unarchived(self, asked: str) -> frozenset[str] | None:
         """Ids of the slice that a search without archived assets shows; None where nothing is archived."""

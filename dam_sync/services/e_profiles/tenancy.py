@@ -126,7 +126,10 @@ class Tenancy:
              "the right to order originals there"),
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
             (archives, "there are archived assets; telling them apart costs one more call for each slice"),
-            (self.line.read_only, "documents attached to assets are not read"),
+            (
+                self.line.read_only and not self.line.options.documents,
+                "documents attached to assets are not read; `attachments: on` reads them, one more call for each asset",
+            ),
             (not self.line.options.versioning, "version_policy is not set, so no file version is ever added"),
         )  # fmt: skip
         return tuple(text for holds, text in told if holds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Patch, Revision, Rights
@@ -16,17 +16,18 @@ from dam_sync.services.e_profiles.facts import LINK_RESERVE
 from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Profile, Tenant
 from dam_sync.services.e_profiles.values import decode, encode
 
+DOCUMENT = "document:"  # before the id of an attached document in a file's id
+
 # -- listings ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """One answer of a search; `keep_alive` of its scroll, where it has one."""
+    """One answer of a search, with the id of its scroll where it has one."""
 
     rows: tuple[Json, ...]
     total: int
     scroll: str = ""
-    keep_alive: timedelta | None = None
 
 
 def hits_of(reply: Json) -> Hits:
@@ -38,9 +39,7 @@ def hits_of(reply: Json) -> Hits:
     total = reply.get("total_count")
     if not isinstance(total, int):
         raise ContractBroken("a search answered without `total_count`")
-    timeout = reply.get("scroll_timeout")
-    alive = timedelta(milliseconds=int(str(timeout))) if str(timeout or "").isdigit() else None
-    return Hits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""), alive)
+    return Hits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""))
 
 
 def link_query(address: str) -> list[tuple[str, str]]:
@@ -74,18 +73,28 @@ def version_of(row: Json) -> str:
     return str(row.get("version_id") or row.get("file_upload_date") or "")
 
 
-def asset_of(row: Json, tenant: Tenant, versions: Sequence[Json] = (), archived: bool = False) -> Asset:
-    """An asset with its file versions, oldest first; without `versions` the current file alone."""
+@dataclass(frozen=True, slots=True)
+class More:
+    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived."""
+
+    versions: Sequence[Json] = ()
+    documents: Sequence[Json] = ()
+    archived: bool = False
+
+
+def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
+    """An asset with its file versions, oldest first; without `more` the current file alone."""
     created = moment(row.get("created_date"))
     return Asset(
         id=id_of(row),
         revision=revision_of(row),
         filename=str(row.get("filename") or ""),
-        status="trash" if row.get("deleted_date") else "archived" if archived else "published",
+        status="trash" if row.get("deleted_date") else "archived" if more.archived else "published",
         form_type=str((row.get("file_properties") or {}).get("format_type") or ""),
         type=str((row.get("metadata_info") or {}).get("field_set") or ""),
         fields=_derived(row) | _metadata(row, tenant),
-        versions=tuple(file_of(item, id_of(row)) for item in _oldest_first(row, versions)),
+        versions=tuple(file_of(item, id_of(row)) for item in _oldest_first(row, more.versions)),
+        attachments=tuple(document_of(item, id_of(row)) for item in more.documents),
         tags=_words(row.get("tags")),
         machine_tags=_words(row.get("ai_tags")),
         rights=rights_of(row.get("security") or {}),
@@ -111,6 +120,17 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
         size=size if isinstance(size, int) else None,
         created_at=moment(item.get("file_upload_date")),
     )
+
+
+def document_of(item: Json, asset: AssetId) -> FileRef:
+    """An attached document; its size is not told (wire E 3.4)."""
+    return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
+
+
+def documents_of(reply: Json) -> list[Json]:
+    """The rows of `attachedDocs` in a v1 asset; none where it has none."""
+    rows = ((reply.get("attachedDocs") or {}) if isinstance(reply, dict) else {}).get("docs") or []
+    return [row for row in rows if row.get("uuid")]
 
 
 def file_id(asset: str, version: str) -> str:
