@@ -25,6 +25,7 @@ from dam_sync.store.store import SqlStore
 LEVELS = ("count", "fields", "digest", "bytes")
 SHOWN = 1000  # differences kept in a report; the rest is counted
 PAGE = 500
+SUSPECTS = 5000  # looked at again while the target's index may be behind
 
 
 @dataclass(slots=True)
@@ -58,6 +59,15 @@ class Verdict:
                 self.differences.append((source, target, difference))
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one look at an asset gave: which count of the verdict it belongs to, the evidence, the differences."""
+
+    fate: str
+    evidence: str
+    found: list[Difference]
+
+
 @dataclass(slots=True)
 class Verifier:
     """One verification; `scratch` is an empty store that is thrown away afterwards, so that memory stays flat."""
@@ -67,10 +77,14 @@ class Verifier:
     level: str
     sample: float = 1.0
     terms: dict[str, TermIndex] = field(default_factory=dict)
+    suspects: list[LinkRow] = field(default_factory=list)
+    patience: float = 0.0
     verdict: Verdict = field(init=False)
+    gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self.verdict = Verdict(self.level)
+        self.gate = asyncio.Semaphore(max(2, min(self.session.readers, self.session.writers)))
 
     async def run(self) -> Verdict:
         """Count, compare, and look for what is missing on either side."""
@@ -78,14 +92,35 @@ class Verifier:
         session.progress.phase = "verifying"
         await self._account_for_source()
         await self._load_terms()
-        for side, service in (("source", session.source), ("target", session.target)):
-            await self._load_members(side, service)
-        gate = asyncio.Semaphore(max(2, min(session.readers, session.writers)))
+        self.patience = await self._lag_left()
+        await self._load_members()
         async for shard in session.target.shards(Window()):
             async for batch in session.target.crawl(shard, None):
-                await self._check_batch(batch.entries, gate)
-        await self._check_unvisited(gate)
+                await self._check_batch(batch.entries)
+        await self._check_unvisited()
+        await self._look_again()
         return self.verdict
+
+    async def _lag_left(self) -> float:
+        """Seconds for which the target's index may still be behind the last run."""
+        runs = await self.session.store.runs()
+        ended = runs[0].ended_at if runs else None
+        now = self.session.clock.now()
+        since = (now - ended).total_seconds() if ended else 0.0
+        return max(0.0, self.session.target.limits.lag.total_seconds() - since) if runs else 0.0
+
+    async def _look_again(self) -> None:
+        """What looked different is looked at until it agrees, or until the index cannot be behind any more."""
+        pause = 0.5
+        while self.suspects and self.patience > 0:
+            pause = min(pause * 2, self.patience)
+            await self.session.clock.sleep(pause)
+            self.patience -= pause
+            suspects, self.suspects = self.suspects, []
+            await self._load_members()
+            async with asyncio.TaskGroup() as group:
+                for link in suspects:
+                    group.create_task(self._check(link, None))
 
     async def _account_for_source(self) -> None:
         """Every listed source asset is linked, parked or left out by a rule."""
@@ -112,11 +147,13 @@ class Verifier:
                 async for term in target.terms(key):
                     self.terms[key].add(term)
 
-    async def _load_members(self, side: str, service: Service) -> None:
-        if Operation.MEMBERS in service.operations:
-            async for membership in service.members():
-                prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
-                await self.scratch.add_members(0, replace(membership, assets=prefixed))
+    async def _load_members(self) -> None:
+        await self.scratch.begin_members(0)
+        for side, service in (("source", self.session.source), ("target", self.session.target)):
+            if Operation.MEMBERS in service.operations:
+                async for membership in service.members():
+                    prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
+                    await self.scratch.add_members(0, replace(membership, assets=prefixed))
 
     async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:
         if Operation.MEMBERS not in service.operations:
@@ -125,16 +162,16 @@ class Verifier:
         found = await self.scratch.members_of([key])
         return replace(asset, placements=asset.placements | found.get(key, frozenset()))
 
-    async def _check_batch(self, entries: Iterable[Entry], gate: asyncio.Semaphore) -> None:
+    async def _check_batch(self, entries: Iterable[Entry]) -> None:
         entries = [entry for entry in entries if not entry.deleted]
         links = await self.session.store.links_by_target([entry.id for entry in entries])
         async with asyncio.TaskGroup() as group:
             for entry in entries:
                 link = links.get(entry.id)
                 if link is not None and await self._visit(link):
-                    group.create_task(self._check(link, entry.asset, gate))
+                    group.create_task(self._check(link, entry.asset))
 
-    async def _check_unvisited(self, gate: asyncio.Semaphore) -> None:
+    async def _check_unvisited(self) -> None:
         """Linked assets that the target's listing did not show: its index may lag, so each is asked for."""
         after = ""
         while links := await self.session.store.iter_links(after, PAGE):
@@ -142,57 +179,57 @@ class Verifier:
             async with asyncio.TaskGroup() as group:
                 for link in links:
                     if await self._visit(link):
-                        group.create_task(self._check(link, None, gate))
+                        group.create_task(self._check(link, None))
 
     async def _visit(self, link: LinkRow) -> bool:
         """Whether this link is in the sample and was not looked at yet."""
         spot = int(hashlib.sha256(link.source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000
         return spot < self.sample and await self.scratch.first_time(f"visited:{link.source}")
 
-    async def _check(self, link: LinkRow, listed: Asset | None, gate: asyncio.Semaphore) -> None:
-        verdict = self.verdict
-        async with gate:
+    async def _check(self, link: LinkRow, listed: Asset | None) -> None:
+        async with self.gate:
             try:
-                found, evidence = await self._compare(link, listed)
+                judged = await self._judge(link, listed)
             except DamSyncError as error:
                 if error.disposition in (Disposition.STOP, Disposition.RETRY):
                     raise
-                found, evidence = [Difference("asset", "readable", str(error))], "V0"
+                judged = Judged("different", "V0", [Difference("asset", "readable", str(error))])
+        if judged.found and self.patience > 0 and len(self.suspects) < SUSPECTS:
+            self.suspects.append(link)
+        else:
+            await self._count(link, judged)
+
+    async def _count(self, link: LinkRow, judged: Judged) -> None:
+        verdict = self.verdict
         verdict.checked += 1
         self.session.progress.listed += 1
-        if evidence == "":
-            return
-        verdict.evidence[evidence] = verdict.evidence.get(evidence, 0) + 1
-        if found:
-            verdict.different += 1
-            verdict.note(link.source, link.target, found)
-        else:
-            verdict.equal += 1
-            if evidence != link.evidence:
-                await self.session.store.put_link(replace(link, evidence=evidence))
+        setattr(verdict, judged.fate, getattr(verdict, judged.fate) + 1)
+        verdict.note(link.source, link.target, judged.found)
+        if judged.evidence:
+            verdict.evidence[judged.evidence] = verdict.evidence.get(judged.evidence, 0) + 1
+        if judged.fate == "equal" and judged.evidence != link.evidence:
+            await self.session.store.put_link(replace(link, evidence=judged.evidence))
 
-    async def _compare(self, link: LinkRow, listed: Asset | None) -> tuple[list[Difference], str]:
-        """Differences and the evidence class; an empty class when one side has not got the asset, which is counted."""
+    async def _judge(self, link: LinkRow, listed: Asset | None) -> Judged:
         session = self.session
         try:
             actual = listed or await session.target.fetch(AssetId(link.target))
         except NotFound:
-            self.verdict.missing += 1
-            self.verdict.note(link.source, link.target, [Difference("asset", "in the target", "not there")])
-            return [], ""
+            return Judged("missing", "", [Difference("asset", "in the target", "not there")])
         if self.level == "count":
-            return [], "V1"
+            return Judged("equal", "V1", [])
         try:
             asset = await session.source.fetch(AssetId(link.source))
         except NotFound:
-            self.verdict.gone_at_source += 1
-            return [], ""
+            return Judged("gone_at_source", "", [])
         asset = await self._with_members("source", session.source, asset)
         actual = await self._with_members("target", session.target, actual)
-        draft = self._draft(asset, link)
-        found = differences(draft, actual, session.target_schema, session.target.limits)
+        found = differences(self._draft(asset, link), actual, session.target_schema, session.target.limits)
+        if found and self.patience > 0:  # it will be looked at again; no need to fetch its bytes now
+            return Judged("different", "V1", found)
         more, evidence = await self._compare_files(asset, actual)
-        return [*found, *more], evidence
+        found += more
+        return Judged("different" if found else "equal", evidence, found)
 
     def _draft(self, asset: Asset, link: LinkRow) -> Draft:
         marker = marker_value(self.session.source_account.tenant, asset.id)
