@@ -70,8 +70,8 @@ class Costs:
                 return _container(change)
             case Relation():
                 return self._link(change)
-            case Membership():
-                return one("POST", "medias", ATTACHMENTS)
+            case Membership(placement):
+                return one("POST", "medias", ATTACHMENTS, 1 if placement.kind == "attachment" else 0)
 
     def _create(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status), None)

@@ -52,7 +52,6 @@ LIMITS = Limits(
 # spec 000, Versioning; wire A 10
 FOLDER_CREATE = (4, 16, 0)
 FORCE_ARRAYS = (4, 20, 0)
-SIGNED_TOKEN = (4, 28, 0)
 CHUNKS = (4, 31, 0)
 FACET_FIELDS = (4, 75, 0)
 
