@@ -34,7 +34,7 @@ class Writer:
     """Runs jobs one after the other in its own thread; what waits meanwhile shares one durable commit.
 
     A job sees the state as the jobs before it left it. One that raises is undone alone, not the others of its group.
-    A job is done or not done as a whole, also when its caller is cancelled.
+    A job is done or not done as a whole; a cancelled caller is let go once that is decided.
     """
 
     def __init__(self, engine: Engine, path: Path) -> None:
@@ -56,7 +56,11 @@ class Writer:
         async with self._room:
             future: asyncio.Future[T] = self._loop.create_future()
             self._requests.put(_Request(job, future))
-            return await future
+            try:
+                return await asyncio.shield(future)
+            except asyncio.CancelledError:
+                await asyncio.wait([future])  # whoever looks next finds it done or not done, never on its way
+                raise
 
     async def close(self) -> None:
         """Finish what waits and end the thread; safe to repeat."""
@@ -138,8 +142,6 @@ class Reader:
 
 def _answer(group: list[_Request]) -> None:
     for request in group:
-        if request.future.done():  # its caller was cancelled
-            continue
         if request.error is not None:
             request.future.set_exception(request.error)
         else:

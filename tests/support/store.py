@@ -1,0 +1,47 @@
+"""What the tests of the checkpoint store share."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+from dam_sync.model.asset import AssetId, Entry, Revision
+
+_PROCESSES = itertools.count(1)
+
+
+class SetClock:
+    """Time stands still until a test moves it with `skip`; no two give the same token."""
+
+    def __init__(self, start: datetime = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)) -> None:
+        self._now, self._monotonic = start, 0.0
+
+    def now(self) -> datetime:
+        """See `Clock.now`."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """See `Clock.monotonic`."""
+        return self._monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`: it passes at once."""
+        self.skip(seconds)
+
+    def chance(self) -> float:
+        """See `Clock.chance`."""
+        return 0.5
+
+    def token(self) -> str:
+        """See `Clock.token`."""
+        return f"{next(_PROCESSES):032x}"
+
+    def skip(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += timedelta(seconds=seconds)
+        self._monotonic += seconds
+
+
+def entries(*names: str, revision: str = "r1") -> tuple[Entry, ...]:
+    """Thin rows of a listing."""
+    return tuple(Entry(AssetId(name), Revision(revision)) for name in names)

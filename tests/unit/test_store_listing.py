@@ -1,0 +1,136 @@
+"""What a run lists: rows and cursors together, each asset once, and flat in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Asset, AssetId, Entry, Revision
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.rows import LinkRow, Outcome, ShardRow
+from dam_sync.store.store import SqlStore
+
+LEASE = timedelta(minutes=5)
+ONE, TWO = Shard("one", {"from": "2024"}, 3), Shard("two")
+
+
+def entries(*names: str, revision: str = "r1") -> tuple[Entry, ...]:
+    return tuple(Entry(AssetId(name), Revision(revision)) for name in names)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    yield opened
+    await opened.close()
+
+
+async def test_shards_are_added_and_keep_how_far_they_were_read(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.set_shards(run, [ONE], complete=False)
+    assert not await store.shards_complete(run)
+    await store.record(run, ONE, Batch(entries("a"), {"page": 2}), ())
+    await store.set_shards(run, [ONE, TWO], complete=True)
+    assert await store.shards_complete(run)
+    assert await store.shards(run) == [ShardRow(ONE, {"page": 2}, False), ShardRow(TWO, None, False)]
+    await store.record(run, ONE, Batch((), None), ())
+    assert (await store.shards(run))[0] == ShardRow(ONE, None, True)
+
+
+async def test_an_asset_in_two_windows_is_one_row(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a", "b", "a"), {"page": 2}), ())
+    await store.record(run, TWO, Batch(entries("b", "c"), None), ())
+    first, *_ = await store.claim(run, 1, LEASE)
+    await store.settle(first, Outcome("created", link=LinkRow("a", "t1")))
+    await store.record(run, TWO, Batch(entries("a"), None), ())
+    await store.record(run, TWO, Batch(entries("a"), None), {AssetId("a")})
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["created"], tally["open"], tally["unchanged"]) == (3, 1, 2, 0)
+    assert [work.asset for work in await store.claim(run, 9, LEASE)] == ["b", "c"]
+
+
+async def test_a_changed_revision_in_the_same_run_opens_the_row_again(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
+    (again,) = await store.claim(run, 1, LEASE)
+    assert again.revision == "r2"
+    assert again.seq > work.seq
+    assert (await store.tally(run))["listed"] == 1
+
+
+async def test_unchanged_rows_are_seen_and_counted_once(store: SqlStore) -> None:
+    for name in "abc":
+        await store.put_link(LinkRow(name, f"t-{name}"))
+    run = (await store.begin("museum", "run")).id
+    for _ in range(2):
+        await store.record(run, ONE, Batch(entries("a", "b"), None), {AssetId("a"), AssetId("b")})
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["unchanged"], tally["open"]) == (2, 2, 0)
+    assert [link.source for link in await store.unseen_links(run, 9)] == ["c"]
+    assert await store.unseen_links(run, 9, after="c") == []
+    await store.put_link(LinkRow("a", "t-a", evidence="V4"))
+    assert [link.source for link in await store.unseen_links(run, 9)] == ["c"]
+
+
+async def test_what_a_run_creates_is_not_unseen_by_it(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
+    assert await store.unseen_links(run, 9) == []
+
+
+async def test_skipping_never_closes_a_row_that_asks_for_work(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    await store.stop(run, "Ctrl-C")
+    later = (await store.begin("museum", "again")).id
+    await store.record(later, ONE, Batch(entries("a", "x"), None), {AssetId("a"), AssetId("x")})
+    assert [work.asset for work in await store.claim(later, 9, LEASE)] == ["a"]
+    assert (await store.tally(later))["unchanged"] == 1
+
+
+async def test_payloads_can_be_left_out(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    asset = Asset(AssetId("a"), Revision("r1"), filename="été.jpg", tags=frozenset({"sea"}))
+    whole = Entry(asset.id, asset.revision, asset=asset)
+    trashed = Entry(AssetId("b"), Revision("r1"), deleted=True)
+    await store.record(run, ONE, Batch((whole, trashed), None), (), payloads=False)
+    first, second = await store.claim(run, 2, LEASE)
+    assert (first.payload, first.deleted, second.deleted) == (None, False, True)
+    await store.release([first, second])
+    await store.record(run, TWO, Batch((Entry(asset.id, Revision("r2"), asset=asset),), None), ())
+    *_, last = await store.claim(run, 2, LEASE)
+    assert last.payload == asset
+
+
+async def test_memory_is_flat_however_much_is_listed(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    page = 500
+
+    async def record_pages(first: int, last: int) -> None:
+        for number in range(first, last):
+            names = [f"asset-{number * page + row}" for row in range(page)]
+            await store.record(run, ONE, Batch(entries(*names), {"page": number}), ())
+
+    await record_pages(0, 10)
+    tracemalloc.start()
+    try:
+        await record_pages(10, 20)
+        tracemalloc.reset_peak()
+        few = tracemalloc.get_traced_memory()[1]
+        await record_pages(20, 100)
+        many = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (await store.tally(run))["listed"] == 50_000
+    assert many < few + 4 * 1024 * 1024

@@ -1,0 +1,157 @@
+"""Runs: one at a time, taken over from the dead alone, closed only when nothing is open."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.errors import SafetyStop, StoreBusy
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.rows import Outcome
+from dam_sync.store.runs import process_lives
+from dam_sync.store.store import SqlStore
+from tests.support.store import SetClock
+
+LEASE = timedelta(minutes=5)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def other(store: SqlStore, clock: SetClock) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(store.path, clock)
+    yield opened
+    await opened.close()
+
+
+async def test_runs_are_numbered_and_told_newest_first(store: SqlStore, clock: SetClock) -> None:
+    first = await store.begin("museum", "run")
+    assert (first.number, first.resumed, first.started_at) == (1, False, clock.now())
+    clock.skip(60)
+    await store.finish(first.id, {"created": 3})
+    await store.finish(first.id, {"said": "twice"})
+    second = await store.begin("museum", "run")
+    await store.stop(second.id, "Ctrl-C")
+    newest, oldest = await store.runs()
+    assert (oldest.state, oldest.outcome, oldest.ended_at) == ("done", {"created": 3}, clock.now())
+    assert (newest.number, newest.state, newest.outcome) == (2, "stopped", {"stopped": "Ctrl-C"})
+    assert [run.number for run in await store.runs(at_most=1)] == [2]
+    again = await store.begin("museum", "run")
+    assert (again.number, again.resumed) == (2, True)
+    assert (await store.runs())[0].ended_at is None
+
+
+async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore, other: SqlStore) -> None:
+    await store.begin("museum", "run")
+    for command in ("run", "plan"):
+        with pytest.raises(StoreBusy, match=rf"run 1 .* process {os.getpid()} on .*, since 2026-03-01"):
+            await other.begin("museum", command)
+
+
+async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_more(
+    store: SqlStore, other: SqlStore, clock: SetClock
+) -> None:
+    run = await store.begin("museum", "run")
+    await store.record(run.id, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
+    (work,) = await store.claim(run.id, 1, LEASE)
+    clock.skip(25)
+    await store.beat(run.id)
+    clock.skip(25)
+    with pytest.raises(StoreBusy):
+        await other.begin("museum", "run")
+    clock.skip(6)
+    assert (await other.begin("museum", "run")).resumed
+
+    async def call() -> str:
+        raise AssertionError("called by a process that lost its run")
+
+    with pytest.raises(SafetyStop, match="has taken this run over"):
+        await store.beat(run.id)
+    with pytest.raises(SafetyStop, match="has taken this run over"):
+        await store.steps(work, run.id).once("create", call)
+    with pytest.raises(SafetyStop):
+        await store.settle(work, Outcome("created"))
+    (taken,) = await other.claim(run.id, 1, LEASE)
+    await other.settle(taken, Outcome("skipped"))
+    await other.finish(run.id, {})
+    with pytest.raises(SafetyStop):
+        await store.note("watermark", "too late")
+    await store.stop(run.id, "told to stop")
+    assert (await store.runs())[0].state == "done"
+
+
+async def test_the_dead_are_told_from_the_living(store: SqlStore, other: SqlStore) -> None:
+    run = await store.begin("museum", "run")
+    assert process_lives(os.getpid())
+    assert not process_lives(0)
+    gone = await asyncio.create_subprocess_exec("true")
+    await gone.wait()
+    with sqlite3.connect(store.path) as raw:
+        raw.execute("UPDATE run SET pid = ?", (gone.pid,))
+    raw.close()
+    assert (await other.begin("museum", "run")).id == run.id
+
+
+async def test_a_process_on_another_machine_lives_by_its_heartbeat(
+    store: SqlStore, other: SqlStore, clock: SetClock
+) -> None:
+    await store.begin("museum", "run")
+    with sqlite3.connect(store.path) as raw:
+        raw.execute("UPDATE run SET host = 'elsewhere', pid = 1")
+    raw.close()
+    with pytest.raises(StoreBusy, match="process 1 on elsewhere"):
+        await other.begin("museum", "run")
+    clock.skip(31)
+    assert (await other.begin("museum", "run")).resumed
+
+
+async def test_an_open_shard_or_row_keeps_a_run_open(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    shard = Shard("s", {"page": 1}, 1)
+    await store.set_shards(run, [shard], complete=True)
+    with pytest.raises(SafetyStop, match="1 parts of the listing and 0 assets are open"):
+        await store.finish(run, {})
+    await store.record(run, shard, Batch((Entry(AssetId("a"), Revision("1")),), None), ())
+    with pytest.raises(SafetyStop, match="0 parts of the listing and 1 assets are open"):
+        await store.finish(run, {})
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("skipped"))
+    await store.finish(run, {})
+
+
+async def test_closing_gives_the_run_back(store: SqlStore, clock: SetClock) -> None:
+    first = await SqlStore.open(store.path, clock)
+    run = await first.begin("museum", "run")
+    await first.record(run.id, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
+    await first.claim(run.id, 1, LEASE)
+    await first.close()
+    await first.close()
+    assert (await store.begin("museum", "run")).resumed
+    (work,) = await store.claim(run.id, 1, LEASE)
+    assert work.attempt == 1
+
+
+async def test_a_command_resumes_its_own_runs_only(store: SqlStore) -> None:
+    whole = await store.begin("museum", "run")
+    await store.stop(whole.id, "Ctrl-C")
+    part = await store.begin("museum", "run --only")
+    assert (part.id, part.resumed) == (whole.id + 1, False)
+    await store.finish(part.id, {})
+    assert (await store.begin("museum", "run")).id == whole.id

@@ -1,0 +1,271 @@
+"""Durable steps: at most once where that can be known, and never blindly again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.errors import Denied, InvalidValue, StopRequested, Throttled, Transient, Uncertain
+from dam_sync.model.service import Batch, Shard
+from dam_sync.model.values import Json
+from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.store import SqlStore
+from tests.support.store import SetClock
+
+LEASE = timedelta(minutes=5)
+
+
+class Calls:
+    """A call that counts itself; raises what it is told to."""
+
+    def __init__(self, result: Json = "t1", error: Exception | None = None) -> None:
+        self.result, self.error, self.count = result, error, 0
+
+    async def __call__(self) -> Json:
+        self.count += 1
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", clock)
+    yield opened
+    await opened.close()
+
+
+async def claimed(store: SqlStore, name: str = "a") -> tuple[int, Work]:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, Shard("s"), Batch((Entry(AssetId(name), Revision("1")),), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    return run, work
+
+
+@pytest.mark.parametrize("result", ["t1", None, {"ticket": [1, 2]}, 0, False])
+async def test_a_result_is_recorded_whatever_it_is(store: SqlStore, result: Json) -> None:
+    run, work = await claimed(store)
+    steps, call = store.steps(work, run), Calls(result)
+    assert [await steps.once("s", call), await steps.once("s", call)] == [result, result]
+    assert call.count == 1
+    assert await steps.recall("s") == result
+
+
+async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    await store.steps(work, run).once("create", Calls("t9"))
+    await store.run_steps("terms").once("term:sea", Calls({"id": "4"}), harmless=True)
+    await store.write_ledger(run, "rename", "a", "t9", {"to": "b.jpg"})
+    rows = await store.ledger(0, 9)
+    told = [(row.seq, row.run, row.operation, row.asset, row.target, row.detail) for row in rows]
+    assert told == [
+        (1, run, "create", "a", "t9", None),
+        (2, run, "term:sea", "terms", "", {"id": "4"}),
+        (3, run, "rename", "a", "t9", {"to": "b.jpg"}),
+    ]
+    assert await store.ledger_count() == 3
+    assert [row.seq for row in await store.ledger(1, 1)] == [2]
+
+
+@pytest.mark.parametrize("error", [Transient("lost"), RuntimeError("lost"), asyncio.CancelledError()])
+async def test_a_lost_answer_leaves_the_intent_open(store: SqlStore, error: Exception) -> None:
+    run, work = await claimed(store)
+    steps, again = store.steps(work, run), Calls("again")
+    with pytest.raises(type(error)):
+        await steps.once("create", Calls(error=error))
+    with pytest.raises(Uncertain) as told:
+        await steps.once("create", again)
+    assert told.value.asset == "a"
+    assert again.count == 0
+    assert await steps.recall("create") is None
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidValue("no"), Denied("no"), Throttled("slow"), StopRequested("enough"), Uncertain("who knows")]
+)
+async def test_a_refused_call_may_be_made_again(store: SqlStore, error: Exception) -> None:
+    run, work = await claimed(store)
+    steps = store.steps(work, run)
+    with pytest.raises(type(error)):
+        await steps.once("create", Calls(error=error))
+    if isinstance(error, Uncertain):
+        with pytest.raises(Uncertain):
+            await steps.once("create", Calls())
+    else:
+        assert await steps.once("create", Calls("now")) == "now"
+
+
+async def test_after_a_lost_answer_it_is_looked_for_first(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    steps = store.steps(work, run)
+    for name in ("there", "missing", "harmless"):
+        with pytest.raises(RuntimeError):
+            await steps.once(name, Calls(error=RuntimeError()), found=Calls(None))
+    look, call = Calls("t7"), Calls("t8")
+    assert await steps.once("there", call, found=look) == "t7"
+    assert await steps.once("missing", call, found=Calls(None)) == "t8"
+    assert await steps.once("harmless", call, harmless=True) == "t8"
+    assert (look.count, call.count) == (1, 2)
+    assert await steps.once("there", call, found=look) == "t7"
+    assert look.count == 1
+
+
+async def test_nothing_is_looked_for_before_anything_was_tried(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    look = Calls("t7")
+    assert await store.steps(work, run).once("create", Calls("t1"), found=look) == "t1"
+    assert look.count == 0
+
+
+async def test_an_old_result_is_forgotten_at_its_time(store: SqlStore, clock: SetClock) -> None:
+    run, work = await claimed(store)
+    steps, day = store.steps(work, run), timedelta(hours=24)
+    assert await steps.once("begin", Calls("one"), keep=day) == "one"
+    clock.skip(86_399)
+    assert await steps.once("begin", Calls("two"), keep=day) == "one"
+    clock.skip(2)
+    assert await steps.once("begin", Calls("two"), keep=day) == "two"
+
+
+async def test_forgetting_takes_names_and_prefixes_of_its_own_work_only(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    steps, other = store.steps(work, run), store.run_steps("a")
+    for name in ("part:1", "part:2", "part_3", "begin"):
+        await steps.once(name, Calls(name))
+    await other.once("part:1", Calls("kept"))
+    await steps.forget("part:*", "begin")
+    names = ("part:1", "part:2", "part_3", "begin")
+    assert [await steps.recall(name) for name in names] == [None, None, "part_3", None]
+    assert await other.recall("part:1") == "kept"
+    await steps.forget("part_*", "never there")
+    assert await steps.recall("part_3") is None
+
+
+async def test_two_who_ask_at_once_share_one_call(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    call = Calls("t1")
+    results = await asyncio.gather(*(store.steps(work, run).once("create", call) for _ in range(5)))
+    assert (results, call.count) == (["t1"] * 5, 1)
+
+
+async def test_steps_may_be_taken_inside_a_step(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    steps, inner = store.steps(work, run), Calls("file-1")
+
+    async def outer() -> Json:
+        await steps.once("create/upload", inner)
+        raise RuntimeError("killed here")
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            await steps.once("create", outer, harmless=True)
+    assert inner.count == 1
+
+
+async def test_a_result_is_recorded_though_its_task_is_cancelled(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    steps, called = store.steps(work, run), asyncio.Event()
+
+    async def call() -> str:
+        called.set()
+        return "t1"
+
+    task = asyncio.create_task(steps.once("create", call))
+    await called.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await steps.once("create", Calls("doubled")) == "t1"
+
+
+async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    await store.steps(work, run).once("create", Calls("t1"))
+    await store.settle(work, Outcome("parked", cause="InvalidValue"))
+    await store.unpark(["InvalidValue"])
+    (work,) = await store.claim(run, 1, LEASE)
+    assert await store.steps(work, run).recall("create") == "t1"
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
+    assert await store.steps(work, run).recall("create") is None
+
+
+async def test_steps_of_a_run_end_with_it(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.run_steps("terms").once("term:sea", Calls("4"), harmless=True)
+    with pytest.raises(RuntimeError):
+        await store.run_steps("terms").once("term:sky", Calls(error=RuntimeError()))
+    await store.finish(run, {})
+    assert await store.run_steps("terms").recall("term:sea") is None
+    with pytest.raises(Uncertain):
+        await store.run_steps("terms").once("term:sky", Calls("5"))
+
+
+@pytest.mark.parametrize(("causes", "allowed"), [(None, False), (["Gone"], False), (["Uncertain"], True)])
+async def test_only_the_operators_word_repeats_what_is_uncertain(
+    store: SqlStore, causes: list[str] | None, allowed: bool
+) -> None:
+    run, work = await claimed(store)
+    with pytest.raises(RuntimeError):
+        await store.steps(work, run).once("create", Calls(error=RuntimeError()))
+    await store.settle(work, Outcome("parked", cause="Uncertain"))
+    await store.unpark(causes)
+    steps = store.steps(work, run)
+    if allowed:
+        assert await steps.once("create", Calls("t2"), found=Calls(None)) == "t2"
+    else:
+        with pytest.raises(Uncertain):
+            await steps.once("create", Calls("t2"))
+
+
+class Target:
+    """A service that can be asked what it has; its calls go wrong as told."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    async def look(self) -> Json:
+        return self.made[0] if self.made else None
+
+    async def create(self, act: str) -> Json:
+        if act == "refused":
+            raise InvalidValue("no")
+        if act == "lost before":
+            raise Transient("lost")
+        self.made.append(f"t{len(self.made)}")
+        if act == "lost after":
+            raise Transient("lost")
+        return self.made[-1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(acts=st.lists(st.sampled_from(["works", "lost before", "lost after", "refused"]), max_size=8))
+def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPathFactory, acts: list[str]) -> None:
+    """Whatever goes wrong with a create that can be found, the target has it at most once."""
+    target = Target()
+
+    async def play() -> None:
+        path = tmp_path_factory.mktemp("steps") / "job.db"
+        for act in acts:  # each in a process of its own, as far as the file can tell
+            store = await SqlStore.open(path, SetClock())
+            with suppress(InvalidValue, Transient):
+                made = await store.run_steps("create").once("create", partial(target.create, act), found=target.look)
+                assert [made] == target.made
+            await store.close()
+
+    asyncio.run(play())
+    assert len(target.made) <= 1

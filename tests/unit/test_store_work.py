@@ -1,0 +1,243 @@
+"""The queue: in order, one at a time, never lost; also against a simple model."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Coroutine
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from dam_sync.model.asset import AssetId, Entry, Placement, Revision
+from dam_sync.model.errors import StoreBusy
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.store import SqlStore
+from tests.support.store import SetClock
+
+SHARD = Shard("all")
+LEASE = timedelta(minutes=5)
+
+
+def entry(name: str, revision: str = "r1") -> Entry:
+    return Entry(AssetId(name), Revision(revision))
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", clock)
+    yield opened
+    await opened.close()
+
+
+async def listed(store: SqlStore, *names: str) -> int:
+    run = (await store.begin("job", "run")).id
+    await store.record(run, SHARD, Batch(tuple(entry(name) for name in names), None), ())
+    return run
+
+
+async def test_put_back_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
+    run = await listed(store, "a", "b")
+    first, second = await store.claim(run, 2, LEASE)
+    await store.retry_later(first, 30)
+    assert await store.claim(run, 9, LEASE) == []
+    clock.skip(31)
+    (again,) = await store.claim(run, 9, LEASE)
+    assert (again.asset, again.attempt) == ("a", 2)
+    await store.extend([second], timedelta(hours=1))
+    clock.skip(60 * 30)
+    assert [work.asset for work in await store.claim(run, 9, LEASE)] == ["a"]
+
+
+async def test_settling_twice_counts_once(store: SqlStore) -> None:
+    run = await listed(store, "a")
+    (work,) = await store.claim(run, 1, LEASE)
+    place = Placement("category", ("A",), "1")
+    outcome = Outcome("created", link=LinkRow("a", "t1"), placements=((place, AssetId("t1"), True),))
+    await store.settle(work, outcome)
+    await store.placements_done(place, ["t1"])
+    await store.settle(work, outcome)
+    assert (await store.tally(run))["created"] == 1
+    assert await store.next_placements(10) is None
+
+
+async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(tmp_path: Path, clock: SetClock) -> None:
+    one = await SqlStore.open(tmp_path / "job.db", clock)
+    two = await SqlStore.open(tmp_path / "job.db", clock)
+    run = await listed(one, "a")
+    (mine,) = await two.claim(run, 1, LEASE)
+    with pytest.raises(StoreBusy, match="somebody else"):
+        await one.settle(mine, Outcome("created", link=LinkRow("a", "t1")))
+    assert await one.links(["a"]) == {}
+    await two.settle(mine, Outcome("skipped"))
+    await one.close()
+    await two.close()
+
+
+async def test_an_asset_listed_anew_while_worked_at_comes_round_again(store: SqlStore) -> None:
+    run = await listed(store, "a")
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.record(run, Shard("second"), Batch((entry("a", "r2"),), None), ())
+    assert await store.claim(run, 1, LEASE) == []
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    assert await store.open_work(run) == 1
+    assert (await store.links(["a"]))[AssetId("a")].source_revision == "r1"
+    (again,) = await store.claim(run, 1, LEASE)
+    assert (again.revision, again.attempt) == ("r2", 1)
+    await store.settle(again, Outcome("updated", link=LinkRow("a", "t1", "r2")))
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["updated"], tally["open"]) == (1, 1, 0)
+
+
+async def test_removal_takes_the_link_and_its_name(store: SqlStore) -> None:
+    run = await listed(store, "a")
+    await store.put_link(LinkRow("a", "t1"))
+    await store.reserve_name("a.jpg", "a")
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("removed"))
+    assert await store.link_count() == 0
+    assert await store.reserve_name("a.jpg", "b") is None
+
+
+async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) -> None:
+    run = await listed(store, "a", "b")
+    first, second = await store.claim(run, 2, LEASE)
+    await store.settle(first, Outcome("created", link=LinkRow("a", "t1")))
+    await store.settle(second, Outcome("parked", cause="x"))
+    await store.finish(run, {})
+    assert await store.unpark(None) == 1
+    assert (await store.tally(run))["open"] == 1
+    later = await listed(store, "a")
+    assert later != run
+    for work in await store.claim(later, 9, LEASE):
+        await store.settle(work, Outcome("updated"))
+    old, new = await store.tally(run), await store.tally(later)
+    assert (old["created"], old["parked"], old["open"]) == (1, 0, 0)
+    assert (new["listed"], new["updated"], new["open"]) == (1, 2, 0)
+    assert await store.size_by_state() == {"updated": 2}
+
+
+async def test_causes_come_with_their_numbers_and_losses_survive(store: SqlStore) -> None:
+    run = await listed(store, *"abcd")
+    for work in await store.claim(run, 9, LEASE):
+        cause = "gone" if work.asset == "d" else "long"
+        await store.settle(
+            work, Outcome("parked", cause=cause, message="m", hint="h", operation="o", losses=[{"p": 1}])
+        )
+    assert await store.parked_causes() == [("long", "o", "h", 3, "a: m"), ("gone", "o", "h", 1, "d: m")]
+    assert [row.asset for row in await store.parked(limit=9, cause="gone")] == ["d"]
+    assert [row.asset for row in await store.parked(limit=2, offset=1)] == ["b", "c"]
+    assert await store.actions(["a", "nobody"]) == {"a": "parked"}
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Any order of listing, claiming, waiting, giving back, settling and losing the process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = SetClock()
+        self.store = self.do(SqlStore.open(Path(self.folder.name) / "job.db", self.clock))
+        self.run = self.do(self.store.begin("job", "run")).id
+        self.rows: dict[str, str] = {}  # asset -> open or its action
+        self.revisions: dict[str, str] = {}
+        self.held: dict[str, tuple[Work, datetime]] = {}
+        self.again: set[str] = set()
+
+    def do(self, call: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(call)
+
+    @rule(names=st.lists(st.sampled_from("abcdef"), max_size=4), revision=st.sampled_from(["r1", "r2"]))
+    def list_some(self, names: list[str], revision: str) -> None:
+        batch = Batch(tuple(entry(name, revision) for name in names), None)
+        self.do(self.store.record(self.run, SHARD, batch, ()))
+        for name in names:
+            if self.revisions.get(name) == revision:
+                continue
+            self.revisions[name] = revision
+            self.rows[name] = "open"
+            if name in self.held:
+                self.again.add(name)
+
+    @rule(at_most=st.integers(0, 4))
+    def claim(self, at_most: int) -> None:
+        works = self.do(self.store.claim(self.run, at_most, LEASE))
+        assert [work.seq for work in works] == sorted(work.seq for work in works)
+        for work in works:
+            assert self.rows[work.asset] == "open"
+            assert work.asset not in self.held or self.held[work.asset][1] <= self.clock.now(), "given out twice"
+            assert work.revision == self.revisions[work.asset]
+            self.held[work.asset] = (work, self.clock.now() + LEASE)
+            self.again.discard(work.asset)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), action=st.sampled_from(["created", "parked", "skipped"]))
+    def settle(self, data: st.DataObject, action: str) -> None:
+        name = data.draw(st.sampled_from(sorted(self.held)))
+        work, _ = self.held.pop(name)
+        self.do(self.store.settle(work, Outcome(action)))
+        if name in self.again:
+            self.again.discard(name)
+        else:
+            self.rows[name] = action
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), later=st.booleans())
+    def give_back(self, data: st.DataObject, later: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.held)))
+        work, _ = self.held.pop(name)
+        self.again.discard(name)
+        self.do(self.store.retry_later(work, 0) if later else self.store.release([work]))
+
+    @rule(minutes=st.sampled_from([1, 6]))
+    def wait(self, minutes: int) -> None:
+        self.clock.skip(60 * minutes)
+
+    @rule()
+    def unpark(self) -> None:
+        parked = [name for name, state in self.rows.items() if state == "parked"]
+        assert self.do(self.store.unpark(None)) == len(parked)
+        self.rows |= dict.fromkeys(parked, "open")
+
+    @rule()
+    def lose_the_process(self) -> None:
+        """Abandoned without a word; the next one takes over what was held."""
+        self.clock.skip(60 * 1)
+        left = self.store
+        self.store = self.do(SqlStore.open(left.path, self.clock))
+        run = self.do(self.store.begin("job", "run"))
+        assert (run.id, run.resumed) == (self.run, True)
+        self.do(left.close())
+        self.held.clear()
+        self.again.clear()
+
+    @invariant()
+    def counts_agree(self) -> None:
+        tally = self.do(self.store.tally(self.run))
+        for label in ("open", "created", "parked", "skipped"):
+            assert tally[label] == sum(state == label for state in self.rows.values()), label
+        assert tally["listed"] == len(self.rows)
+        assert self.do(self.store.open_work(self.run)) == tally["open"]
+
+    def teardown(self) -> None:
+        self.do(self.store.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+
+TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = settings(
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
