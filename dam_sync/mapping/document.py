@@ -23,6 +23,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
 from dam_sync.mapping.verbs import LATER, VERBS, Verb, verb_from
+from dam_sync.mapping.verbs_value import Unmatched
 from dam_sync.model.errors import MappingError
 from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest, written_from
 from dam_sync.model.values import Json
@@ -71,7 +72,6 @@ Constant = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
 ]
 Steps = tuple[Annotated[Json, WithJsonSchema(_step_schema())], ...]
-Unmatched = Annotated[Literal["park", "drop", "keep", "null"], BeforeValidator(_null)]
 Ways = Annotated[tuple[Json, ...], AfterValidator(_matching)]
 
 
@@ -139,7 +139,7 @@ class LookupTable(Part):
     csv: str
     key: str = "key"
     value: str = "value"
-    unmatched: Unmatched | None = None
+    unmatched: Unmatched = None
 
 
 class VocabularyMap(Part):

@@ -32,9 +32,6 @@ def _cleaned(name: str) -> str:
     text = "".join(letter for letter in text if not _invisible(letter))
     text = BLANKS.sub(" ", SEPARATORS.sub("_", text))
     text = DOTS.sub(".", text).strip(" ").rstrip(". ")
-    stem, dot, extension = text.rpartition(".")
-    if dot:
-        text = f"{stem.rstrip(' .')}.{extension.strip()}" if stem.rstrip(" .") else f"{NAMELESS}.{extension.strip()}"
     if not text:
         return NAMELESS
     return f"_{text}" if RESERVED.fullmatch(text) else text

@@ -94,7 +94,7 @@ class Title(TextVerb):
 
     def change(self, text: str) -> str:
         """See `TextVerb.change`."""
-        return re.sub(r"[^\W\d_]+(?:['’][^\W\d_]+)?", lambda word: word[0][:1].upper() + word[0][1:].lower(), text)
+        return re.sub(r"[^\W\d_]+(?:['’][^\W\d_]+)*", lambda word: word[0][:1].upper() + word[0][1:].lower(), text)
 
 
 class Escape(TextVerb):

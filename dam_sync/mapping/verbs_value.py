@@ -29,6 +29,12 @@ Words = Annotated[
 ]
 
 
+Unmatched = Annotated[
+    Literal["park", "drop", "keep", "null"] | None,
+    BeforeValidator(lambda given: "null" if given is None else given),  # YAML reads null as nothing
+]
+
+
 class _Moment(EachVerb):
     """What `date` and `datetime` have in common."""
 
@@ -237,7 +243,7 @@ class LookUp(EachVerb):
     example: ClassVar[str] = "{lookup: country}"
     short: ClassVar[str] = "name"
     table: str = Field(alias="name")
-    unmatched: Literal["park", "drop", "keep", "null"] | None = None
+    unmatched: Unmatched = None
 
     def faults(self, setting: Setting) -> Iterator[str]:
         """Unknown tables."""

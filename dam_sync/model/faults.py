@@ -14,7 +14,7 @@ Place: TypeAlias = tuple[str | int, ...]
 """Where something is in a file: keys and positions from the top down."""
 
 DEEPEST = 40
-MOST_NODES = 500_000
+MOST_NODES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ def faults_from(
             yield _unknown_key(written, place, schema, later)
         elif error["type"] == "missing":
             yield written.fault(place[:-1], f"{place[-1]} is missing")
+        elif error["type"] in ("model_type", "dict_type"):
+            yield written.fault(place, "should hold keys and values", "write {key: value}")
         else:
             yield written.fault(place, _message(str(error["msg"])))
 

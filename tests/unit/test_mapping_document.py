@@ -1,0 +1,189 @@
+"""The mapping file: every fault at once, each with file, line and the nearest right key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dam_sync.mapping.document import json_schema, load_mapping
+from dam_sync.mapping.verbs import VERBS
+from dam_sync.mapping.verbs_value import LookUp
+from dam_sync.model.errors import MappingError
+from tests.support.schemas import LEAST, read, with_lines
+
+
+def told(folder: Path, text: str) -> list[str]:
+    with pytest.raises(MappingError) as caught:
+        read(folder, text)
+    assert caught.value.exit_code == 2
+    assert [str(fault) for fault in caught.value.faults] == caught.value.message.split("\n")
+    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.faults]
+
+
+def test_the_least_mapping_reads(tmp_path: Path) -> None:
+    document = read(tmp_path, LEAST)
+    assert document.body.fields["srckey"].marker
+    assert document.body.fields["title"].from_ == ("filename",)
+
+
+def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = """\
+version: 2
+locals: [en]
+select: {where: 'asset.status == "x"', statuses: [a]}
+vocabularies:
+  subject: {target: subject, match: [exact, {fuzzy: 0.9}]}
+  other: {match: [similar], unmatched: guess, target: x}
+profile: {from: form_type}
+fields:
+  srckey: {marker: true, from: id}
+  title:
+    from: fields.title
+    pipe:
+      - trimm
+      - {truncate: {maxx: 3}}
+      - {truncate: 0}
+    on_error: stop
+  note: {cel: "1 + 1"}
+  both: {from: id, const: x}
+  neither: {required: true}
+  text: fields.title
+placements: {from: id, kind: folder}
+unmapped: maybe
+tests:
+  - given: {}
+"""
+    assert told(tmp_path, text) == [
+        "mapping.yaml:1: version: should be 1",
+        "mapping.yaml:2: locals: unknown key; did you mean locales?",
+        "mapping.yaml:3: select.where: not in this release; remove the key",
+        "mapping.yaml:3: select.statuses: unknown key; did you mean status?",
+        "mapping.yaml:5: vocabularies.subject.match: fuzzy matching is not in this release; "
+        "use pin, exact, casefold, synonym",
+        "mapping.yaml:6: vocabularies.other.match: there is no way similar; use pin, exact, casefold, synonym",
+        "mapping.yaml:6: vocabularies.other.unmatched: should be 'create', 'park', 'drop' or 'keep'",
+        "mapping.yaml:7: profile: a profile needs `default`, or `from` and `cases`",
+        "mapping.yaml:9: fields.srckey: a marker line holds our mark and nothing else",
+        "mapping.yaml:13: fields.title.pipe[0]: no verb trimm; did you mean trim?",
+        "mapping.yaml:14: fields.title.pipe[1].truncate: max is missing",
+        "mapping.yaml:14: fields.title.pipe[1].truncate.maxx: unknown key; did you mean max?",
+        "mapping.yaml:15: fields.title.pipe[2].truncate: should be greater than or equal to 1",
+        "mapping.yaml:16: fields.title.on_error: should be 'park', 'drop' or 'null'",
+        "mapping.yaml:17: fields.note.cel: not in this release; remove the key",
+        "mapping.yaml:18: fields.both: a line needs `from` or `const`, not both",
+        "mapping.yaml:19: fields.neither: a line needs `from` or `const`",
+        "mapping.yaml:20: fields.text: should hold keys and values; write {key: value}",
+        "mapping.yaml:21: placements[0].kind: unknown key; known: as, const, default, from, on_error, pipe, required",
+        "mapping.yaml:22: unmapped: should be 'fail', 'report' or 'ignore'",
+        "mapping.yaml:24: tests[0]: expect is missing",
+    ]
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("version: 1\nfields: {a: [}\n", "mapping.yaml:2: YAML: "),
+        ("version: 1\nversion: 1\n", "mapping.yaml:2: YAML: found duplicate key"),
+        ("- a\n", "mapping.yaml:1: file: is not a mapping file"),
+        ("", "mapping.yaml:1: file: is not a mapping file"),
+        ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3: YAML: "),
+        ("a: " + "[" * 60 + "]" * 60 + "\n", "mapping.yaml:1: YAML: nested too deep"),
+        (LAUGHS, "mapping.yaml:1: YAML: nested too deep or too large"),
+    ],
+)
+def test_broken_files(tmp_path: Path, text: str, start: str) -> None:
+    (fault,) = told(tmp_path, text)
+    assert fault.startswith(start)
+
+
+def test_a_missing_file_and_one_that_is_not_text(tmp_path: Path) -> None:
+    with pytest.raises(MappingError, match="there is no mapping file"):
+        load_mapping(tmp_path / "no.yaml")
+    with pytest.raises(MappingError, match="cannot be read"):
+        load_mapping(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"version: \xe9\n")
+    with pytest.raises(MappingError, match=r"latin\.yaml:1: YAML"):
+        load_mapping(tmp_path / "latin.yaml")
+
+
+TABLES = """\
+version: 1
+lookups:
+  country: {csv: tables/country.csv, key: iso2, value: label, unmatched: null}
+vocabularies:
+  subject: {target: subject, match: [pin, exact], pins: pins.csv}
+"""
+
+
+def test_tables_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "country.csv").write_text("\ufeffiso2,label\nFR,France\n DE ,Germany\n,empty\nFR,France\n")
+    (tmp_path / "pins.csv").write_text("source,target\n12,Sea\n")
+    document = read(tmp_path, TABLES)
+    table = document.lookups["country"]
+    assert table.unmatched == "null"
+    assert table.find(" DE") == "Germany"
+    assert table.find("XX") is None
+    assert document.pins == {"subject": {"12": "Sea"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "told_"),
+    [
+        (None, "there is no file"),
+        ("iso,label\nFR,France\n", "country.csv has no column iso2; columns there are: iso?"),
+        ("iso2,label\nFR,France\nFR,Francia\n", "country.csv:3: FR is there twice, with different values"),
+        (b"iso2,label\n\xff,x\n", "is not UTF-8 at byte 11"),
+        ('iso2,label\n"FR,France\n', "is not a CSV file"),
+        ("", "country.csv has no column iso2"),
+    ],
+)
+def test_faults_of_tables(tmp_path: Path, content: str | bytes | None, told_: str) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "pins.csv").write_text("source,target\n")
+    if content is not None:
+        data = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / "tables" / "country.csv").write_bytes(data)
+    (fault,) = told(tmp_path, TABLES)
+    assert fault.startswith("mapping.yaml:3: lookups.country.csv: ")
+    assert told_ in fault
+
+
+def test_faults_in_tables_and_in_keys_are_told_together(tmp_path: Path) -> None:
+    found = told(tmp_path, TABLES + "unmaped: fail\n")
+    assert [fault.split(": ")[0] for fault in found] == ["mapping.yaml:3", "mapping.yaml:5", "mapping.yaml:6"]
+
+
+def test_unmatched_may_be_null_in_a_pipe_as_well(tmp_path: Path) -> None:
+    text = with_lines("note: {from: filename, pipe: [{lookup: {name: x, unmatched: null}}]}")
+    (verb,) = read(tmp_path, text).pipes["fields", "note"]
+    assert isinstance(verb, LookUp)
+    assert verb.unmatched == "null"
+
+
+def test_null_may_be_written_plainly(tmp_path: Path) -> None:
+    document = read(tmp_path, with_lines("note: {from: filename, on_error: null}"))
+    assert document.body.fields["note"].on_error == "null"
+
+
+def test_placements_may_be_one_line_or_several(tmp_path: Path) -> None:
+    one = read(tmp_path, LEAST + 'placements: {from: "placements[].path"}\n')
+    two = read(tmp_path, LEAST + 'placements: [{from: "labels[]", as: collection}, {from: "placements[].path"}]\n')
+    assert len(one.body.placements) == 1
+    assert [line.as_ for line in two.body.placements] == ["collection", ""]
+
+
+def test_the_json_schema_names_every_key_and_verb() -> None:
+    schema = json_schema()
+    assert {"fields", "security", "unmapped", "tests"} <= set(schema["properties"])
+    assert "from" in schema["$defs"]["FieldLine"]["properties"]
+    step = schema["$defs"]["FieldLine"]["properties"]["pipe"]["items"]
+    assert {name for option in step["anyOf"][1:] for name in option["properties"]} == set(VERBS)
+    assert "trim" in step["anyOf"][0]["enum"]
+    assert "truncate" not in step["anyOf"][0]["enum"]

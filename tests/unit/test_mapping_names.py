@@ -1,0 +1,67 @@
+"""File names that every system takes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.mapping.names import RESERVED, safe_name, whole_letters
+from tests.support.values import texts
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("sea.jpg", "sea.jpg"),
+        ("e\u0301te\u0301.jpg", "été.jpg"),
+        ("a/b\\c:d*e?f.jpg", "a_b_c_d_e_f.jpg"),
+        ("..", "unnamed"),
+        ("", "unnamed"),
+        ("../../etc/passwd", "._._etc_passwd"),
+        ("CON", "_CON"),
+        ("con.tar.gz", "_con.tar.gz"),
+        ("lpt1.txt", "_lpt1.txt"),
+        ("console.txt", "console.txt"),
+        ("name. . .", "name"),
+        ("photo\u202egpj.exe", "photogpj.exe"),
+        ("a\x00b\nc.txt", "abc.txt"),
+        (".htaccess", ".htaccess"),
+        ("  two   blanks .jpg", "two blanks .jpg"),
+        ("👩‍👩‍👧.png", "👩‍👩‍👧.png"),
+    ],
+)
+def test_names_become_safe(name: str, safe: str) -> None:
+    assert safe_name(name, 255) == safe
+
+
+def test_the_extension_stays_when_a_name_is_cut() -> None:
+    assert safe_name("a" * 300 + ".jpeg", 20) == "a" * 15 + ".jpeg"
+
+
+def test_an_extension_that_is_none_is_cut_with_the_rest() -> None:
+    assert safe_name("Report of the year. " + "b" * 300, 30) == ("Report of the year. " + "b" * 300)[:30]
+
+
+def test_a_letter_keeps_its_accents_or_goes_with_them() -> None:
+    name = "x" * 6 + "g\u0303\u0303"  # a letter that has no composed form
+    assert whole_letters(name, 7) == "x" * 6
+    assert whole_letters("👩‍👩‍👧👩‍👩‍👧", 7) == "👩‍👩‍👧"
+
+
+@settings(max_examples=300)
+@given(texts | st.text(max_size=400), st.integers(8, 300))
+def test_every_name_becomes_safe(name: str, most: int) -> None:
+    safe = safe_name(name, most)
+    assert safe
+    assert len(safe) <= most
+    assert safe_name(safe, most) == safe
+    assert unicodedata.is_normalized("NFC", safe)
+    assert not set(safe) & set('/\\:*?"<>|')
+    assert not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in safe)
+    assert "\u202e" not in safe
+    assert ".." not in safe
+    assert not safe.endswith((".", " "))
+    assert not RESERVED.fullmatch(safe)

@@ -1,0 +1,163 @@
+"""Paths into the neutral asset."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.mapping.paths import PathFault, parse_path
+from dam_sync.mapping.shapes import Shape, Tongue, empty
+from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
+from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from tests.support.schemas import SOURCE
+from tests.support.values import assets
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+ASSET = Asset(
+    AssetId("7"),
+    Revision("1"),
+    filename="a.jpg",
+    status="published",
+    form_type="PICTURE",
+    fields={
+        "title": Localized({"en": "Sea", "fr": "Mer", "de": " "}),
+        "inventory": " ",
+        "keywords": (Term("Sea", "1", ("Nature", "Sea")), Term("Land")),
+        "site": Place(48.4, -4.5, "Brest"),
+        "people": (Person("Ann", "3"), Person("Bob")),
+        "shot_date": date(2024, 1, 1),
+        "dims": (Row({"h": 3, "w": (1, 2)}), Row({})),
+        "height_cm": 0,
+        "cleared": False,
+    },
+    versions=(FileRef("1", "old.jpg"), FileRef("2", "new.jpg", 10, "image/jpeg", {"md5": "abc"})),
+    placements=frozenset(
+        (Placement("folder", ("Press", "a/b")), Placement("category", ("X",)), Placement("label", ("Top",)))
+    ),
+    tags=frozenset(("b", "a")),
+    rights=Rights(NOON, None, frozenset(("staff",))),
+    imported_at=NOON,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("id", ["7"]),
+        ("filename", ["a.jpg"]),
+        ("status", ["published"]),
+        ("substatus", []),
+        ("form_type", ["PICTURE"]),
+        ("tags[]", ["a", "b"]),
+        ("tags", ["a", "b"]),
+        ("machine_tags[]", []),
+        ("labels[]", ["Top"]),
+        ("groups[]", ["staff"]),
+        ("placements[].path", ["/X", "/Press/a\\/b"]),
+        ("placements.folder[].path", ["/Press/a\\/b"]),
+        ("placements.label[].path", ["Top"]),
+        ("release_at", [NOON]),
+        ("expires_at", []),
+        ("imported_at", [NOON]),
+        ("file.name", ["new.jpg"]),
+        ("file.size", [10]),
+        ("file.md5", ["abc"]),
+        ("file.media_type", ["image/jpeg"]),
+        ("fields.title.fr", ["Mer"]),
+        ("fields.title.FR", ["Mer"]),
+        ("fields.title.it", []),
+        ("fields.title", ["Sea"]),
+        ("fields.inventory", []),
+        ("fields.description", []),
+        ("fields.keywords[]", [Term("Sea", "1", ("Nature", "Sea")), Term("Land")]),
+        ("fields.keywords[].label", ["Sea", "Land"]),
+        ("fields.keywords[].path", ["/Nature/Sea"]),
+        ("fields.site.latitude", [48.4]),
+        ("fields.site.address", ["Brest"]),
+        ("fields.people[].name", ["Ann", "Bob"]),
+        ("fields.people[].id", ["3"]),
+        ("fields.dims[].h", [3]),
+        ("fields.dims[].w", [1, 2]),
+        ("fields.height_cm", [0]),
+        ("fields.cleared", [False]),
+    ],
+)
+def test_what_is_at_the_end_of_a_path(path: str, values: list[Scalar]) -> None:
+    assert [found.value for found in parse_path(path, SOURCE).read(ASSET, Tongue(("en",)))] == values
+
+
+@pytest.mark.parametrize(
+    ("path", "shape", "many"),
+    [
+        ("fields.title", Shape.TEXT, False),
+        ("fields.keywords[]", Shape.TERM, True),
+        ("fields.keywords", Shape.TERM, True),
+        ("fields.keywords[].path", Shape.TEXT, True),
+        ("fields.site.longitude", Shape.NUMBER, False),
+        ("fields.shot_date", Shape.DATE, False),
+        ("fields.cleared", Shape.FLAG, False),
+        ("file.size", Shape.NUMBER, False),
+        ("created_at", Shape.INSTANT, False),
+        ("tags[]", Shape.TEXT, True),
+    ],
+)
+def test_what_a_path_promises(path: str, shape: Shape, many: bool) -> None:
+    found = parse_path(path, SOURCE)
+    assert (found.shape, found.many) == (shape, many)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("fields.titel", "did you mean fields.title?"),
+        ("fields.inventory.fr", ""),
+        ("fields.site.latitud", "did you mean latitude?"),
+        ("fields.country.name", "known: id, label, path"),
+        ("filenam", "did you mean filename?"),
+        ("fields", ""),
+        ("tags[].x", "did you mean tags[]?"),
+        ("file.sha1", ""),
+        ("placements.path", "write placements[].path or placements.folder[].path"),
+        ("placements.galaxy[].path", "known: folder, label"),
+        ("release_at[]", "did you mean release_at?"),
+        ("", ""),
+    ],
+)
+def test_paths_that_lead_nowhere(path: str, hint: str) -> None:
+    with pytest.raises(PathFault) as caught:
+        parse_path(path, SOURCE)
+    assert caught.value.hint == hint or hint == ""
+
+
+def test_every_language_goes_along_where_the_target_has_languages() -> None:
+    (found,) = parse_path("fields.title", SOURCE).read(ASSET, Tongue(), all_languages=True)
+    assert found.value == Localized({"en": "Sea", "fr": "Mer"})
+    assert [label for label, _, _ in found.texts] == ["fields.title.en", "fields.title.fr"]
+    (one,) = parse_path("fields.title.fr", SOURCE).read(ASSET, Tongue(), all_languages=True)
+    assert one.value == Localized({"fr": "Mer"})
+
+
+def test_a_text_without_languages_stands_for_the_one_that_was_asked_for() -> None:
+    asset = Asset(AssetId("7"), Revision("1"), fields={"title": "Sea"})
+    assert [found.value for found in parse_path("fields.title.en", SOURCE).read(asset, Tongue())] == ["Sea"]
+
+
+PATHS = (
+    *("fields.title", "fields.title.fr", "fields.keywords[].path", "fields.site.latitude", "fields.dims[].a"),
+    *("tags[]", "placements[].path", "labels[]", "file.size", "release_at", "fields.people[].id"),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    assets(),
+    st.sampled_from(PATHS),
+    st.booleans(),
+)
+def test_reading_never_raises_and_gives_no_empty_value(asset: Asset, path: str, all_languages: bool) -> None:
+    for found in parse_path(path, SOURCE).read(asset, Tongue(), all_languages=all_languages):
+        assert not empty(found.value)
+        assert found.label

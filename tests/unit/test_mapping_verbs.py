@@ -1,0 +1,289 @@
+"""Every verb by example, and none of them ever raises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.mapping.shapes import Fate, Kept, Made, Shape, Tongue, shape_of
+from dam_sync.mapping.tables import Lookup
+from dam_sync.mapping.verb import EachVerb, ListVerb, Setting, Verb
+from dam_sync.mapping.verbs import VERBS, verb_from
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.model.faults import Fault, Written
+from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
+from tests.support.values import scalars
+
+INDEX = TermIndex()
+INDEX.add(Term("Sea", "s1"))
+SETTING = Setting(
+    Tongue(("fr", "en")),
+    {"country": Lookup("country", {"FR": "France", "": ""}), "strict": Lookup("strict", {}, "park")},
+    {"subject": VocabularyRule("subject", "subject", match=("exact", "casefold"), unmatched="create")},
+    {"subject": INDEX},
+)
+
+
+def verb(step: Json) -> Verb:
+    faults: list[Fault] = []
+    found = verb_from(step, ("pipe", 0), Written("m.yaml", {}), faults)
+    assert found is not None, faults
+    return found
+
+
+def faults_of(step: Json) -> list[str]:
+    faults: list[Fault] = []
+    assert verb_from(step, ("fields", "x", "pipe", 0), Written("m.yaml", {}), faults) is None
+    return [f"{fault.key}: {fault.message}; {fault.hint}" for fault in faults]
+
+
+def each(step: Json, value: Scalar) -> Made:
+    found = verb(step)
+    assert isinstance(found, EachVerb)
+    return found.each(value, SETTING)
+
+
+def whole(step: Json, *values: Scalar) -> Kept:
+    found = verb(step)
+    assert isinstance(found, ListVerb)
+    return found.whole(values, SETTING)
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "expected"),
+    [
+        ("nfc", "e\u0301", "é"),
+        ("trim", " a ", "a"),
+        ("casefold", "Straße", "strasse"),
+        ("upper", "é", "É"),
+        ("lower", "É", "é"),
+        ("title", "o'neil's sea-side", "O'neil's Sea-Side"),
+        ("escape", "a < b & c", "a &lt; b &amp; c"),
+        ("strip_html", "<p>A <b>b</b>&nbsp;&amp; c</p><p>d</p><script>x</script>", "A b & c\nd"),
+        ("strip_html", "a <![if x]> b", "a b"),
+        ({"strip_prefix": "/Library"}, "/Library/Press", "/Press"),
+        ({"strip_prefix": "/Library/"}, "/Library/Press", "/Press"),
+        ({"strip_prefix": "/Library"}, "/Libraryland", "/Libraryland"),
+        ({"strip_prefix": "/Library"}, "/Library", ""),
+        ({"strip_prefix": "old_"}, "old_name", "name"),
+        ({"truncate": 3}, "abc", "abc"),
+        ({"truncate": {"max": 3, "on_cut": "note"}}, "abcd", "abc"),
+        ({"safe_name": 10}, "a/b.jpg", "a_b.jpg"),
+        ("date", "2024-02-29", date(2024, 2, 29)),
+        ({"date": {"in": ["%d/%m/%Y", "iso"], "out": "%Y-%m-%d"}}, "29/02/2024", "2024-02-29"),
+        ({"date": {"zone": "Europe/Paris"}}, datetime(2024, 2, 28, 23, 30, tzinfo=UTC), date(2024, 2, 29)),
+        ({"date": {"zone": "Europe/Paris"}}, "2024-02-28T23:30:00Z", date(2024, 2, 29)),
+        ({"date": {"out": "%Y"}}, date(2024, 2, 29), "2024"),
+        ({"datetime": {"zone": "Europe/Paris"}}, date(2024, 7, 1), datetime(2024, 6, 30, 22, tzinfo=UTC)),
+        (
+            {"datetime": {"in": "%d/%m/%Y %H:%M", "zone": "Europe/Paris"}},
+            "01/07/2024 10:00",
+            datetime(2024, 7, 1, 8, tzinfo=UTC),
+        ),
+        ({"datetime": {"out": "iso"}}, "2024-07-01T10:00:00+02:00", "2024-07-01T08:00:00Z"),
+        ("number", "1,234.5", 1234.5),
+        ({"number": ","}, "1.234,50", 1234.5),
+        ({"number": ","}, "-1 234", -1234),
+        ("number", 7, 7),
+        ("flag", True, "Yes"),
+        ("flag", "no", False),
+        ({"flag": {"true": "Oui", "false": ["Non", "0"]}}, False, "Non"),
+        ({"flag": {"true": "Oui", "false": ["Non", "0"]}}, "oui", True),
+        ({"pluck": "label"}, Term("Mer", labels={"en": "Sea", "fr": "Mer"}), "Mer"),
+        ({"pluck": {"key": "label", "locale": "en"}}, Term("Mer", labels={"en": "Sea"}), "Sea"),
+        ({"pluck": "path"}, Term("Sea", path=("Nature", "Sea")), "/Nature/Sea"),
+        ({"pluck": "id"}, Term("Sea", "12"), "12"),
+        ({"pluck": "name"}, Person("Ann", "1"), "Ann"),
+        ({"pluck": "address"}, Place(1.0, 2.0, "Brest"), "Brest"),
+        ({"pluck": "latitude"}, Place(48.5, 2.0), 48.5),
+        ({"pluck": "h"}, Row({"h": 3}), "3"),
+        ("json", Place(1.0, 2.0, "é"), '{"address": "é", "latitude": 1.0, "longitude": 2.0}'),
+        ({"lookup": "country"}, " FR ", "France"),
+        ({"lookup": {"name": "country", "unmatched": "keep"}}, "XX", "XX"),
+        ({"vocabulary": "subject"}, Term("sea", "99"), Term("Sea", "s1")),
+    ],
+)
+def test_a_verb_by_example(step: Json, value: Scalar, expected: Scalar) -> None:
+    assert each(step, value).values == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "fate"),
+    [
+        ({"truncate": 3}, "abcd", Fate.FAILED),
+        ({"truncate": {"max": 3, "on_cut": "park"}}, "abcd", Fate.PARKED),
+        ({"truncate": {"max": 3, "on_cut": "drop"}}, "abcd", Fate.DROPPED),
+        ("date", "30/02/2024", Fate.FAILED),
+        ("date", "2024-02-30", Fate.FAILED),
+        ("number", "1.234,5", Fate.FAILED),
+        ("number", "1,23", Fate.FAILED),
+        ("number", "٣", Fate.FAILED),
+        ("flag", "maybe", Fate.FAILED),
+        ({"pluck": "id"}, Term("Sea"), Fate.FAILED),
+        ({"pluck": "latitude"}, Place(address="Brest"), Fate.FAILED),
+        ({"lookup": "country"}, "XX", Fate.FAILED),
+        ({"lookup": "strict"}, "XX", Fate.PARKED),
+        ({"lookup": {"name": "strict", "unmatched": "null"}}, "XX", Fate.EMPTY),
+        ("trim", Place(1.0, 2.0), Fate.FAILED),
+        ("upper", Row({}), Fate.FAILED),
+    ],
+)
+def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, fate: Fate) -> None:
+    made = each(step, value)
+    assert made.values == ()
+    assert made.note is not None
+    assert made.note.fate is fate
+    assert made.note.detail
+
+
+def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
+    made = each({"truncate": {"max": 3, "on_cut": "note"}}, "abcd")
+    assert made.note is not None
+    assert made.note.fate is Fate.KEPT
+
+
+def test_digits_that_a_number_cannot_keep_are_told() -> None:
+    made = each("number", "0.12345678901234567890123")
+    assert made.note is not None
+    assert made.note.fate is Fate.KEPT
+
+
+def test_a_new_term_is_to_be_made_first() -> None:
+    made = each({"vocabulary": "subject"}, "Land")
+    assert made.values == (Term("Land"),)
+    assert made.new_terms == (("subject", Term("Land", path=("Land",))),)
+
+
+def test_one_text_becomes_several() -> None:
+    assert each({"split": ";"}, "a; b;;c").values == ("a", "b", "c")
+
+
+def test_lists_are_joined_and_know_what_they_were_made_of() -> None:
+    assert whole({"join": "; "}, Term("a"), Person("b"), 3).items == (("a; b; 3", (0, 1, 2)),)
+    kept = whole({"join": "; "}, "a", True)
+    assert kept.items == (("a", (0,)),)
+    assert kept.note is not None
+
+
+def test_repeated_values_are_left_out() -> None:
+    kept = whole("unique", Term("a", "1"), Term("b", "1"), "x", "x", 1, True, 1.0)
+    assert [positions for _, positions in kept.items] == [(0,), (2,), (4,), (5,), (6,)]
+
+
+def test_only_the_first_and_what_is_gone_is_told() -> None:
+    kept = whole("first", "a", "b", "c")
+    assert kept.items == (("a", (0,)),)
+    assert kept.note is not None
+    assert kept.note.fate is Fate.DROPPED
+    assert whole("first", "a").note is None
+
+
+def test_constants_and_defaults() -> None:
+    assert whole({"default": "x"}).items == (("x", ()),)
+    assert whole({"default": "x"}, "a").items == (("a", (0,)),)
+    assert whole({"const": "x"}, "a", "b").items == (("x", (0, 1)),)
+    assert whole({"const": "x"}).items == ()
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("trimm", "fields.x.pipe[0]: no verb trimm; did you mean trim?"),
+        ({"a": 1, "b": 2}, "fields.x.pipe[0]: a step is a verb, or one verb with its arguments; "),
+        (7, "fields.x.pipe[0]: a step is a verb, or one verb with its arguments; "),
+        ({"truncate": {"maxx": 3}}, "fields.x.pipe[0].truncate.maxx: unknown key; did you mean max?"),
+        ({"truncate": None}, "fields.x.pipe[0].truncate: max is missing; "),
+        ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a valid integer, unable to parse"),
+        ({"truncate": 0}, "fields.x.pipe[0].truncate: should be greater than or equal to 1; "),
+        ({"trim": 3}, "fields.x.pipe[0].trim: takes no arguments; "),
+        ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
+        ({"fuzzy": 0.9}, "fields.x.pipe[0]: fuzzy: not in this release; "),
+        ({"cel": "x"}, "fields.x.pipe[0]: cel: not in this release; "),
+    ],
+)
+def test_faults_of_a_step(step: Json, told: str) -> None:
+    assert any(fault.startswith(told) for fault in faults_of(step)), faults_of(step)
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ({"date": "%Q"}, "is not a date format"),
+        ({"date": "dd.mm.yyyy"}, "is not a date format"),
+        ({"date": {"zone": "Europe/Pariss"}}, "unknown time zone Europe/Pariss; did you mean Europe/Paris?"),
+        ({"lookup": "contry"}, "there is no lookup contry; did you mean country?"),
+        ({"vocabulary": "subjekt"}, "there is no vocabulary subjekt; did you mean subject?"),
+    ],
+)
+def test_faults_that_need_no_value(step: Json, told: str) -> None:
+    assert any(told in fault for fault in verb(step).faults(SETTING))
+
+
+def test_every_example_of_the_registry_reads_well() -> None:
+    from ruamel.yaml import YAML
+
+    for name, kind in VERBS.items():
+        step = YAML(typ="safe").load(kind.example)
+        if isinstance(step, dict):
+            step = {key: _texts(value) for key, value in step.items()}
+        assert verb(step).name == name
+        assert kind.summary
+
+
+def _texts(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {"true" if key is True else "false" if key is False else key: item for key, item in value.items()}
+    return value
+
+
+STEPS: Mapping[str, Json] = {
+    "strip_prefix": "/Library",
+    "truncate": {"max": 5, "on_cut": "note"},
+    "split": ";",
+    "join": "; ",
+    "default": "x",
+    "const": 1,
+    "pluck": "label",
+    "lookup": "country",
+    "vocabulary": "subject",
+    "date": {"in": ["%d/%m/%Y", "%d %b %Y %H:%M", "iso"], "out": "%d.%m.%Y", "zone": "Europe/Paris"},
+    "datetime": {"in": ["iso"], "zone": "America/New_York"},
+}
+
+
+@pytest.mark.parametrize("name", list(VERBS))
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(scalars, max_size=4))
+def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) -> None:
+    """No value raises; without a note, results have the shape that was promised."""
+    found = verb({name: STEPS[name]} if name in STEPS else name)
+    if isinstance(found, ListVerb):
+        kept = found.whole(values, SETTING)
+        assert all(0 <= index < len(values) for _, indices in kept.items for index in indices)
+        return
+    assert isinstance(found, EachVerb)
+    for value in values:
+        made = found.each(value, SETTING)
+        assert made.values or made.note is not None or name == "split"
+        for result in made.values:
+            assert shape_of(result) is found.gives(shape_of(value))
+
+
+@given(st.sampled_from(list(VERBS)), st.sampled_from(list(Shape)))
+def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: Shape) -> None:
+    found = verb({name: STEPS[name]} if name in STEPS else name)
+    if shape in found.takes and name != "pluck":
+        assert not found.misfit(shape)
+    elif found.misfit(shape):
+        assert shape.value in found.misfit(shape)
+
+
+def test_every_language_keeps_its_own_text() -> None:
+    assert Tongue(("fr",)).text(Localized({"en": "Sea", "fr": "Mer"})) == "Mer"
+    assert Tongue().text(Localized({"de": "See", "en": "Sea"})) == "Sea"
+    assert Tongue(("it",)).text(Localized({"de": "See"})) == "See"
+    assert Tongue().text(Localized({})) == ""

@@ -1,0 +1,148 @@
+"""Terms of one side found among the terms of the other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.mapping.shapes import Fate, Tongue
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of, path_text
+from dam_sync.model.asset import Placement
+from dam_sync.model.values import Term
+from tests.support.values import words
+
+ALL = ("pin", "exact", "casefold", "synonym")
+
+
+def index(*terms: Term) -> TermIndex:
+    made = TermIndex()
+    for term in terms:
+        made.add(term)
+    return made
+
+
+SEA = Term("Sea", "1", ("Nature", "Sea"), labels={"en": "Sea", "fr": "Mer"}, synonyms={"en": ("Ocean",)})
+BANK = Term("Bank", "2", ("Money", "Bank"))
+SHORE = Term("Bank", "3", ("Nature", "Bank"))
+INDEX = index(Term("Nature", "9", ("Nature",)), Term("Money", "8", ("Money",)), SEA, BANK, SHORE)
+
+
+def test_labels_match_exactly_in_any_language_and_composed_or_not() -> None:
+    assert INDEX.find(Term("Sea"), ("exact",)) is SEA
+    assert INDEX.find(Term("Mer"), ("exact",)) is SEA
+    assert INDEX.find(Term("sea"), ("exact",)) is None
+    assert index(Term("été")).find(Term("e\u0301te\u0301 "), ("exact",)) == Term("été")
+
+
+def test_case_is_left_out_only_where_asked() -> None:
+    assert INDEX.find(Term("SEA"), ("casefold",)) is SEA
+    assert index(Term("Straße")).find(Term("STRASSE"), ("casefold",)) == Term("Straße")
+
+
+def test_synonyms_of_either_side() -> None:
+    assert INDEX.find(Term("ocean"), ("synonym",)) is SEA
+    assert INDEX.find(Term("See", synonyms={"en": ("sea",)}), ("synonym",)) is SEA
+    assert INDEX.find(Term("ocean"), ("exact", "casefold")) is None
+
+
+def test_a_label_that_several_terms_have_is_no_match() -> None:
+    assert INDEX.find(Term("Bank"), ALL) is None
+
+
+def test_between_trees_the_path_decides() -> None:
+    assert INDEX.find(Term("Bank", path=("Money", "Bank")), ALL, by_path=True) is BANK
+    assert INDEX.find(Term("bank", path=("nature", "bank")), ALL, by_path=True) is SHORE
+    assert INDEX.find(Term("Sea", path=("Places", "Sea")), ("exact", "casefold"), by_path=True) is None
+    assert INDEX.find(Term("Sea", path=("Places", "Sea")), ("exact",)) is SEA
+
+
+def test_pins_by_id_path_or_label_come_first_where_asked() -> None:
+    pins = {"77": "/Money/Bank", "/A/B": "3", "Ozean": "Sea"}
+    assert INDEX.find(Term("Sea", "77"), ALL, pins) is BANK
+    assert INDEX.find(Term("B", path=("A", "B")), ALL, pins) is SHORE
+    assert INDEX.find(Term("Ozean"), ALL, pins) is SEA
+    assert INDEX.find(Term("Sea", "77"), ("exact",), pins) is SEA
+    assert INDEX.find(Term("x", "5"), ALL, {"5": "gone"}) is None
+
+
+def test_lookups_by_path_and_id() -> None:
+    assert INDEX.by_path(("Money", "Bank")) is BANK
+    assert INDEX.by_path(("Bank",)) is None
+    assert INDEX.by_id("1") is SEA
+    assert len(INDEX) == 5
+
+
+def test_a_term_added_twice_counts_once() -> None:
+    made = index(Term("Sea", "1"), Term("Sea", "1"))
+    assert len(made) == 1
+    assert made.find(Term("Sea"), ("exact",)) == Term("Sea", "1")
+
+
+def rule(**more: object) -> VocabularyRule:
+    return VocabularyRule("subject", "subject", **more)  # type: ignore[arg-type]
+
+
+def test_a_draft_keeps_label_and_id_only() -> None:
+    assert rule().apply(Term("Sea"), INDEX, Tongue(), "vocabulary").values == (Term("Sea", "1"),)
+
+
+def test_a_new_branch_is_made_from_the_root_down() -> None:
+    made = rule(unmatched="create", by_path=True).apply(
+        Term("Gull", "44", ("Nature", "Birds", "Gull"), labels={"en": "Gull"}), INDEX, Tongue(), "vocabulary"
+    )
+    assert made.values == (Term("Gull"),)
+    assert [(term.label, term.path, term.id) for _, term in made.new_terms] == [
+        ("Birds", ("Nature", "Birds"), ""),
+        ("Gull", ("Nature", "Birds", "Gull"), ""),
+    ]
+    assert made.new_terms[-1][1].labels == {"en": "Gull"}
+
+
+def test_what_was_made_is_found_when_asked_again() -> None:
+    known, new = index(Term("Nature", "9", ("Nature",))), Term("Gull", "44", ("Nature", "Birds", "Gull"))
+    creating = rule(unmatched="create", by_path=True)
+    for position, (_, term) in enumerate(creating.apply(new, known, Tongue(), "vocabulary").new_terms):
+        known.add(Term(term.label, f"n{position}", term.path))
+    made = creating.apply(new, known, Tongue(), "vocabulary")
+    assert made.new_terms == ()
+    assert made.values == (Term("Gull", "n1"),)
+
+
+def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
+    made = rule(unmatched="create").apply(
+        Term("Mer", "1", ("Nature", "Mer"), labels={"en": "Sea", "fr": "Mer"}), index(), Tongue(("en",)), "vocabulary"
+    )
+    assert made.values == (Term("Sea"),)
+    assert [(term.label, term.path) for _, term in made.new_terms] == [("Sea", ("Sea",))]
+
+
+def test_what_is_unmatched_is_told() -> None:
+    for unmatched, fate, values in (
+        (None, Fate.FAILED, ()),
+        ("park", Fate.PARKED, ()),
+        ("drop", Fate.DROPPED, ()),
+        ("keep", Fate.KEPT, (Term("Gull"),)),
+    ):
+        made = rule(unmatched=unmatched).apply(Term("Gull", "4"), INDEX, Tongue(), "vocabulary")
+        assert made.values == values
+        assert made.note is not None
+        assert made.note.fate is fate
+        assert "Gull" in made.note.detail
+
+
+def test_a_new_term_that_is_too_long_is_told() -> None:
+    made = rule(unmatched="create", max_length=3).apply(Term("Gull"), INDEX, Tongue(), "vocabulary")
+    assert made.new_terms == ()
+    assert made.note is not None
+
+
+def test_for_examples_any_term_is_there() -> None:
+    assert TermIndex(open_ended=True).find(Term("x"), ("exact",)) == Term("x")
+    assert TermIndex(open_ended=True).find(Term("x"), ("exact",), {"x": "Y"}) == Term("Y")
+
+
+@given(st.lists(words.map(str.strip), min_size=1, max_size=4), st.sampled_from(("", "/", "\\", "a/b")))
+def test_paths_as_text_read_back(parts: list[str], odd: str) -> None:
+    path = tuple(f"{part}{odd}x" for part in parts)
+    assert path_of(Placement("folder", path).text) == path
+    assert path_of(path_text(Term("x", path=path))) == path
