@@ -53,9 +53,9 @@ class SqlStore(Runs, Shards, Queue, Links, Names, Taxonomy, Members, Placements,
         """Finish what waits, give back a run that is still held, and let go of the file; safe to repeat."""
         if self._desk.run:
             await self.stop(self._desk.run, "closed before it was finished")
-        if self._desk.writer is not None:
-            await self._desk.writer.close()
         await self._desk.reader.close()
+        if self._desk.writer is not None:  # last, so that SQLite can tidy up its helper files
+            await self._desk.writer.close()
 
     async def copy_to(self, path: Path) -> None:
         """A consistent snapshot in a new file, in which no run is held; for dry runs. Raises ConfigError when there is

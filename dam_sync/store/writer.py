@@ -67,7 +67,7 @@ class Writer:
         self._closed = True
         self._requests.put(None)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
-        self._connection.close()
+        self._connection.engine.dispose()
 
     def _work(self) -> None:
         while group := self._next_group():
@@ -133,7 +133,7 @@ class Reader:
     async def close(self) -> None:
         """Finish what waits and end the thread; safe to repeat."""
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
-        self._connection.close()
+        self._connection.engine.dispose()
 
     def _read(self, job: Job[T]) -> T:
         with told(self._path), transaction(self._connection, "DEFERRED"):

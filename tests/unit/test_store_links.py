@@ -1,0 +1,131 @@
+"""Links, names, terms, memberships, and what waits until all assets exist."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.service import Membership
+from dam_sync.store.rows import LinkRow
+from dam_sync.store.store import SqlStore
+
+PRESS = Placement("category", ("Press", "2024/25"), "c1")
+BEST = Placement("collection", ("Best",), "c2")
+WHOLE = LinkRow(
+    source="a",
+    target="t1",
+    source_revision="r1",
+    source_fingerprint="f1",
+    draft_fingerprint="d1",
+    target_revision="x",
+    filename="été.jpg",
+    evidence="V4",
+    digests={"md5": "0f"},
+    size=12,
+    versions=("k1", "k2"),
+    draft={"fields": {"title": "Sea"}},
+)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    yield opened
+    await opened.close()
+
+
+async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
+    await store.put_link(WHOLE)
+    await store.put_link(LinkRow("b", "t2"))
+    assert await store.links(["a", "b", "c"]) == {"a": WHOLE, "b": LinkRow("b", "t2")}
+    assert await store.links_by_target(["t1", "t9"]) == {"t1": WHOLE}
+    assert await store.links([]) == {}
+    await store.put_link(LinkRow("a", "t3"))
+    assert await store.links_by_target(["t1"]) == {}
+    await store.drop_link("a")
+    await store.drop_link("a")
+    assert await store.link_count() == 1
+
+
+async def test_many_links_are_asked_for_at_once_and_paged(store: SqlStore) -> None:
+    names = [f"{number:04}" for number in range(1_200)]
+    for name in names:
+        await store.put_link(LinkRow(name, f"t{name}")) if int(name) % 100 == 0 else None
+    assert len(await store.links(names)) == 12
+    after, pages = "", []
+    while page := await store.iter_links(after, 5):
+        pages.append(len(page))
+        after = page[-1].source
+    assert pages == [5, 5, 2]
+
+
+async def test_a_name_belongs_to_one(store: SqlStore) -> None:
+    await store.take_names([("sea.jpg", "target:1")])
+    await store.take_names([])
+    assert await store.reserve_name("sea.jpg", "a") == "target:1"
+    assert await store.reserve_name("land.jpg", "a") is None
+    await store.release_name("land.jpg", "b")
+    assert await store.reserve_name("land.jpg", "b") == "a"
+    assert [await store.first_time("x"), await store.first_time("x")] == [True, False]
+
+
+async def test_terms_and_containers_are_remembered(store: SqlStore) -> None:
+    await store.put_term("subjects", "3", "t3")
+    await store.put_term("subjects", "3", "t4")
+    await store.put_term("places", "3", "p3")
+    await store.put_container("category", ("Press", "2024/25"), "c1")
+    await store.put_container("category", ("Press", "2024/25"), "c9")
+    assert await store.term_links("subjects") == {"3": "t4"}
+    assert await store.container_links() == {("category", ("Press", "2024/25")): "c9"}
+
+
+async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) -> None:
+    await store.add_members(1, Membership(PRESS, (AssetId("a"), AssetId("b"))))
+    await store.add_members(1, Membership(BEST, (AssetId("a"), AssetId("a"))))
+    await store.add_members(1, Membership(BEST, ()))
+    members = await store.members_of(["a", "b", "c"])
+    assert members == {"a": {PRESS, BEST}, "b": {PRESS}}
+    assert {placement.id for placement in members[AssetId("a")]} == {"c1", "c2"}
+    await store.begin_members(2)
+    assert await store.members_of(["a"]) == {}
+
+
+async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
+    rows = [(PRESS, AssetId(f"t{number}"), True) for number in range(5)] + [(BEST, AssetId("t1"), False)]
+    await store.queue_placements(rows)
+    await store.queue_placements([(PRESS, AssetId("t0"), False)])
+    await store.queue_placements([])
+    seen = []
+    while (pending := await store.next_placements(3)) is not None:
+        container, add, remove = pending
+        seen.append((container.id, add, remove))
+        await store.placements_done(container, [*add, *remove])
+        await store.placements_done(container, [*add, *remove])
+    assert seen == [("c1", ("t1", "t2"), ("t0",)), ("c1", ("t3", "t4"), ()), ("c2", (), ("t1",))]
+
+
+async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> None:
+    """The same path has one id at the source and another at the target."""
+    await store.add_members(1, Membership(Placement("category", ("Press", "2024/25"), "source"), (AssetId("a"),)))
+    await store.queue_placements([(PRESS, AssetId("t1"), True)])
+    pending = await store.next_placements(9)
+    assert pending is not None
+    assert pending[0].id == "c1"
+
+
+async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
+    await store.put_link(LinkRow("a", "t1"))
+    await store.queue_relations([("a", "view", "b"), ("a", "view", "b"), ("b", "detail", "a")])
+    first, second = await store.next_relations(9)
+    assert (first.owner_target, first.other_target, first.kind) == ("t1", "", "view")
+    assert [row.kind for row in await store.next_relations(9, first.seq)] == ["detail"]
+    await store.put_link(LinkRow("b", "t2"))
+    first, second = await store.next_relations(9)
+    assert (second.owner_target, second.other_target) == ("t2", "t1")
+    await store.relations_done([first, second])
+    await store.relations_done([])
+    assert await store.next_relations(9) == []
