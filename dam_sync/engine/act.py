@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from dam_sync.engine.compare import foreign_edits
 from dam_sync.engine.plan import Create, Park, Skip, Update, decide, draft_digest, version_key, whole_patch
+from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement
@@ -88,7 +89,7 @@ class Actor:
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
-            scoped = Scoped(steps, "create/")
+            scoped = Scoped(steps, f"{INNER}create: ")
             if first is None:
                 return await target.create(draft, None, scoped)
             async with self._contents(first, draft) as content:
@@ -124,7 +125,7 @@ class Actor:
 
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft) as content:
-                    await self.session.target.replace(made, content, Scoped(steps, f"version:{key}/"))
+                    await self.session.target.replace(made, content, Scoped(steps, f"{INNER}version:{key}: "))
                 return True
 
             await steps.once(f"version:{key}", add, harmless=True)
@@ -137,7 +138,7 @@ class Actor:
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
                 async with self.session.contents(file, file.name) as content:
-                    await self.session.target.attach(made, content, Scoped(steps, f"attach:{key}/"))
+                    await self.session.target.attach(made, content, Scoped(steps, f"{INNER}attach:{key}: "))
                 return True
 
             await steps.once(f"attach:{key}", attach, harmless=True)

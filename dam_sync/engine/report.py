@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 
 from dam_sync.model.values import Json
 
+INNER = "in "  # begins the names of steps inside a write: the plan does not list them
+
 
 @dataclass(slots=True)
 class Side:
@@ -72,9 +74,9 @@ def operation_kind(name: str) -> str:
 
 
 def count_operations(names: Counter[str]) -> dict[str, int]:
-    """Writes by kind, without the steps inside them (`create/upload`) and the marks that write nothing (`draft`)."""
+    """Writes by kind, without the steps inside them and the marks that write nothing (`draft`)."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():
-        if "/" not in name.partition(":")[0] and name != "draft":
+        if not name.startswith(INNER) and name != "draft":
             kinds[operation_kind(name)] += number
     return dict(sorted(kinds.items()))
