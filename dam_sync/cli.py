@@ -6,8 +6,10 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -42,6 +44,15 @@ Accept = Annotated[bool, typer.Option("--accept-changes", help="Go on where a gu
 Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
 
+KEYWORD = Parameter.KEYWORD_ONLY
+COMMON: tuple[tuple[str, Any, Any], ...] = (
+    ("as_json", AsJson, False),
+    ("no_progress", NoProgress, False),
+    ("verbose", Verbose, 0),
+    ("log_format", LogFormat, "console"),
+    ("yes", Yes, False),
+)
+
 
 class Output:
     """Where results and words go: results to stdout, everything else to stderr."""
@@ -73,6 +84,31 @@ class Output:
             self.err.print(f"hint: {error.hint}", markup=False)
 
 
+def verb(act: Callable[..., None]) -> Callable[..., None]:
+    """Gives a verb the options that everything takes, and an `Output` made of them as its first argument."""
+    hints = get_type_hints(act, include_extras=True)
+    own = [each.replace(annotation=hints[each.name]) for each in list(signature(act).parameters.values())[1:]]
+    common = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, kind, default in COMMON
+    ]
+
+    @wraps(act)
+    def command(**given: Any) -> None:
+        as_json, no_progress, verbose, log_format, _ = (given.pop(name) for name, _, _ in COMMON)
+        output = Output(as_json, no_progress, verbose)
+        try:
+            set_up_logs(verbose, log_format)
+        except DamSyncError as error:
+            output.error(error)
+            raise typer.Exit(error.exit_code) from None
+        act(output, **given)
+
+    shown = [each.replace(kind=KEYWORD) for each in own]
+    command.__signature__ = Signature([*shown, *common])  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in (*shown, *common)}
+    return command
+
+
 def main() -> None:
     """The `dam-sync` command."""
     cli()
@@ -87,17 +123,13 @@ def top(version: Annotated[bool, typer.Option("--version", help="Print the versi
 
 
 @cli.command("demo")
+@verb
 def demo_(
+    output: Output,
     assets: Annotated[int, typer.Option(help="Assets in the made-up library.")] = 300,
     folder: Annotated[Path, typer.Option("--dir", help="Where to work; emptied first.")] = Path("state/demo"),
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    log_format: LogFormat = "console",
-    no_progress: NoProgress = False,
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
-    output = Output(as_json, no_progress, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
         return await run_demo(folder, assets, wish, output.report, lambda text: output.err.print(text, markup=False))
@@ -106,10 +138,9 @@ def demo_(
 
 
 @cli.command()
-def check(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
+@verb
+def check(output: Output, job: JobFile) -> None:
     """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
-    output = Output(as_json, True, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
         findings = await check_job(job)
@@ -124,7 +155,9 @@ def check(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_forma
 
 
 @cli.command()
+@verb
 def plan(
+    output: Output,
     job: JobFile,
     out: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write every operation to this file (JSON).")
@@ -134,14 +167,8 @@ def plan(
     full: Full = False,
     only: Only = None,
     accept_changes: Accept = False,
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    log_format: LogFormat = "console",
-    no_progress: NoProgress = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
-    output = Output(as_json, no_progress, verbose)
-    set_up_logs(verbose, log_format)
     wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, output=out, html=html)
 
     async def act(wish: Wish) -> int:
@@ -153,7 +180,9 @@ def plan(
 
 
 @cli.command()
+@verb
 def run(
+    output: Output,
     job: JobFile,
     full: Full = False,
     only: Only = None,
@@ -162,15 +191,8 @@ def run(
     max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
     accept_changes: Accept = False,
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    log_format: LogFormat = "console",
-    no_progress: NoProgress = False,
-    yes: Yes = False,
 ) -> None:
     """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
-    output = Output(as_json, no_progress, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
         report = await run_job(job, wish)
@@ -183,19 +205,15 @@ def run(
 
 
 @cli.command()
+@verb
 def verify(
+    output: Output,
     job: JobFile,
     level: Annotated[str | None, typer.Option("--level", help="count, fields, digest or bytes.")] = None,
     sample: Annotated[str, typer.Option("--sample", help="Compare only this part: 2%.")] = "100%",
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    log_format: LogFormat = "console",
-    no_progress: NoProgress = False,
 ) -> None:
     """Read both sides back and reconcile them."""
-    output = Output(as_json, no_progress, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(wish: Wish) -> int:
         report = await verify_job(job, wish, level, sample)
@@ -206,10 +224,9 @@ def verify(
 
 
 @cli.command()
-def status(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_format: LogFormat = "console") -> None:
+@verb
+def status(output: Output, job: JobFile) -> None:
     """Where the job stands."""
-    output = Output(as_json, True, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
         data = await job_status(job)
@@ -228,18 +245,15 @@ def status(job: JobFile, as_json: AsJson = False, verbose: Verbose = 0, log_form
 
 
 @cli.command()
+@verb
 def errors(
+    output: Output,
     job: JobFile,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write every parked asset to this file.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
     cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
-    as_json: AsJson = False,
-    verbose: Verbose = 0,
-    log_format: LogFormat = "console",
 ) -> None:
     """Parked assets, grouped by cause."""
-    output = Output(as_json, True, verbose)
-    set_up_logs(verbose, log_format)
 
     async def act(_: Wish) -> int:
         parked = await job_errors(job, cause or [], retry)
@@ -263,9 +277,9 @@ def errors(
 
 
 @cli.command()
-def state(job: JobFile, what: Annotated[str, typer.Argument(help="show")] = "show", as_json: AsJson = False) -> None:
+@verb
+def state(output: Output, job: JobFile, what: Annotated[str, typer.Argument(help="show")] = "show") -> None:
     """What the checkpoint store of a job holds."""
-    output = Output(as_json, no_progress=True)
     if what != "show":
         output.error(ConfigError(f"state can be asked to `show`, not to `{what}`"))
         raise typer.Exit(2)
@@ -283,7 +297,9 @@ def state(job: JobFile, what: Annotated[str, typer.Argument(help="show")] = "sho
 
 
 @cli.command()
+@verb
 def emulate(
+    output: Output,
     kind: Annotated[str, typer.Argument(help="Which service.")] = "",
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
     rate: Annotated[float | None, typer.Option(help="Calls a second it allows; default as documented.")] = None,
@@ -295,7 +311,6 @@ def emulate(
     assumptions: Annotated[bool, typer.Option("--assumptions", help="List our numbered guesses and stop.")] = False,
 ) -> None:
     """Serve one emulated service on this machine until Ctrl-C."""
-    output = Output()
     try:
         if assumptions:
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
