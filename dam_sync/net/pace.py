@@ -81,7 +81,8 @@ class Bucket:
         """A call went through."""
         if self._rate is None or self._knee is None:
             return
-        gain = _GAIN if self._rate < 0.9 * self._knee else _GAIN * _CAREFUL
+        near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
+        gain = _GAIN * _CAREFUL if near else _GAIN
         rate = self._rate + gain
         if self._ceiling is not None and rate >= self._ceiling:
             self._rate, self._knee = self._ceiling, None

@@ -114,7 +114,7 @@ class Wire:
             outgoing.method,
             outgoing.address,
             headers=dict(outgoing.headers),
-            **({"stream": body} if body is not None else {"content": content}),
+            content=body or content,
             extensions={"timeout": _timeouts(outgoing.read_seconds)},
         )
         try:
@@ -288,7 +288,8 @@ def failure(problem: BaseException, host: str, *, answering: bool = False) -> Da
         return unreached
     if isinstance(problem, TimeoutError | httpx.TimeoutException):
         return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
-    if isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError):
+    unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
+    if unspoken or (isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError)):
         return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
     doing = "while it answered" if answering else "before it answered"
     return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
@@ -309,14 +310,15 @@ def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
         )
     broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
     if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return _untrusted(broken, host)
+        return _untrusted(causes, host)
     if any(isinstance(c, ConnectionRefusedError) for c in causes):
         return Unreached(f"{host} refused the connection", hint="check the port in the address, and that it runs")
     return Unreached(f"{host} cannot be reached", hint="check the network, the proxy and the address")
 
 
-def _untrusted(broken: BaseException, host: str) -> ConfigError:
-    reason = getattr(broken, "verify_message", "") or getattr(broken, "reason", "") or type(broken).__name__
+def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
+    words = (getattr(cause, name, "") for name in ("verify_message", "reason") for cause in causes)
+    reason = next((word for word in words if isinstance(word, str) and word), type(causes[0]).__name__)
     return ConfigError(
         f"no secure connection to {host}: {reason}",
         hint="check the address and its port; for an authority of your own set SSL_CERT_FILE to its certificate",
@@ -335,6 +337,8 @@ def _causes(problem: BaseException) -> Iterator[BaseException]:
         yield seen
         if isinstance(seen, aiohttp.ClientConnectorError) and isinstance(seen.os_error, BaseException):
             yield seen.os_error
+        if isinstance(seen, aiohttp.ClientConnectorCertificateError):
+            yield seen.certificate_error
         seen = seen.__cause__ or seen.__context__
 
 
