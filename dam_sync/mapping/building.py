@@ -55,7 +55,7 @@ class Builder:
         verbs = self.document.pipes.get(place, ())
         fit = self._with_rule(fit, verbs)
         for index, verb in enumerate(verbs):
-            for told in verb.faults(self.setting):
+            for told in (*verb.faults(self.setting), *self._astray(verb, fit)):
                 self.fault((*place, "pipe", index), told)
         for path in paths:
             self._check_pipe(place, path, verbs, fit)
@@ -71,6 +71,13 @@ class Builder:
             on_error=FATES[spec.on_error],
             all_languages=_speaks_all(fit, paths, verbs),
         )
+
+    def _astray(self, verb: Verb, fit: Fit) -> Iterator[str]:
+        """A rule that makes terms of one vocabulary for a field of another."""
+        rule = self.rules.get(verb.rule) if isinstance(verb, Match) else None
+        own = fit.field.vocabulary if fit.shape is Shape.TERM else ""
+        if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
+            yield f"writes terms of {rule.target} into a field of {own}"
 
     def paths(self, place: Place, texts: tuple[str, ...]) -> Iterator[AssetPath]:
         """The paths of a `from`."""
@@ -98,7 +105,7 @@ class Builder:
         if misfit:
             self.fault(place, f"{misfit} ({path.text})", hint)
         if many and not fit.field.multiple:
-            hint = "put the verb first or join into the pipe"
+            hint = "the pipe needs first or join"
             self.fault(place, f"{path.text} may give several values and the target takes one", hint)
         self._note_html(place, path, verbs, fit)
 

@@ -83,13 +83,13 @@ def _unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
 def check_written(builder: Builder, makes: Makes) -> None:
     """Every line writes a field that exists, can be written, and is in a type that some asset gets."""
     target = builder.target
-    for key in builder.document.body.fields:
+    for key, line in builder.document.body.fields.items():
         place, known = ("fields", key), target.fields.get(key)
         if known is None:
             builder.fault(place, "the target has no such field", nearest(key, target.fields))
         elif known.system or known.derived or not known.editable:
             builder.fault(place, "the target does not let this field be written")
-        elif known.types and makes.types and not known.types & makes.types:
+        elif known.types and makes.types and not known.types & makes.types and not line.marker:
             wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping makes"
             builder.fault(place, wrong)
 

@@ -133,6 +133,7 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
         if known is None:
             hint = nearest(spec.target, target)
             builder.fault((*place, "target"), f"the target has no vocabulary {spec.target}", hint)
+            yield name, VocabularyRule(name, spec.target)
             continue
         if known.closed and spec.unmatched == "create":
             builder.fault(

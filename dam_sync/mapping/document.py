@@ -95,6 +95,8 @@ class Line(Part):
     def _says_where_from(self) -> Line:
         if bool(self.from_) == (self.const is not None) and not self.is_marker:
             raise ValueError("a line needs `from` or `const`" + (", not both" if self.from_ else ""))
+        if self.const is not None and self.pipe:
+            raise ValueError("a constant goes through no pipe")
         return self
 
     @property

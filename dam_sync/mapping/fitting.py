@@ -62,9 +62,9 @@ class Fit:
         """Why values of this shape cannot be written, and what to do; empty texts when they can."""
         if shape in TAKES[self.shape]:
             return "", ""
-        verb = WAY_OUT.get((shape, self.shape), "")
-        hint = f"put the verb {verb} into the pipe" if verb else ""
-        return f"a {shape.value} does not go into a {self.shape.value} field", hint
+        verbs = WAY_OUT.get((shape, self.shape), "")
+        hint = f"the pipe needs {verbs}" if verbs else ""
+        return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
 
     def each(self, value: Scalar, setting: Setting) -> Made:
         """One value as the field takes it."""

@@ -167,8 +167,7 @@ def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
         return AssetPath(text, "fields", SHAPES[field.kind], plain, many=field.multiple, localized=field.localized)
     key, _, part = plain.rpartition(".")
     if key not in source.fields:
-        known = [f"fields.{name}" for name in source.fields]
-        raise PathFault(f"the source has no field {key or plain}", nearest(f"fields.{key or plain}", known))
+        raise PathFault(f"the source has no field {key or plain}", nearest(key or plain, source.fields))
     return _part_path(text, source.fields[key], part)
 
 

@@ -145,8 +145,16 @@ def _keys_at(schema: Json, place: Place) -> Sequence[str]:
         nodes = [below for node in nodes for below in _below(_resolved(schema, node), part)]
     found: list[str] = []
     for node in nodes:
-        found += [key for option in _resolved(schema, node) for key in option.get("properties", {})]
+        found += [key for option in _opened(schema, node) for key in option.get("properties", {})]
     return found
+
+
+def _opened(schema: Json, node: Json) -> Iterator[Json]:
+    """The alternatives, and the items of those that are lists: one item may be written without the list around it."""
+    for option in _resolved(schema, node):
+        yield option
+        if isinstance(option.get("items"), dict):
+            yield from _resolved(schema, option["items"])
 
 
 def _below(options: Iterable[Json], part: str | int) -> Iterator[Json]:

@@ -48,6 +48,7 @@ fields:
   note: {cel: "1 + 1"}
   both: {from: id, const: x}
   neither: {required: true}
+  piped: {const: x, pipe: [trim]}
   text: fields.title
 placements: {from: id, kind: folder}
 unmapped: maybe
@@ -73,10 +74,11 @@ tests:
         "mapping.yaml:17: fields.note.cel: not in this release; remove the key",
         "mapping.yaml:18: fields.both: a line needs `from` or `const`, not both",
         "mapping.yaml:19: fields.neither: a line needs `from` or `const`",
-        "mapping.yaml:20: fields.text: should hold keys and values; write {key: value}",
-        "mapping.yaml:21: placements[0].kind: unknown key; known: as, const, default, from, on_error, pipe, required",
-        "mapping.yaml:22: unmapped: should be 'fail', 'report' or 'ignore'",
-        "mapping.yaml:24: tests[0]: expect is missing",
+        "mapping.yaml:20: fields.piped: a constant goes through no pipe",
+        "mapping.yaml:21: fields.text: should hold keys and values; write {key: value}",
+        "mapping.yaml:22: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
+        "mapping.yaml:23: unmapped: should be 'fail', 'report' or 'ignore'",
+        "mapping.yaml:25: tests[0]: expect is missing",
     ]
 
 

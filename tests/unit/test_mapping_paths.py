@@ -112,7 +112,7 @@ def test_what_a_path_promises(path: str, shape: Shape, many: bool) -> None:
 @pytest.mark.parametrize(
     ("path", "hint"),
     [
-        ("fields.titel", "did you mean fields.title?"),
+        ("fields.titel", "did you mean title?"),
         ("fields.inventory.fr", ""),
         ("fields.site.latitud", "did you mean latitude?"),
         ("fields.country.name", "known: id, label, path"),

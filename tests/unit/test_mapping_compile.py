@@ -1,0 +1,282 @@
+"""A mapping against two schemas: every fault at once, with line and the nearest right name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.mapping.compile import LONGEST_MARKER, compile_mapping, marker_value
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import MappingError
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, read, with_lines
+
+
+def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:
+    with pytest.raises(MappingError) as caught:
+        compiled(folder, text, source, target)
+    assert caught.value.faults
+    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.faults]
+
+
+def changed(target: Schema, key: str, **more: object) -> Schema:
+    field = replace(target.fields[key], **more)  # type: ignore[arg-type]
+    return replace(target, fields={**target.fields, key: field})
+
+
+def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = """\
+version: 1
+select: {status: [publisht]}
+vocabularies:
+  subject: {source: keyword, target: subjects, match: [exact], pins: pins.csv}
+  country: {source: countries, target: country, unmatched: create}
+profile: {from: form_typ, cases: {PICTURE: image}, default: documents}
+asset:
+  status: {from: status}
+fields:
+  srckey: {marker: true}
+  note: {marker: true}
+  titel: {from: fields.title}
+  titleFr: {from: fields.titl.fr}
+  description: {const: text}
+  shotDate: {from: fields.taken_at}
+  heightCm: {from: fields.keywords}
+  approved: {from: fields.inventory}
+  reel: {from: id}
+  file_format: {from: file.media_type}
+  subject: {from: "fields.keywords[]", pipe: [{pluck: labl}, {vocabulary: subjcet}]}
+  country:
+    from:
+      - fields.country
+      - fields.land
+    pipe: [{lookup: country}]
+tags: {from: fields.dims, pipe: [trim]}
+placements: {from: "placements[].path", as: folder}
+security:
+  groups: {const: [public, stuff]}
+  release: {from: fields.shot_date}
+ignore: [stat_view, title]
+unmapped: fail
+"""
+    (tmp_path / "pins.csv").write_text("source,target\n")
+    found = told(tmp_path, text)
+    expected = [
+        "mapping.yaml:2: select.status[0]: the source has no status publisht; did you mean published?",
+        "mapping.yaml:4: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
+        "mapping.yaml:4: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
+        "mapping.yaml:5: vocabularies.country.unmatched: the target's country takes no new terms; "
+        "use park, drop or keep",
+        "mapping.yaml:6: profile.cases.PICTURE: the target has no profile image; did you mean images?",
+        "mapping.yaml:6: profile.from: there is no path form_typ in an asset; did you mean form_type?",
+        "mapping.yaml:8: asset.status: the target cannot be given status; remove the line; it becomes a named loss",
+        "mapping.yaml:9: fields: the target requires title in Documents and no line writes it; add a line",
+        "mapping.yaml:11: fields.note.marker: srckey is the marker already",
+        "mapping.yaml:12: fields.titel: the target has no such field; did you mean title?",
+        "mapping.yaml:13: fields.titleFr.from: the source has no field titl; did you mean title?",
+        "mapping.yaml:15: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
+        "the pipe needs date",
+        "mapping.yaml:16: fields.heightCm: values of kind term do not fit a field of kind number (fields.keywords); "
+        "the pipe needs pluck and number",
+        "mapping.yaml:16: fields.heightCm: fields.keywords may give several values and the target takes one; "
+        "the pipe needs first or join",
+        "mapping.yaml:17: fields.approved: values of kind text do not fit a field of kind flag (fields.inventory); "
+        "the pipe needs flag",
+        "mapping.yaml:18: fields.reel: the field is only in Films, which no profile of this mapping makes",
+        "mapping.yaml:19: fields.file_format: the target does not let this field be written",
+        "mapping.yaml:20: fields.subject.pipe[1]: there is no vocabulary subjcet; did you mean subject?",
+        "mapping.yaml:20: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
+        "mapping.yaml:24: fields.country.from[1]: the source has no field land",
+        "mapping.yaml:25: fields.country.pipe[0]: there is no lookup country",
+        "mapping.yaml:26: tags.pipe[0]: trim takes text, not a row (fields.dims)",
+        "mapping.yaml:27: placements.as: the target has no containers of kind folder; known: category, collection",
+        "mapping.yaml:29: security.groups.const: not in the list: “stuff” is not one of the target's",
+        "mapping.yaml:30: security.release: values of kind date do not fit a field of kind instant "
+        "(fields.shot_date); the pipe needs datetime",
+        "mapping.yaml:31: ignore[0]: the source has no field stat_view; did you mean stat_views?",
+        "mapping.yaml:31: ignore[1]: title is ignored here and read by a line",
+    ]
+    assert [line for line in found if not line.startswith("mapping.yaml:32")] == expected
+    unread = [line for line in found if line.startswith("mapping.yaml:32: unmapped: no line reads the source's field ")]
+    names = [line.split("field ")[1].split(";")[0] for line in unread]
+    assert names == ["cleared", "credit", "description", "height_cm", "people", "photographer", "site", "stat_views"]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"kind": FieldKind.NUMBER}, "it is no text field but number"),
+        ({"multiple": True}, "it must take one value in one language"),
+        ({"localized": True}, "it must take one value in one language"),
+        ({"indexed": False}, "it cannot be searched"),
+        ({"max_length": 63}, "it takes 63 letters and the mark may have 64"),
+        ({"types": frozenset({"Documents"})}, "it is not in Images"),
+        ({"editable": False}, "the target does not let this field be written"),
+    ],
+)
+def test_a_field_that_cannot_be_the_marker(tmp_path: Path, more: dict[str, object], reason: str) -> None:
+    (fault,) = told(tmp_path, LEAST, target=changed(TARGET, "srckey", **more))
+    assert reason in fault
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("note: {const: a text of more than twenty letters}", "note.const: too long: 34 letters, at most 20"),
+        ("note: {from: filename, default: a text of more than twenty letters}", "note.default: too long"),
+        ("heightCm: {const: tall}", "heightCm.const: wrong kind"),
+        ("shotDate: {const: 31/12/2024}", "shotDate.const: wrong kind"),
+        ("note: {const: [a, b]}", "note.const: several values and the target takes one"),
+        ("approved: {const: maybe}", "approved.const: wrong kind"),
+    ],
+)
+def test_constants_that_do_not_fit(tmp_path: Path, line: str, rule: str) -> None:
+    (fault,) = told(tmp_path, with_lines(line))
+    assert f"mapping.yaml:7: fields.{rule}" in fault
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "note: {const: 7}",
+        "shotDate: {const: 2024-12-31}",
+        "heightCm: {const: 1.5}",
+        "approved: {const: true}",
+        "subject: {const: [Sea, Land]}",
+        "approved: {from: fields.inventory, pipe: [flag]}",
+        "note: {from: fields.cleared, pipe: [{flag: {true: Oui, false: Non}}]}",
+        "shotDate: {from: fields.taken_at, pipe: [{date: {zone: Europe/Paris}}]}",
+        'note: {from: "fields.keywords[]", pipe: [first]}',
+        'note: {from: "fields.people[]", pipe: [{join: ", "}]}',
+        'note: {from: "fields.dims[]", pipe: [json, {join: " "}]}',
+        "note: {from: fields.site.latitude}",
+        'subject: {from: fields.inventory, pipe: [{split: ";"}]}',
+    ],
+)
+def test_lines_that_fit(tmp_path: Path, line: str) -> None:
+    assert line.split(":")[0] in compiled(tmp_path, with_lines(line)).writes
+
+
+def test_what_a_crosswalk_tells(tmp_path: Path) -> None:
+    text = with_lines('subject: {from: "fields.keywords[]"}').replace("ignore", "report") + "ignore: [stat_views]\n"
+    crosswalk = compiled(tmp_path, text)
+    assert crosswalk.reads == {"filename", "fields.keywords[]"}
+    assert crosswalk.writes == {"srckey", "title", "subject"}
+    assert crosswalk.marker == "srckey"
+    assert set(crosswalk.vocabularies) == {"subject"}
+    assert "country" in crosswalk.unread
+    assert not crosswalk.unread & {"stat_views", "width", "keywords"}
+    assert any("fields of the source are read by no line" in note for note in crosswalk.notes)
+
+
+def test_a_mapping_without_marker_compiles_and_says_what_that_means(tmp_path: Path) -> None:
+    crosswalk = compiled(tmp_path, LEAST.replace("  srckey: {marker: true}\n", ""))
+    assert crosswalk.marker is None
+    assert any("no field is the marker" in note for note in crosswalk.notes)
+
+
+def test_unique_names_are_announced(tmp_path: Path) -> None:
+    crosswalk = compile_mapping(read(tmp_path, LEAST), SOURCE, TARGET, unique_names=True)
+    assert any("gets our mark added" in note for note in crosswalk.notes)
+
+
+def test_without_a_profile_only_what_every_type_requires_is_required(tmp_path: Path) -> None:
+    text = LEAST.replace("profile: {default: images}\n", "").replace("  title: {from: filename}\n", "")
+    assert compiled(tmp_path, text).marker == "srckey"
+    everywhere = changed(TARGET, "title", types=frozenset())
+    assert any("requires title" in fault for fault in told(tmp_path, text, target=everywhere))
+
+
+def test_types_stand_for_profiles_where_a_target_has_none(tmp_path: Path) -> None:
+    target = replace(TARGET, types=(AssetType("Images"), AssetType("Documents")))
+    assert "did you mean Images?" in told(tmp_path, LEAST, target=target)[0]
+    assert compiled(tmp_path, LEAST.replace("images", "Images"), target=target)
+
+
+def test_html_and_text_are_told_apart(tmp_path: Path) -> None:
+    target = changed(TARGET, "description", kind=FieldKind.HTML)
+    into_text = compiled(tmp_path, with_lines("note: {from: fields.credit}"))
+    assert any("strip_html" in note for note in into_text.notes)
+    stripped = compiled(tmp_path, with_lines("note: {from: fields.credit, pipe: [strip_html]}"))
+    assert not any("strip_html" in note for note in stripped.notes)
+    into_html = compiled(tmp_path, with_lines("description: {from: filename}"), target=target)
+    assert any("escape" in note for note in into_html.notes)
+
+
+def test_pins_need_a_way_to_be_used(tmp_path: Path) -> None:
+    (tmp_path / "pins.csv").write_text("source,target\n")
+    text = LEAST + "vocabularies: {subject: {target: subject, match: [exact], pins: pins.csv}}\n"
+    assert "pins are given, but pin is not among the ways to match" in told(tmp_path, text)[0]
+
+
+def test_a_vocabulary_verb_must_write_into_its_own_vocabulary(tmp_path: Path) -> None:
+    text = with_lines("country: {from: fields.country, pipe: [{vocabulary: subject}]}")
+    text += "vocabularies: {subject: {target: subject}}\n"
+    (fault,) = told(tmp_path, text)
+    assert "writes terms of subject into a field of country" in fault
+
+
+def test_the_kind_of_container_must_be_clear(tmp_path: Path) -> None:
+    text = LEAST + 'placements: {from: "placements[].path"}\n'
+    assert "the kind of container is not clear; write as: category or collection" in told(tmp_path, text)[0]
+    one = replace(TARGET, container_kinds=frozenset({"folder", "label"}))
+    assert compiled(tmp_path, text, target=one).plan.placements[0][1] == "folder"
+    none = replace(TARGET, container_kinds=frozenset())
+    assert "remove the line" in told(tmp_path, text, target=none)[0]
+
+
+def test_a_container_to_select_must_be_a_path(tmp_path: Path) -> None:
+    assert "is no path" in told(tmp_path, LEAST + 'select: {containers: ["/"]}\n')[0]
+
+
+def test_the_digest_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:
+    text = with_lines("note: {from: fields.inventory, pipe: [trim]}")
+    first = compiled(tmp_path, text).digest
+    relaid = text.replace(
+        "{from: fields.inventory, pipe: [trim]}", "\n    pipe: [trim]  # blanks\n    from: fields.inventory"
+    )
+    assert compiled(tmp_path, relaid).digest == first
+    assert compiled(tmp_path, text + "tests: [{given: {id: 1}, expect: {}}]\n").digest == first
+    assert compiled(tmp_path, text.replace("trim", "upper")).digest != first
+
+
+def test_the_digest_follows_the_tables(tmp_path: Path) -> None:
+    text = with_lines("note: {from: fields.inventory, pipe: [{lookup: t}]}") + "lookups: {t: {csv: t.csv}}\n"
+    (tmp_path / "t.csv").write_text("key,value\na,b\n")
+    first = compiled(tmp_path, text).digest
+    (tmp_path / "t.csv").write_text("key,value\na,c\n")
+    assert compiled(tmp_path, text).digest != first
+
+
+ids = st.one_of(st.text(max_size=80), st.text(alphabet="aA_-0", max_size=6))
+
+
+@given(ids, ids)
+def test_markers_are_short_plain_and_never_the_same(left: str, right: str) -> None:
+    marks = [marker_value("tenant", AssetId(text)) for text in (left, right)]
+    for mark in marks:
+        assert re.fullmatch(r"[A-Za-z0-9_-]+", mark)
+        assert len(mark) <= LONGEST_MARKER
+    assert (marks[0].casefold() == marks[1].casefold()) == (left == right)
+
+
+def test_markers_are_stable_and_tell_tenants_apart() -> None:
+    assert marker_value("museum", AssetId("8857")) == "s49190637-8857"
+    assert marker_value("museum", AssetId("8857")) != marker_value("Museum", AssetId("8857"))
+
+
+def test_a_tree_against_a_list_is_noted(tmp_path: Path) -> None:
+    text = LEAST + "vocabularies: {subject: {source: keywords, target: subject}}\n"
+    assert any("the paths of terms are not carried" in note for note in compiled(tmp_path, text).notes)
+    tree = replace(TARGET, vocabularies={**TARGET.vocabularies, "subject": Vocabulary("subject", hierarchical=True)})
+    assert compiled(tmp_path, text, target=tree).rules["subject"].by_path
+
+
+def test_a_term_field_without_a_list_takes_labels(tmp_path: Path) -> None:
+    free = replace(TARGET, fields={**TARGET.fields, "free": Field("free", FieldKind.TERM)})
+    assert compiled(tmp_path, with_lines("free: {from: fields.country}"), target=free).vocabularies == {}
