@@ -100,10 +100,14 @@ def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:
 
 
 def _memberships(asset: Asset) -> Iterator[tuple[str, list[str]]]:
-    yield "tags", ["tags[]"] * len(asset.tags)
-    yield "machine_tags", ["machine_tags[]"] * len(asset.machine_tags)
-    yield "groups", ["groups[]"] * len(asset.rights.groups)
-    yield "labels", ["labels[]"] * len(labels_of(asset))
+    sets = (
+        ("tags", asset.tags),
+        ("machine_tags", asset.machine_tags),
+        ("groups", asset.rights.groups),
+        ("labels", labels_of(asset)),
+    )
+    for path, names in sets:
+        yield path, [f"{path}[]" for name in names if name.strip()]
     yield "placements", sorted(f"placements.{p.kind}[]" for p in asset.placements if p.kind != LABEL)
 
 

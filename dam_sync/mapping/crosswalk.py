@@ -98,13 +98,13 @@ class Crosswalk:
     unread: frozenset[str]
     notes: tuple[str, ...]
     vocabularies: Mapping[str, VocabularyRule]
-    plan: Plan
-    books: Books
-    selection: Selection
-    tongue: Tongue
-    lookups: Mapping[str, Lookup]
-    rules: Mapping[str, VocabularyRule]
-    target_fields: Mapping[str, Field]
+    plan: Plan = field(repr=False)
+    books: Books = field(repr=False)
+    selection: Selection = field(repr=False)
+    tongue: Tongue = field(repr=False)
+    lookups: Mapping[str, Lookup] = field(repr=False)
+    rules: Mapping[str, VocabularyRule] = field(repr=False)
+    target_fields: Mapping[str, Field] = field(repr=False)
 
     def selects(self, asset: Asset) -> bool:
         """Whether the asset takes part at all."""
