@@ -130,7 +130,7 @@ def pair(
     mapping: Path,
     *,
     files: Path | None = None,
-    options: str = "version_policy: file_only",
+    options: str = "version_policy: file_only, index_lag: 1",
     more: str = "",
     source_options: Mapping[str, Any] | None = None,
     target_options: Mapping[str, Any] | None = None,
