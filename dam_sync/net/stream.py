@@ -47,7 +47,7 @@ class HttpStream:
         seen = 0
         blocks = self._answer.blocks()
         try:
-            while True:
+            while self.status != 416:  # whose body is no part of the file
                 async with self._line.storage:
                     block = await anext(blocks, None)
                 if block is None:

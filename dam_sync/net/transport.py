@@ -53,7 +53,8 @@ class Answer:
         self._response = response
         self._outgoing = outgoing
         self.status = response.status_code
-        self.body = b""  # once it was read
+        self.body = b""
+        self._is_read = False
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
         }
@@ -79,10 +80,14 @@ class Answer:
         finally:
             await self.aclose()
         self.body = taken[0] if len(taken) == 1 else b"".join(taken)
+        self._is_read = True
         return self.body
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes, decoded where it is compressed. Raises Transient when it breaks off."""
+        if self._is_read:
+            yield self.body
+            return
         source = (
             self._response.aiter_bytes() if self.is_encoded else cast("httpx.AsyncByteStream", self._response.stream)
         )
