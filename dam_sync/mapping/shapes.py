@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import assert_never
 
@@ -162,10 +163,7 @@ def number_text(value: int | float) -> str:
         return str(value)
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
-    text = format(value, "f") if abs(value) >= 1e16 else repr(value)
-    if "e" in text:
-        text = format(value, ".20f").rstrip("0")
-    return text.removesuffix(".0").rstrip(".")
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
 
 
 def shape_of(value: Scalar) -> Shape:

@@ -1,0 +1,108 @@
+"""Values as the target's fields take them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.mapping.fitting import TAKES, Fit
+from dam_sync.mapping.shapes import SHAPES, Shape, shape_of
+from dam_sync.mapping.verb import Setting
+from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from tests.support.values import scalars
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def fit(kind: FieldKind, **more: object) -> Fit:
+    return Fit(Field("x", kind, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "written"),
+    [
+        (FieldKind.TEXT, Term("Sea", "1"), "Sea"),
+        (FieldKind.TEXT, Person("Ann", "1"), "Ann"),
+        (FieldKind.TEXT, date(2024, 1, 1), "2024-01-01"),
+        (FieldKind.TEXT, NOON, "2024-01-01T12:00:00Z"),
+        (FieldKind.TEXT, 1.50, "1.5"),
+        (FieldKind.TEXT, 3.0, "3"),
+        (FieldKind.TEXT, 1e-7, "0.0000001"),
+        (FieldKind.TEXT, 1e22, "10000000000000000000000"),
+        (FieldKind.TEXT, Localized({"fr": "Mer"}), "Mer"),
+        (FieldKind.NUMBER, "12", 12),
+        (FieldKind.NUMBER, " -1.5 ", -1.5),
+        (FieldKind.DATE, "2024-01-01", date(2024, 1, 1)),
+        (FieldKind.INSTANT, "2024-01-01T14:00:00+02:00", NOON),
+        (FieldKind.PERSON, "Ann", Person("Ann")),
+        (FieldKind.PLACE, "Brest", Place(address="Brest")),
+        (FieldKind.TERM, "Sea", Term("Sea")),
+        (FieldKind.FLAG, False, False),
+        (FieldKind.ROWS, Row({"a": 1}), Row({"a": 1})),
+    ],
+)
+def test_what_turns_into_the_fields_kind_by_itself(kind: FieldKind, value: Scalar, written: Scalar) -> None:
+    made = fit(kind).each(value, Setting())
+    assert made.values == (written,)
+    assert type(made.values[0]) is type(written)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (FieldKind.TEXT, True),
+        (FieldKind.TEXT, Place(1.0, 2.0, "Brest")),
+        (FieldKind.TEXT, Row({})),
+        (FieldKind.NUMBER, "1,5"),
+        (FieldKind.NUMBER, True),
+        (FieldKind.NUMBER, float("nan")),
+        (FieldKind.DATE, NOON),
+        (FieldKind.DATE, "1.1.2024"),
+        (FieldKind.INSTANT, date(2024, 1, 1)),
+        (FieldKind.INSTANT, "2024-01-01"),
+        (FieldKind.FLAG, "yes"),
+        (FieldKind.PLACE, 3),
+        (FieldKind.ROWS, "x"),
+        (FieldKind.TERM, True),
+    ],
+)
+def test_what_needs_a_verb_is_refused(kind: FieldKind, value: Scalar) -> None:
+    made = fit(kind).each(value, Setting())
+    assert made.values == ()
+    assert made.note is not None
+    assert made.note.rule == "wrong kind"
+
+
+def test_length_is_counted_in_letters_for_every_language() -> None:
+    assert fit(FieldKind.TEXT, max_length=3).each("été", Setting()).values == ("été",)
+    assert fit(FieldKind.TEXT, max_length=3).each("étés", Setting()).values == ()
+    both = Localized({"en": "abc", "fr": "abcd"})
+    assert fit(FieldKind.TEXT, max_length=3, localized=True).each(both, Setting()).values == ()
+
+
+def test_a_closed_list() -> None:
+    closed = Fit(Field("x", FieldKind.TEXT), frozenset({"a"}))
+    assert closed.each("a", Setting()).values == ("a",)
+    assert closed.each("b", Setting()).note is not None
+
+
+def test_languages_the_target_has_not_got() -> None:
+    two = Fit(Field("x", FieldKind.TEXT, localized=True), locales=("en",))
+    assert two.each(Localized({"en": "Sea", "fr": "Mer"}), Setting()).values == (Localized({"en": "Sea"}),)
+    assert two.each(Localized({"fr": "Mer"}), Setting()).values == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(list(FieldKind)), scalars)
+def test_fitting_is_total_and_agrees_with_what_compiling_says(kind: FieldKind, value: Scalar) -> None:
+    made = fit(kind).each(value, Setting())
+    assert bool(made.values) != (made.note is not None)
+    for written in made.values:
+        assert shape_of(written) is SHAPES[kind]
+        assert shape_of(value) in TAKES[SHAPES[kind]]
+    assert bool(fit(kind).misfit(shape_of(value))[0]) == (shape_of(value) not in TAKES[SHAPES[kind]])
+    assert Shape.ROW not in TAKES[Shape.TEXT]

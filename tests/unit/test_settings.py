@@ -1,0 +1,353 @@
+"""The job file: every fault at once, with file, line and the nearest right key; secrets by reference only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import keyring
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keyring.backend import KeyringBackend
+
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Context, Kind, Service
+from dam_sync.settings import Job, Limits, Reference, json_schema, load_job, resolve_secret
+
+
+def _connect(context: Context) -> Service:
+    raise ConfigError(f"not in a test: {context.base_url}")
+
+
+def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:
+    return Kind(
+        name=name,
+        summary="",
+        settings={"version_policy": "", "index_lag": ""},
+        flows=flows,
+        connect=_connect,
+        emulator=_connect,
+        service=Service,
+        needs_tenant_url=two,
+    )
+
+
+KINDS = {
+    "alpha": kind("alpha", {"basic": ("login", "password"), "signed_token": ("client_id", "key")}),
+    "beta": kind("beta", {"token": ("token",), "client": ("token_url", "client_id", "client_secret")}, two=True),
+}
+
+JOB = """\
+version: 1
+name: museum
+source:
+  kind: alpha
+  base_url: https://museum.dam.example
+  auth: {flow: basic, login: dam-sync, password: "${env:A_PASSWORD}"}
+  options: {index_lag: 5}
+target:
+  kind: beta
+  base_url: https://api.dam.example
+  tenant_url: https://museum.dam.example
+  auth: {flow: token, token: "${file:token.txt}"}
+mapping: ../mappings/museum.yaml
+limits: {calls_per_second: 40, max_calls: 400000, concurrency: 16, bandwidth: 50MB/s}
+policy: {deletes: none, conflicts: overwrite, versions: current, verify: bytes}
+"""
+
+
+def load(folder: Path, text: str) -> Job:
+    path = folder / "jobs" / "museum.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return load_job(path, KINDS)
+
+
+def told(folder: Path, text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(folder, text)
+    assert caught.value.exit_code == 2
+    assert [str(fault) for fault in caught.value.faults] == caught.value.message.split("\n")
+    return [str(fault).replace(f"{folder / 'jobs'}/", "") for fault in caught.value.faults]
+
+
+def test_a_whole_job(tmp_path: Path) -> None:
+    job = load(tmp_path, JOB)
+    assert (job.name, job.source.kind, job.target.tenant_url) == ("museum", "alpha", "https://museum.dam.example")
+    assert job.mapping_path == tmp_path / "mappings" / "museum.yaml"
+    assert job.state_path == tmp_path / "state" / "museum.db"
+    assert job.limits == Limits(calls_per_second=40, max_calls=400_000, concurrency=16, bandwidth=50_000_000)
+    assert (job.policy.conflicts, job.policy.versions, job.policy.verify) == ("overwrite", "current", "bytes")
+    assert job.source.auth.flow == "basic"
+    assert job.source.auth.parameters == {"login": "dam-sync", "password": "${env:A_PASSWORD}"}
+    assert job.source.options == {"index_lag": 5}
+
+
+@pytest.mark.parametrize(
+    ("state", "path"),
+    [
+        ("museum.db", "jobs/museum.db"),
+        ("../elsewhere/m.db", "elsewhere/m.db"),
+        ("/var/lib/m.db", "/var/lib/m.db"),
+        ("sqlite:///m.db", "jobs/m.db"),
+    ],
+)
+def test_paths_are_meant_from_the_job_file(tmp_path: Path, state: str, path: str) -> None:
+    assert load(tmp_path, f"{JOB}state: {state}\n").state_path == tmp_path / path
+
+
+def test_a_state_on_a_server_is_refused(tmp_path: Path) -> None:
+    (fault,) = told(tmp_path, f"{JOB}state: postgresql+psycopg://user:pw@host/db\n")
+    assert fault.startswith("museum.yaml:16: state: ")
+    assert "not in this release" in fault
+    assert "pw" not in fault
+
+
+def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = """\
+version: 2
+name: my museum
+source:
+  kind: alfa
+  base_url: http://museum.dam.example
+  auth: {flow: basic, login: 7, password: hunter2}
+target:
+  kind: beta
+  base_url: https://user:hunter3@api.dam.example
+  auth: {flow: client, token_url: "http://host/t", client_id: "${env:}", client_secret: "Bearer ${env:X}", extra: 1}
+  options: {version_polcy: x, index_lag: "${env:X}"}
+  tenant: https://x
+maping: x.yaml
+limits: {calls_per_second: 0, max_calls: many, bandwidth: fast, concurency: 3, hours: "20:00-06:00"}
+policy: {deletes: trash, max_deletes: 5%, conflicts: fight}
+schedule: {cron: "* * * * *"}
+webhooks: {listen: x}
+"""
+    found = told(tmp_path, text)
+    assert found == [
+        "museum.yaml:1: version: should be 1",
+        "museum.yaml:1: file: mapping is missing",
+        "museum.yaml:2: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
+        "museum.yaml:4: source.kind: there is no kind alfa; did you mean alpha?",
+        "museum.yaml:5: source.base_url: plain http is taken for this machine only; write https://…",
+        "museum.yaml:6: source.auth.login: should be text; put it between quotes",
+        "museum.yaml:6: source.auth.password: a secret does not belong into a job file; "
+        "write ${env:SOURCE_PASSWORD} or ${file:PATH}",
+        "museum.yaml:7: target: tenant_url is missing; beta has two addresses",
+        "museum.yaml:9: target.base_url: holds more than host and path; credentials belong under auth",
+        "museum.yaml:10: target.auth.token_url: plain http is taken for this machine only; write https://…",
+        "museum.yaml:10: target.auth.client_id: is no reference to a secret; write the whole value as ${env:NAME}, "
+        "${file:PATH}, ${command:ARGS} or ${keyring:service/user}",
+        "museum.yaml:10: target.auth.client_secret: is no reference to a secret; write the whole value as ${env:NAME}, "
+        "${file:PATH}, ${command:ARGS} or ${keyring:service/user}",
+        "museum.yaml:10: target.auth.extra: should be text; put it between quotes",
+        "museum.yaml:10: target.auth.extra: unknown key; known: client_id, client_secret, token_url",
+        "museum.yaml:11: target.options.version_polcy: beta has no option version_polcy; did you mean version_policy?",
+        "museum.yaml:11: target.options.index_lag: references to secrets are taken under auth only",
+        "museum.yaml:12: target.tenant: unknown key; did you mean tenant_url?",
+        "museum.yaml:13: maping: unknown key; did you mean mapping?",
+        "museum.yaml:14: limits.calls_per_second: should be greater than 0",
+        "museum.yaml:14: limits.max_calls: should be a valid integer, unable to parse string as an integer",
+        "museum.yaml:14: limits.bandwidth: should be bytes a second, like 50MB/s",
+        "museum.yaml:14: limits.concurency: unknown key; did you mean concurrency?",
+        "museum.yaml:14: limits.hours: not in this release; remove the key",
+        "museum.yaml:15: policy.deletes: should be 'none'",
+        "museum.yaml:15: policy.conflicts: should be 'park' or 'overwrite'",
+        "museum.yaml:15: policy.max_deletes: not in this release; remove the key",
+        "museum.yaml:16: schedule: not in this release; remove the key",
+        "museum.yaml:17: webhooks: not in this release; remove the key",
+    ]
+    assert not any(secret in line for line in found for secret in ("hunter2", "hunter3"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "start"),
+    [
+        ("flow: basic", "flow: bsic", "museum.yaml:6: source.auth.flow: alpha has no flow bsic; did you mean basic?"),
+        ("login: dam-sync, ", "", "museum.yaml:6: source.auth: login is missing; flow basic needs it"),
+        ("flow: basic, ", "", "museum.yaml:6: source.auth: flow is missing"),
+        ("https://api.dam.example", "api.dam.example", "museum.yaml:10: target.base_url: is no address"),
+        ("https://api.dam.example", "https://[::1", "museum.yaml:10: target.base_url: is no address"),
+        ("https://api.dam.example", "https://h:99999", "museum.yaml:10: target.base_url: is no address"),
+        ("https://api.dam.example", "ftp://h", "museum.yaml:10: target.base_url: is no address"),
+        ("https://api.dam.example", "https://h?token=x", "museum.yaml:10: target.base_url: holds more"),
+        ("kind: beta", "kind: [beta]", "museum.yaml:9: target.kind: should be a valid string"),
+        ('"${file:token.txt}"', "wat_demo", "museum.yaml:12: target.auth.token: a secret does not belong"),
+        ('"${file:token.txt}"', '"${vault:x}"', "museum.yaml:12: target.auth.token: is no reference to a secret"),
+        (
+            'auth: {flow: token, token: "${file:token.txt}"}',
+            "auth: token",
+            "museum.yaml:12: target.auth: should hold keys",
+        ),
+        ("name: museum", "name: ../x", "museum.yaml:2: name: "),
+    ],
+)
+def test_one_fault_at_a_time(tmp_path: Path, old: str, new: str, start: str) -> None:
+    (fault,) = told(tmp_path, JOB.replace(old, new, 1))
+    assert fault.startswith(start)
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "127.8.9.1", "[::1]:80"])
+def test_on_this_machine_plain_http_and_plain_secrets_will_do(tmp_path: Path, host: str) -> None:
+    text = JOB.replace("https://museum.dam.example", f"http://{host}", 1).replace('"${env:A_PASSWORD}"', "secret-a")
+    job = load(tmp_path, text)
+    assert resolve_secret(job.source.auth.parameters["password"]) == "secret-a"
+
+
+@pytest.mark.parametrize("host", ["localhost.example", "128.0.0.1", "10.0.0.1", "127.0.0.1.example"])
+def test_hosts_that_only_look_like_this_machine(tmp_path: Path, host: str) -> None:
+    (fault,) = told(tmp_path, JOB.replace("https://museum.dam.example", f"http://{host}", 1))
+    assert "plain http" in fault
+
+
+def test_no_text_of_a_job_shows_a_secret(tmp_path: Path) -> None:
+    text = JOB.replace("https://museum.dam.example", "http://localhost", 1).replace('"${env:A_PASSWORD}"', "hunter2")
+    job = load(tmp_path, text)
+    assert "hunter2" not in f"{job!r} {job} {job.source!r} {job.source.auth!r} {job.source.auth}"
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("version: [", "museum.yaml:1: YAML: "),
+        ("- a\n", "museum.yaml:1: file: is not a job file"),
+        ("", "museum.yaml:1: file: is not a job file"),
+        ("version: 1\nversion: 1\n", "museum.yaml:2: YAML: found duplicate key"),
+    ],
+)
+def test_broken_files(tmp_path: Path, text: str, start: str) -> None:
+    (fault,) = told(tmp_path, text)
+    assert fault.startswith(start)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no job file"):
+        load_job(tmp_path / "no.yaml", KINDS)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_job(tmp_path, KINDS)
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml:1: YAML"):
+        load_job(tmp_path / "latin.yaml", KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("50MB/s", 50e6),
+        ("10 MiB/s", 10 * 1024**2),
+        ("1.5kB", 1500.0),
+        ("800B/s", 800.0),
+        ("2GBps", 2e9),
+        ("12345", None),
+    ],
+)
+def test_bandwidth(tmp_path: Path, text: str, bytes_: float | None) -> None:
+    job = JOB.replace("50MB/s", text if bytes_ else f"'{text}'")
+    if bytes_ is None:
+        assert "like 50MB/s" in told(tmp_path, job)[0]
+    else:
+        assert load(tmp_path, job).limits.bandwidth == bytes_
+
+
+def test_the_json_schema_names_every_key() -> None:
+    schema = json_schema()
+    assert {"source", "target", "mapping", "state", "limits", "policy"} <= set(schema["properties"])
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+def reference(folder: Path, text: str) -> Reference:
+    return Reference.at(text, "job.yaml:3: source.auth.token", folder)
+
+
+def refused(folder: Path, text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        resolve_secret(reference(folder, text))
+    assert caught.value.message.startswith("job.yaml:3: source.auth.token: ")
+    return caught.value
+
+
+def test_plain_words_stand_for_themselves() -> None:
+    assert resolve_secret("dam-sync") == "dam-sync"
+    assert type(resolve_secret(reference(Path(), "dam-sync"))) is str
+
+
+def test_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAM_TEST_SECRET", " s3cret ")
+    assert resolve_secret("${env:DAM_TEST_SECRET}") == " s3cret "
+    monkeypatch.setenv("DAM_TEST_SECRET", "")
+    assert "${env:DAM_TEST_SECRET} is empty" in refused(tmp_path, "${env:DAM_TEST_SECRET}").message
+    monkeypatch.delenv("DAM_TEST_SECRET")
+    error = refused(tmp_path, "${env:DAM_TEST_SECRET}")
+    assert "is not set" in error.message
+    assert "export DAM_TEST_SECRET" in error.hint
+
+
+def test_from_a_file_beside_the_job(tmp_path: Path) -> None:
+    (tmp_path / "token.txt").write_text("s3cret\n")
+    assert resolve_secret(reference(tmp_path, "${file:token.txt}")) == "s3cret"
+    assert resolve_secret(f"${{file:{tmp_path}/token.txt}}") == "s3cret"
+    assert "No such file" in refused(tmp_path, "${file:none.txt}").message
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert "is not text" in refused(tmp_path, "${file:bytes}").message
+
+
+def test_from_a_command(tmp_path: Path) -> None:
+    script = tmp_path / "give.py"
+    script.write_text("import sys\nprint('s3cret')\nsys.exit(int(sys.argv[1]))\n")
+    assert resolve_secret(f"${{command:{sys.executable} '{script}' 0}}") == "s3cret"
+    error = refused(tmp_path, f"${{command:{sys.executable} {script} 3}}")
+    assert "ended with exit code 3" in error.message
+    assert "s3cret" not in str(error) + error.hint
+    assert "No such file" in refused(tmp_path, "${command:/no/such/program}").message
+    assert "quotes" in refused(tmp_path, "${command:say 'x}").message
+
+
+def test_a_command_goes_through_no_shell(tmp_path: Path) -> None:
+    assert resolve_secret("${command:echo a;touch x $HOME}") == "a;touch x $HOME"
+    assert not (tmp_path / "x").exists()
+
+
+class MemoryKeyring(KeyringBackend):
+    priority: ClassVar[float] = 1.0  # type: ignore[misc, assignment]
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return "s3cret" if (service, username) == ("dam/sync", "ann") else None
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise AssertionError
+
+    def delete_password(self, service: str, username: str) -> None:
+        raise AssertionError
+
+
+def test_from_the_keyring(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(MemoryKeyring())
+    try:
+        assert resolve_secret("${keyring:dam/sync/ann}") == "s3cret"
+        assert "is not in the keyring" in refused(tmp_path, "${keyring:dam/sync/bob}").message
+        assert "names no user" in refused(tmp_path, "${keyring:dam}").message
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_without_the_keyring_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert "dam-sync[keyring]" in refused(tmp_path, "${keyring:a/b}").hint
+
+
+def test_a_part_of_a_value_is_no_reference(tmp_path: Path) -> None:
+    error = refused(tmp_path, "Bearer s3cret${env:HOME}")
+    assert "s3cret" not in str(error) + error.hint
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="}"), max_size=30))
+def test_a_value_around_a_broken_reference_is_never_shown(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve_secret(f"s3cret${{{text}")
+    assert "s3cret" not in str(caught.value) + caught.value.hint
