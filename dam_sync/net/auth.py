@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import math
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -292,9 +293,10 @@ def _basic(user: str, password: str) -> str:
 def _seconds(value: Json) -> float | None:
     """A number of seconds; some servers write `3599.0` or a text (wire B 1.4)."""
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except (TypeError, ValueError):
         return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _denied(reply: Reply, hint: str) -> Denied:

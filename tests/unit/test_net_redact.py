@@ -1,0 +1,121 @@
+"""Nothing secret in texts and logs."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import structlog
+
+from dam_sync.model.errors import Denied
+from dam_sync.net.redact import hide, redact, redacting_processor
+
+SECRET = "S3cr3tValu3xyz"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {SECRET}",
+        f"authorization=Bearer {SECRET}",
+        f"{{'Authorization': 'Basic {SECRET}=='}}",
+        f'{{"authorization": "Bearer {SECRET}"}}',
+        f"bearer {SECRET} was refused",
+        f"Basic {SECRET}==",
+        f"https://user:{SECRET}@dam.example/x",
+        f"ftp://user:{SECRET}@dam.example/x",
+        f"postgresql+psycopg://me:{SECRET}@db.example/state",
+        f"https://cdn.example/f?Expires=1&Signature={SECRET}&Key-Pair-Id=K",
+        f"https://s3.example/f?X-Amz-Credential=a&X-Amz-Signature={SECRET}",
+        f"https://s3.example/f?x-goog-signature={SECRET}.",
+        f"https://x.example/f?a=1&token={SECRET}",
+        f"see (https://x.example/f?sig={SECRET}) there",
+        f"wat_demo_{SECRET}",
+        f"wrt_demo_{SECRET} and wac_demo_{SECRET}",
+        f"eyJhbGciOiJIUzI1NiJ9.{SECRET}.{SECRET}",
+        f"password={SECRET}",
+        f"client_secret: {SECRET}",
+        f'{{"refresh_token": "{SECRET}"}}',
+        f'{{"access_token":"{SECRET}","expires_in":3600}}',
+        f"X-API-Key: {SECRET}",
+        f"Set-Cookie: session={SECRET}; Path=/",
+        f"X-Authentication-Token: {SECRET}",
+        f"api_key='{SECRET}'",
+    ],
+)
+def test_what_is_masked(text: str) -> None:
+    clean = redact(text)
+    assert SECRET not in clean
+    assert "***" in clean
+    assert redact(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PUT /v2/assets/{id}/metadata, asset 7: answered 409 Conflict: Basic metadata is missing",
+        "https://dam.example/assets?query=sea&limit=100",
+        "the token has expired",
+        "12:30:45, 5@10, a:b",
+        "Signature of the form",
+        "basic checks passed",
+        "été — ✓",
+        "",
+    ],
+)
+def test_what_is_left_alone(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_a_known_secret_is_masked_wherever_it_is() -> None:
+    hide("Ein ganz /geheimes/ Wort", "short")
+    assert redact("x Ein ganz /geheimes/ Wort y short") == "x *** y short"
+    assert redact("?q=Ein%20ganz%20%2Fgeheimes%2F%20Wort") == "?q=***"
+
+
+def test_logs_are_redacted() -> None:
+    out = io.StringIO()
+    logger = structlog.wrap_logger(
+        structlog.PrintLogger(out),
+        processors=[redacting_processor, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(0),
+        context_class=dict,
+    )
+    try:
+        raise Denied(f"Bearer {SECRET}")
+    except Denied as problem:
+        logger.error(
+            f"call.failed Bearer {SECRET}",
+            url=f"https://cdn.example/f?Signature={SECRET}",
+            password=SECRET,
+            headers={"Authorization": f"Basic {SECRET}", "nested": [{"client-secret": SECRET}]},
+            problem=problem,
+            body=f"token=wat_x_{SECRET}".encode(),
+            count=3,
+            rate=0.5,
+            nothing=None,
+            exc_info=True,
+        )
+    text = out.getvalue()
+    assert SECRET not in text
+    event = json.loads(text)
+    assert (event["count"], event["rate"], event["nothing"]) == (3, 0.5, None)
+    assert event["url"] == "https://cdn.example/f?***"
+    assert "Denied" in event["exception"]
+    assert "exc_info" not in event
+
+
+@pytest.mark.parametrize("given", ["error", "tuple"])
+def test_tracebacks_of_every_form(given: str) -> None:
+    problem = ValueError(f"Bearer {SECRET}")
+    shown = {"error": problem, "tuple": (ValueError, problem, None)}[given]
+    event = redacting_processor(None, "error", {"event": "x", "exc_info": shown})
+    assert "ValueError" in event["exception"]
+    assert SECRET not in event["exception"]
+
+
+def test_endless_nesting_ends() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    assert redacting_processor(None, "info", {"event": "x", "data": endless})["data"]

@@ -1,0 +1,50 @@
+"""How long a call waits before it is sent again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.net.retry import pause, standard
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.0),
+        ("7", 7.0),
+        (" 2.5 ", 2.5),
+        ("-3", 0.0),
+        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
+        (format_datetime((NOW + timedelta(seconds=90)).astimezone(timezone(timedelta(hours=5)))), 90.0),
+        ("Sun, 01 Mar 2026 12:01:30", 90.0),
+        (format_datetime(NOW - timedelta(days=1), usegmt=True), 0.0),
+        ("soon", None),
+        ("", None),
+        ("Sun, 99 Xxx 2026", None),
+        ("nan", None),
+        ("inf", None),
+    ],
+)
+def test_retry_after(text: str, seconds: float | None) -> None:
+    assert standard({"retry-after": text}, NOW) == seconds
+
+
+def test_no_header_says_nothing() -> None:
+    assert standard({}, NOW) is None
+
+
+@given(attempt=st.integers(1, 100), chance=st.floats(0, 1, exclude_max=True))
+def test_pauses_lie_between_a_second_and_a_minute(attempt: int, chance: float) -> None:
+    assert 1.0 <= pause(attempt, None, chance) <= 60.0
+
+
+@given(attempt=st.integers(1, 100), asked=st.floats(0, 900), chance=st.floats(0, 1, exclude_max=True))
+def test_what_the_service_asks_for_is_never_undercut(attempt: int, asked: float, chance: float) -> None:
+    assert asked <= pause(attempt, asked, chance) <= asked + 1.0
