@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 .DEFAULT_GOAL := help
 
-.PHONY: help setup fmt check test conformance e2e bench demo emulate assumptions
+.PHONY: help setup fmt check test conformance e2e bench demo emulate reference assumptions
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -44,6 +44,9 @@ demo: $(STAMP) ## migrates a generated library between two emulated tenants and 
 
 emulate: $(STAMP) ## serves one emulated service: make emulate KIND=e_profiles
 	$(BIN)/dam-sync emulate $(or $(KIND),a_hypermedia)
+
+reference: $(STAMP) ## writes the generated tables of README.md anew
+	$(BIN)/python -m dam_sync.reference
 
 assumptions: $(STAMP) ## the numbered guesses about each service
 	$(BIN)/dam-sync emulate --assumptions

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dam_sync.mapping.verbs import VERBS
 from dam_sync.model import errors
+from dam_sync.model.limits import Limits
 from dam_sync.model.service import Kind, Operation
 from dam_sync.services import discover
 
@@ -44,11 +45,24 @@ ABILITIES = {
     Operation.FORECAST: "forecast its calls",
 }
 
+LIMITS: Mapping[str, Callable[[Limits], object]] = {
+    "calls a second": lambda limits: limits.pace.per_second or "none documented; learnt from refusals",
+    "calls at once": lambda limits: limits.pace.at_once,
+    "rows a page": lambda limits: limits.page,
+    "hits a query reaches": lambda limits: f"{limits.reach:,}" if limits.reach else "none documented",
+    "one upload": lambda limits: _bytes(limits.single_bytes),
+    "parts": lambda limits: _parts(limits),
+    "largest file": lambda limits: _bytes(limits.largest_bytes),
+    "letters in a file name": lambda limits: limits.filename,
+    "assets in a membership call": lambda limits: limits.member_batch,
+    "index may run behind": lambda limits: f"{limits.lag.total_seconds():.0f} s",
+}
+
 
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
     kinds = list(discover().values())
-    parts = [_settings(kinds), _abilities(kinds), _exits(), _errors()]
+    parts = [_settings(kinds), _abilities(kinds), _limits(kinds), _exits(), _errors()]
     return {"verbs": _verbs(), "reference": "\n".join(parts)}
 
 
@@ -76,9 +90,7 @@ def _settings(kinds: Sequence[Kind]) -> str:
         for flow, needed in kind.flows.items()
     ]
     flows = _table(("Kind", "`auth.flow`", "Needs"), rows)
-    options = [
-        (f"`{kind.name}`", f"`{name}`", text) for kind in kinds for name, text in kind.settings.items()
-    ]
+    options = [(f"`{kind.name}`", f"`{name}`", text) for kind in kinds for name, text in kind.settings.items()]
     return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
 
 
@@ -89,6 +101,23 @@ def _abilities(kinds: Sequence[Kind]) -> str:
 
 def _mark(operation: Operation, kind: Kind) -> str:
     return "yes" if operation in kind.service.implemented else ""
+
+
+def _limits(kinds: Sequence[Kind]) -> str:
+    rows = [(text, *(str(tell(kind.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
+    return _table(("Limit obeyed", *(f"`{kind.name}`" for kind in kinds)), rows)
+
+
+def _bytes(number: int | None) -> str:
+    return "none documented" if number is None else f"{number:,} bytes"
+
+
+def _parts(limits: Limits) -> str:
+    parts = limits.parts
+    if parts is None:
+        return "none"
+    most = f", at most {parts.count:,}" if parts.count else ""
+    return f"{parts.preferred:,} bytes{most}, {parts.at_once} at once"
 
 
 def _exits() -> str:

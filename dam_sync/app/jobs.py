@@ -16,7 +16,7 @@ import anyio
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.dry import DryTarget, dry_contents
-from dam_sync.engine.guards import refuse_changed_mapping, refuse_other_library
+from dam_sync.engine.guards import refuse_changed_mapping, refuse_in_between, refuse_other_library
 from dam_sync.engine.report import Report, Side, count_operations, losses_of, operation_kind
 from dam_sync.engine.run import close_books, execute
 from dam_sync.engine.session import Session
@@ -42,7 +42,8 @@ async def run_job(path: Path, wish: Wish) -> Report:
         opened = await stack.enter_async_context(connected(job, wish))
         store = await SqlStore.open(job.state_path, SystemClock())
         stack.push_async_callback(store.close)
-        run = await store.begin(job.name, "run")
+        await refuse_in_between(store, wish.only)
+        run = await store.begin(job.name, "only" if wish.only else "run")
         try:
             ask = wish.to_ask()
             await refuse_other_library(store, opened.source_account, opened.target_account, ask)
@@ -56,8 +57,9 @@ async def run_job(path: Path, wish: Wish) -> Report:
             if isinstance(error, StopRequested) and error.message == INTERRUPTED:
                 raise Transient(error.message) from error
             raise
-        report = await report_of("run", opened, session)
-        books = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
+        report = await report_of("run", opened, session, await _ledger_start(store, run))
+        books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
+        books["ledger"] = await _ledger_end(store)
         await close_books(session, books)
     write_html(report, wish.html)
     return report
@@ -169,11 +171,17 @@ async def _ledger_end(store: SqlStore) -> int:
     return await store.ledger_count()
 
 
+async def _ledger_start(store: SqlStore, run: Run) -> int:
+    """The last ledger row before the run began, also when an earlier process began it."""
+    runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
+    return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
+
+
 async def _ledger_names(store: SqlStore, run: Run, after: int) -> Counter[str]:
     names: Counter[str] = Counter()
     while rows := await store.ledger(after, PAGE):
         after = rows[-1].seq
-        names.update(row.operation for row in rows if row.run in (run.id, 0))
+        names.update(row.operation for row in rows if row.run == run.id)
     return names
 
 

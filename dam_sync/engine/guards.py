@@ -33,6 +33,16 @@ async def refuse_changed_mapping(store: SqlStore, digest: str, ask: Ask) -> None
     await store.note("mapping", digest)
 
 
+async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
+    """Raises SafetyStop when single assets are asked for while a whole run is unfinished."""
+    unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]
+    if only and unfinished:
+        raise SafetyStop(
+            f"run {unfinished[0].number} is not finished; --only would get in between",
+            hint="run the job without --only first, to its end",
+        )
+
+
 async def refuse_emptied_source(session: Session, listed: int) -> None:
     """Raises SafetyStop when a full listing is suddenly far smaller than what we have linked."""
     known = await session.store.link_count()

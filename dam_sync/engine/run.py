@@ -42,11 +42,9 @@ def first_cause(several: BaseException) -> BaseException:
 
 
 async def _phases(session: Session) -> None:
-    terms = Terms(session.target, session.store.run_steps("terms"))
+    terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"))
     session.progress.phase = "reading the target"
-    await terms.load(session.crosswalk.vocabularies)
-    await containers.load()
     await _take_names(session)
     await _read_members(session)
     session.progress.phase = "moving assets"

@@ -63,20 +63,27 @@ class Worker:
         """The draft, with the terms, containers and the file name it needs made sure of."""
         if prepared.outcome is not None or prepared.asset is None:
             return prepared
+        await self._know_target()
         try:
             return await self._draft(prepared, prepared.asset)
         except DamSyncError as error:
             return replace(prepared, outcome=self.outcome_of(error.within(asset=prepared.work.asset), prepared.work))
+
+    async def _know_target(self) -> None:
+        """Read, once, what drafts are made of; what goes wrong here concerns the run and not one asset."""
+        await self.terms.known()
+        if self.session.crosswalk.plan.placements:
+            await self.containers.known()
 
     async def _draft(self, prepared: Prepared, asset: Asset) -> Prepared:
         crosswalk = self.session.crosswalk
         if not crosswalk.selects(asset):
             return replace(prepared, outcome=Outcome(action="skipped", cause="not selected", message="not selected"))
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = crosswalk.draft(asset, marker, self.terms.index)
+        drafted = crosswalk.draft(asset, marker, await self.terms.known())
         if drafted.new_terms and not drafted.faults:
             await self.terms.ensure(drafted.new_terms)
-            drafted = crosswalk.draft(asset, marker, self.terms.index)
+            drafted = crosswalk.draft(asset, marker, await self.terms.known())
         if drafted.faults:
             return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
         draft = await self._named(asset, drafted.draft, marker)

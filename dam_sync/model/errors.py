@@ -164,7 +164,10 @@ class Unsupported(Rejected):
 class Uncertain(Rejected):
     """A write whose outcome nobody can tell; never blindly repeated."""
 
-    default_hint = "look for the asset in the target by name and date, then retry it with `errors JOB --retry`"
+    default_hint = (
+        "look for the asset in the target by name and date, then let it be tried again: "
+        "`errors JOB --cause Uncertain --retry`"
+    )
 
 
 class IntegrityError(DamSyncError):

@@ -387,7 +387,8 @@ class Kind:
     """What a service folder exports as KIND.
 
     settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
-    connect: makes the service, an instance of `service`. emulator: makes an ASGI app of it, from a World and a Faults (see `emulation`).
+    connect: makes the service, an instance of `service`. limits: as documented. emulator: makes an ASGI app of it, from
+    a World and a Faults (see `emulation`).
     """
 
     name: str
@@ -397,5 +398,6 @@ class Kind:
     connect: Callable[[Context], Service]
     emulator: Callable[..., Any]
     service: type[Service]
+    limits: Limits
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False

@@ -38,5 +38,6 @@ KIND = Kind(
     connect=connected,
     emulator=emulator,
     service=HypermediaService,
+    limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,
 )

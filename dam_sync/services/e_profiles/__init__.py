@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Kind
 from dam_sync.services.e_profiles.emulator import emulator
-from dam_sync.services.e_profiles.facts import ASSUMPTIONS, NAME
+from dam_sync.services.e_profiles.facts import ASSUMPTIONS, LIMITS, NAME
 from dam_sync.services.e_profiles.service import ProfilesService
 
 KIND = Kind(
@@ -26,6 +26,7 @@ KIND = Kind(
     flows={"token": ("token",), "oauth": ("client_id", "client_secret", "refresh_token")},
     connect=ProfilesService,
     service=ProfilesService,
+    limits=LIMITS,
     emulator=emulator,
     assumptions=ASSUMPTIONS,
     needs_tenant_url=True,
