@@ -1,0 +1,119 @@
+"""Tenants for the suite: one to read from and one to write to for each service, variant and module."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.service import Service
+from dam_sync.model.values import Json
+from dam_sync.services import discover
+from tests.conformance.abilities import abilities
+from tests.conformance.catalogue import library
+from tests.conformance.tenant import Tenant, started
+from tests.conformance.wiring import VARIANTS
+
+Start = Callable[..., Tenant]
+CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "calls(n): the API calls this test may cost at most")
+    config.addinivalue_line("markers", "needs(*abilities): skipped for services that say they lack one")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "which" in metafunc.fixturenames:
+        pairs = [(kind, variant) for kind in discover() for variant in VARIANTS]
+        ids = [f"{kind}-{variant}" if variant else kind for kind, variant in pairs]
+        metafunc.parametrize("which", pairs, ids=ids, scope="module")
+
+
+@pytest.fixture(scope="module")
+def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts further tenants of the kind under test."""
+    kind, variant = which
+    running: list[Tenant] = []
+    spool: Path = tmp_path_factory.mktemp("spool")
+
+    def begin(records: Any, **options: Json) -> Tenant:
+        running.append(started(kind, records, spool, **{"variant": variant, **options}))
+        return running[-1]
+
+    yield begin
+    for tenant in running:
+        tenant.served.stop()
+
+
+@pytest.fixture(scope="module")
+def library_tenant(start: Start) -> Tenant:
+    """The small library, served once a module."""
+    return start(library())
+
+
+@pytest.fixture(autouse=True)
+async def able(which: tuple[str, str], library_tenant: Tenant, request: pytest.FixtureRequest) -> None:
+    """Skips what the service says it cannot do, and fails where the table expects that it can."""
+    needed = {each for marker in request.node.iter_markers("needs") for each in marker.args}
+    if needed:
+        one = library_tenant.connect(read_only=True)
+        missing = needed - abilities(one, await one.schema())
+        await library_tenant.disconnect()
+        lost = missing - library_tenant.wired.lacks
+        assert not lost, f"{which[0]} has lost {', '.join(sorted(lost))}"
+        if missing:
+            pytest.skip(f"{which[0]} says it has no {', '.join(sorted(missing))}")
+
+
+@pytest.fixture
+async def tenant(library_tenant: Tenant, request: pytest.FixtureRequest) -> AsyncIterator[Tenant]:
+    """The module's tenant: no faults left over, each scripted one struck, the calls within their bound."""
+    async for one in watched(library_tenant, request):
+        yield one
+
+
+@pytest.fixture
+async def fresh(start: Start, request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Tenant]]:
+    """Starts a tenant of this test alone, watched in the same way."""
+    made: list[Tenant] = []
+
+    def begin(records: Any = None, **options: Json) -> Tenant:
+        made.append(start(library() if records is None else records, **options))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        await one.disconnect()
+        assert not one.faults.unhit()
+        one.served.stop()
+
+
+async def watched(tenant: Tenant, request: pytest.FixtureRequest) -> AsyncIterator[Tenant]:
+    bound = request.node.get_closest_marker("calls")
+    before = sum(tenant.world.api_calls.values())
+    yield tenant
+    await tenant.disconnect()
+    missed = tenant.faults.unhit()
+    tenant.faults.clear()
+    assert not missed, "a scripted fault never struck"
+    spent = sum(tenant.world.api_calls.values()) - before
+    assert spent <= (bound.args[0] if bound else CALLS), f"{spent} API calls are too many for this test"
+
+
+@pytest.fixture
+async def service(tenant: Tenant) -> Service:
+    """A connection that may write, its schema read."""
+    made = tenant.connect()
+    await made.schema()
+    return made
+
+
+@pytest.fixture
+async def source(tenant: Tenant) -> Service:
+    """A connection that only reads, its schema read."""
+    made = tenant.connect(read_only=True)
+    await made.schema()
+    return made

@@ -1,0 +1,224 @@
+"""An emulated tenant, connections to it, and the truth the emulator keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from dam_sync.emulation.catalogue import catalogue_of
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.serve import Served, serve_in_thread
+from dam_sync.emulation.world import World
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
+from dam_sync.model.clock import Clock
+from dam_sync.model.service import Content, Context, Kind, Service, Window
+from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
+from dam_sync.services import discover
+from dam_sync.transfer.content import MemoryBudget, content_of
+from tests.conformance.catalogue import MARKER
+from tests.conformance.wiring import WIRED, Wired
+from tests.support.source import Source, generated
+
+EVERYTHING = Window()
+BUDGET = 64 << 20
+
+
+class HastyClock:
+    """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ahead = 0.0
+
+    def now(self) -> datetime:
+        return self.world.now()
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    async def sleep(self, seconds: float) -> None:
+        due = self.monotonic() + seconds
+        await asyncio.sleep(0)
+        left = max(0.0, due - self.monotonic())  # those who sleep at once sleep through the same time
+        self.ahead += left
+        self.world.advance(left)
+
+    def chance(self) -> float:
+        return 0.5
+
+    def token(self) -> str:
+        return "0" * 32
+
+
+class MemoryVault:
+    """Rotated credentials of one test."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def load(self, name: str) -> str | None:
+        return self.kept.get(name)
+
+    async def save(self, name: str, secret: str) -> None:
+        self.kept[name] = secret
+
+
+@dataclass
+class Tenant:
+    """One served tenant of one kind and variant."""
+
+    kind: Kind
+    wired: Wired
+    served: Served
+    world: World
+    faults: Faults
+    spool: Path
+    connected: list[Service] = field(default_factory=list)
+
+    def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
+        """A new connection; `options` are added to those of the table, the rest goes into the Context."""
+        context = Context(
+            self.served.url,
+            self.wired.auth[0] if auth is None else auth,
+            {**self.wired.options, **more.pop("options", {})},
+            tenant_url=self.served.url if self.kind.needs_tenant_url else "",
+            clock=clock or HastyClock(self.world),
+            vault=MemoryVault(),
+            budget=MemoryBudget(BUDGET),
+            **more,
+        )
+        self.connected.append(self.kind.connect(context))
+        return self.connected[-1]
+
+    async def disconnect(self) -> None:
+        """Close whatever a test has connected."""
+        for service in self.connected:
+            await service.close()
+        self.connected.clear()
+
+    def truth(self) -> dict[AssetId, Json]:
+        """Every asset there is, by id."""
+        return {AssetId(str(row["id"])): row for row in self.served.app.state.dump()}
+
+    def of_catalogue(self, number: int) -> AssetId:
+        """The id of a catalogue's asset."""
+        return next(key for key, row in self.truth().items() if str(row.get("catalogue_id")) == str(number))
+
+    def marked(self, marker: str) -> list[Json]:
+        """The assets that carry this marker."""
+        return [row for row in self.truth().values() if row["fields"].get(MARKER) == marker]
+
+    def advance(self, seconds: float) -> None:
+        """Move the emulated world's clock, as anybody can from outside."""
+        httpx.post(f"{self.served.url}/_emulator/clock", json={"advance": seconds}).raise_for_status()
+
+    def fail(self, *lines: Json) -> None:
+        """Script faults; at the end of the test each must have struck."""
+        self.faults.add(lines)
+
+    @contextmanager
+    def costs(self) -> Iterator[Counter[str]]:
+        """API calls made inside, as the emulator counts them, with the slots of their paths made alike."""
+        before, spent = Counter(self.world.api_calls), Counter[str]()
+        yield spent
+        spent.update(alike(Counter(self.world.api_calls) - before))
+
+
+def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) -> Tenant:
+    """Serve a tenant of this kind; stop it by `tenant.served.stop()`."""
+    wired, world, faults = WIRED[kind], World(seed=7), Faults()
+    found = discover()[kind]
+    app = found.emulator(world, faults, ObjectStore(world), {**wired.emulated, **options})
+    app.state.load(catalogue_of(records), None)
+    return Tenant(found, wired, serve_in_thread(lambda: app), world, faults, spool)
+
+
+def alike(counted: Mapping[str, int]) -> Counter[str]:
+    """Calls by method and path, the slots as `{}`."""
+    found: Counter[str] = Counter()
+    for name, number in counted.items():
+        found["/".join("{}" if part.startswith("{") else part for part in name.split("/"))] += number
+    return +found
+
+
+async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
+    """All entries of a window, shard after shard."""
+    found: list[Entry] = []
+    async for shard in service.shards(window):
+        async for batch in service.crawl(shard, None):
+            found += batch.entries
+    return found
+
+
+async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
+    """The bytes of a file from `offset` on."""
+    stream = await service.open(file, offset)
+    try:
+        data = b"".join([block async for block in stream])
+    finally:
+        await stream.aclose()
+    return data[offset - stream.start :]
+
+
+@asynccontextmanager
+async def content(
+    tenant: Tenant, name: str = "new.jpg", size: int = 700, *, seed: str = ""
+) -> AsyncIterator[tuple[Content, str]]:
+    """Content as a run would have it, and the MD5 of its bytes; `seed` makes equal sizes differ."""
+    source = generated(size) if not seed else shifted(size, seed)
+    single = next((s.limits.single_bytes for s in tenant.connected), None) or 20_000_000
+    file = FileRef("1", name, size, "image/jpeg", {"md5": source.digest("md5")})
+    async with content_of(
+        source.open, file, spool=tenant.spool, budget=MemoryBudget(BUDGET), single_bytes=single, wanted=frozenset()
+    ) as made:
+        yield made, file.digests["md5"]
+
+
+def shifted(size: int, seed: str) -> Source:
+    """Bytes that begin with the seed."""
+    plain, head = generated(size), hashlib.sha256(seed.encode()).digest()[: min(size, 32)]
+    return Source(
+        size, lambda start, stop: (head[start:stop] + plain.read(max(start, len(head)), stop))[: stop - start]
+    )
+
+
+def plain(value: Value | None) -> Json:
+    """A value without what services may choose: ids, paths, further languages of terms."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    return next((shape(value) for kind, shape in SHAPES.items() if isinstance(value, kind)), str(value))
+
+
+SHAPES: Mapping[type, Callable[[Any], Json]] = {
+    Localized: lambda value: {locale: text for locale, text in sorted(value.texts.items()) if text},
+    Term: lambda value: value.label,
+    Person: lambda value: value.name,
+    Place: lambda value: (value.latitude, value.longitude, value.address),
+    Row: lambda value: {key: plain(cell) for key, cell in value.cells.items()},
+    datetime: instant_text,
+    int: float,
+    float: float,
+}
+
+
+def true_fields(row: Json) -> dict[str, Json]:
+    """The fields of a row of the truth, plain."""
+    return {key: plain(value_from_json(value)) for key, value in row["fields"].items() if value not in (None, "", [])}
+
+
+def own_fields(asset: Asset, keys: Iterable[str]) -> dict[str, Json]:
+    """These fields of an asset, plain."""
+    return {key: plain(asset.fields[key]) for key in keys if key in asset.fields}

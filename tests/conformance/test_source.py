@@ -1,0 +1,327 @@
+"""The contract of a source: probe, schema, shards, crawl."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Entry, Patch
+from dam_sync.model.errors import ContractBroken, Denied, Transient, TruncatedListing
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.service import Operation, Service, Shard, Window
+from tests.conformance.abilities import abilities, every_ability
+from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
+from tests.conformance.tenant import EVERYTHING, Tenant, entries
+
+Fresh = Callable[..., Tenant]
+
+
+# -- probe -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.calls(20)
+@pytest.mark.parametrize("way", [0, 1])
+async def test_a_good_credential_is_proven(tenant: Tenant, way: int) -> None:
+    account = await tenant.connect(tenant.wired.auth[way]).probe()
+    assert account.tenant
+    assert account.user
+    assert abs(account.clock_skew) < timedelta(seconds=5)
+
+
+@pytest.mark.calls(5)
+async def test_a_bad_credential_is_denied_at_once(tenant: Tenant) -> None:
+    with pytest.raises(Denied):
+        await tenant.connect(tenant.wired.denied).probe()
+
+
+async def test_an_empty_tenant_proves_a_good_credential_and_not_a_bad_one(fresh: Fresh) -> None:
+    tenant = fresh(SCHEMA)
+    assert (await tenant.connect().probe()).total in (0, None)
+    with pytest.raises(Denied):
+        await tenant.connect(tenant.wired.denied).probe()
+
+
+async def test_probe_counts_what_the_credential_sees(tenant: Tenant, source: Service) -> None:
+    total = (await source.probe()).total
+    living = sum(row["status"] != "trash" for row in tenant.truth().values())
+    assert total in (None, living, len(tenant.truth()))
+
+
+async def test_the_same_tenant_is_told_by_the_same_name(tenant: Tenant) -> None:
+    names = {(await tenant.connect(way).probe()).tenant for way in tenant.wired.auth}
+    assert len(names) == 1
+
+
+async def test_probe_only_takes_abilities_away(tenant: Tenant) -> None:
+    service = tenant.connect()
+    before = service.operations
+    await service.probe()
+    assert service.operations <= before <= service.implemented == tenant.kind.service.implemented
+
+
+async def test_abilities_are_exactly_those_written_down(tenant: Tenant, service: Service) -> None:
+    assert abilities(service, await service.schema()) == every_ability() - tenant.wired.lacks
+
+
+# -- schema ------------------------------------------------------------------------------------------------------------
+
+KINDS = {
+    MARKER: {FieldKind.TEXT},
+    "title": {FieldKind.TEXT},
+    "legend": {FieldKind.LONG_TEXT, FieldKind.TEXT},
+    "body": {FieldKind.HTML, FieldKind.LONG_TEXT},
+    "shot": {FieldKind.DATE},
+    "seen": {FieldKind.INSTANT, FieldKind.DATE},
+    "rating": {FieldKind.NUMBER},
+    "cleared": {FieldKind.FLAG},
+    "subject": {FieldKind.TERM},
+    "country": {FieldKind.TERM},
+    "spot": {FieldKind.PLACE, FieldKind.TEXT},
+    "mail": {FieldKind.EMAIL, FieldKind.TEXT},
+    "web": {FieldKind.URL, FieldKind.TEXT},
+}
+
+
+@pytest.mark.parametrize("key", KINDS)
+async def test_each_field_has_its_kind(source: Service, key: str) -> None:
+    assert (await source.schema()).fields[key].kind in KINDS[key]
+
+
+async def test_fields_are_kept_under_their_own_keys(source: Service) -> None:
+    schema = await source.schema()
+    assert all(key == field.key for key, field in schema.fields.items())
+    assert all(key == vocabulary.key for key, vocabulary in schema.vocabularies.items())
+
+
+async def test_the_required_field_is_required_and_only_it(source: Service) -> None:
+    fields = (await source.schema()).fields
+    assert {key for key, field in fields.items() if field.required} == {"title"}
+
+
+async def test_one_value_and_several_are_told_apart(source: Service) -> None:
+    fields = (await source.schema()).fields
+    assert {key for key in KINDS | {"keywords": {}} if fields[key].multiple} == {"keywords", "subject"}
+
+
+async def test_the_type_is_there_with_a_profile_to_create_it(source: Service) -> None:
+    schema = await source.schema()
+    (photo,) = (each for each in schema.types if each.name == "Photo")
+    assert photo.profile
+    assert all("Photo" in schema.fields[key].types for key in KINDS)
+
+
+async def test_every_term_field_has_a_vocabulary_that_can_be_read(source: Service) -> None:
+    schema = await source.schema()
+    termed = {key: field for key, field in schema.fields.items() if field.kind is FieldKind.TERM}
+    assert {"subject", "country"} <= termed.keys()
+    assert {field.vocabulary for field in termed.values()} <= schema.vocabularies.keys()
+
+
+async def test_the_marker_field_can_be_searched_and_written(source: Service) -> None:
+    field = (await source.schema()).fields[MARKER]
+    assert field.indexed
+    assert field.editable
+    assert field.max_length in (None, 255)
+
+
+async def test_lengths_are_those_of_the_tenant(source: Service) -> None:
+    assert (await source.schema()).fields["note"].max_length == 255
+
+
+@pytest.mark.calls(60)
+async def test_the_schema_stays_the_same(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True)
+    with tenant.costs() as first:
+        told = await service.schema()
+    with tenant.costs() as second:
+        assert await service.schema() == told
+    assert second.total() < first.total()
+
+
+async def test_the_closed_lists_are_told(tenant: Tenant, source: Service) -> None:
+    schema: Schema = await source.schema()
+    if "groups" in schema.holds:
+        assert schema.groups is not None
+        assert {"public", "staff"} <= schema.groups
+    if "status" in schema.holds:
+        assert schema.statuses is None or {"published", "Internal"} <= schema.statuses
+    assert schema.container_kinds == set(tenant.wired.containers.values())
+
+
+# -- shards and crawl --------------------------------------------------------------------------------------------------
+
+
+def living(tenant: Tenant) -> set[AssetId]:
+    return {key for key, row in tenant.truth().items() if row["status"] != "trash"}
+
+
+async def by_shard(service: Service, window: Window = EVERYTHING) -> list[tuple[Shard, list[Entry]]]:
+    found = []
+    async for shard in service.shards(window):
+        batches = [batch async for batch in service.crawl(shard, None)]
+        assert batches[-1].cursor is None
+        assert all(batch.cursor is not None for batch in batches[:-1])
+        found.append((shard, [entry for batch in batches for entry in batch.entries]))
+    return found
+
+
+def check_whole(tenant: Tenant, found: list[tuple[Shard, list[Entry]]], *, crowded: bool = False) -> None:
+    """Every asset exactly once, in one shard only; what is in the trash may come, marked. `crowded`: rows lie so close
+    that all may be at the borders of shards."""
+    for _, rows in found:
+        assert len({entry.id for entry in rows}) == len(rows)
+    seen = Counter(entry.id for _, rows in found for entry in rows)
+    assert set(seen.values()) <= {1} or (crowded and tenant.wired.overlaps)
+    assert living(tenant) <= set(seen) <= set(tenant.truth())
+    marked = {entry.id for _, rows in found for entry in rows if entry.deleted}
+    assert marked == set(seen) - living(tenant)
+    assert len({shard.id for shard, _ in found}) == len(found)
+
+
+async def test_every_asset_is_listed_exactly_once(tenant: Tenant, source: Service) -> None:
+    check_whole(tenant, await by_shard(source))
+
+
+async def test_an_empty_tenant_lists_nothing(fresh: Fresh) -> None:
+    assert await entries(fresh(SCHEMA).connect(read_only=True)) == []
+
+
+async def test_one_asset_is_listed(fresh: Fresh) -> None:
+    tenant = fresh([*SCHEMA, asset(1)])
+    assert {entry.id for entry in await entries(tenant.connect(read_only=True))} == set(tenant.truth())
+
+
+async def test_entries_tell_revision_and_change(source: Service) -> None:
+    for entry in await entries(source):
+        assert entry.revision
+        assert entry.changed_at is None or entry.changed_at.tzinfo is not None
+        assert entry.asset is None or (entry.asset.id, entry.asset.revision) == (entry.id, entry.revision)
+
+
+async def test_the_order_is_stable(source: Service) -> None:
+    first = [entry.id for entry in await entries(source)]
+    assert first == [entry.id for entry in await entries(source)]
+
+
+@pytest.mark.calls(60)
+async def test_many_rows_of_one_instant_are_listed_exactly_once(fresh: Fresh) -> None:
+    tenant = fresh(crowd(230))
+    service = tenant.connect(read_only=True, options=tenant.wired.lean)
+    check_whole(tenant, await by_shard(service), crowded=True)
+    assert not tenant.world.refused
+
+
+async def test_a_crawl_goes_on_from_every_cursor(fresh: Fresh) -> None:
+    tenant = fresh(crowd(230))
+    service = tenant.connect(read_only=True, options=tenant.wired.lean)
+    resumed = 0
+    async for shard in service.shards(EVERYTHING):
+        shard = Shard(shard.id, json.loads(json.dumps(dict(shard.params))), shard.expected)
+        batches = [batch async for batch in service.crawl(shard, None)]
+        for number, batch in enumerate(batches):
+            if batch.cursor is None:
+                continue
+            resumed += 1
+            other = tenant.connect(read_only=True, options=tenant.wired.lean)
+            cursor = json.loads(json.dumps(dict(batch.cursor)))
+            again = Counter([entry.id async for one in other.crawl(shard, cursor) for entry in one.entries])
+            missing = {entry.id for one in batches[number + 1 :] for entry in one.entries} - again.keys()
+            assert not missing
+            assert set(again.values()) <= {1}
+    assert resumed
+
+
+async def test_shards_tell_how_many_rows_they_hold(fresh: Fresh) -> None:
+    tenant = fresh(crowd(120, apart=timedelta(minutes=7)))
+    for shard, rows in await by_shard(tenant.connect(read_only=True, options=tenant.wired.lean)):
+        assert shard.expected in (None, len(rows))
+
+
+@pytest.mark.parametrize("apart", [timedelta(hours=7), timedelta(0)], ids=["spread", "at-once"])
+async def test_nothing_lies_beyond_the_reach(fresh: Fresh, monkeypatch: pytest.MonkeyPatch, apart: timedelta) -> None:
+    kind = fresh(SCHEMA).wired
+    kind.narrow(monkeypatch)
+    tenant = fresh(crowd(160, apart=apart), **kind.narrow_emulated)
+    service = tenant.connect(read_only=True, options={**kind.lean, **kind.narrow_options})
+    found = await by_shard(service)
+    check_whole(tenant, found, crowded=not apart)
+    assert len(found) >= 2 or apart == timedelta(0)
+    assert not tenant.world.refused
+
+
+async def test_a_listing_is_never_asked_for_more_than_a_page(fresh: Fresh) -> None:
+    tenant = fresh(crowd(230))
+    service = tenant.connect(read_only=True, options=tenant.wired.lean)
+    shards = [shard async for shard in service.shards(EVERYTHING)]
+    most = max([len(batch.entries) for shard in shards async for batch in service.crawl(shard, None)])
+    assert 0 < most <= service.limits.page
+    assert not tenant.world.refused
+
+
+async def changed_and_removed(tenant: Tenant, service: Service) -> tuple[AssetId, AssetId]:
+    """One asset changed and one removed, an hour after everything else; the index knows it."""
+    changed, removed = tenant.of_catalogue(2), tenant.of_catalogue(3)
+    await service.update(changed, Patch(fields={"note": "changed"}))
+    await service.remove(removed)
+    tenant.advance(300)
+    return changed, removed
+
+
+@pytest.mark.needs(Operation.UPDATE, Operation.REMOVE)
+async def test_a_delta_holds_what_changed_and_what_was_deleted(fresh: Fresh) -> None:
+    tenant = fresh()
+    service = tenant.connect()
+    before = {entry.id: entry.revision for entry in await entries(service)}
+    since = tenant.world.now()
+    changed, removed = await changed_and_removed(tenant, service)
+    found = {entry.id: entry for entry in await entries(service, Window(since=since))}
+    assert set(found) == {changed, removed}
+    assert {key: entry.deleted for key, entry in found.items()} == {changed: False, removed: True}
+    assert found[changed].revision != before[changed]
+
+
+@pytest.mark.needs(Operation.UPDATE, Operation.REMOVE)
+async def test_a_delta_of_nothing_is_empty(fresh: Fresh) -> None:
+    tenant = fresh()
+    service = tenant.connect(read_only=True)
+    tenant.advance(7200)
+    assert await entries(service, Window(since=tenant.world.now())) == []
+
+
+@pytest.mark.needs(Operation.UPDATE, Operation.REMOVE)
+async def test_a_window_ends_before_what_came_later(fresh: Fresh) -> None:
+    tenant = fresh()
+    service = tenant.connect()
+    since = tenant.world.now()
+    tenant.advance(7200)
+    until = tenant.world.now()
+    tenant.advance(7200)
+    await changed_and_removed(tenant, service)
+    assert await entries(service, Window(since, until)) == []
+
+
+@pytest.mark.needs(Operation.CREATE, Operation.REMOVE)
+async def test_what_was_deleted_leaves_a_full_crawl_or_is_marked(fresh: Fresh) -> None:
+    tenant = fresh()
+    service = tenant.connect()
+    await service.remove(tenant.of_catalogue(4))
+    tenant.advance(300)
+    check_whole(tenant, await by_shard(service))
+
+
+@pytest.mark.parametrize("fault", ["reset_after", "reset_before", "status:503", "throttle:2", "empty", "truncate:0.5"])
+async def test_a_fault_while_listing_loses_no_asset(fresh: Fresh, fault: str) -> None:
+    """Rows may come again after it, as the reader's rows are kept by id; or the listing ends in an error."""
+    tenant = fresh(crowd(230))
+    service = tenant.connect(read_only=True, options=tenant.wired.lean)
+    await service.schema()
+    tenant.fail({"match": "GET *search*", "nth": 3, "do": fault})
+    try:
+        found = await entries(service)
+    except (Transient, ContractBroken, TruncatedListing):
+        found = await entries(service)
+    assert {entry.id for entry in found} == set(tenant.truth())
