@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.mapping.lines import DROPPED
@@ -30,10 +30,13 @@ class Books:
     holds: frozenset[str] = frozenset()
 
     def close(
-        self, asset: Asset, consumed: Collection[str], skipped: Mapping[str, str]
+        self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
     ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
-        """Losses and counts for what was not consumed; `skipped`: values that only a line for another type takes."""
-        account = _Account(self, consumed, skipped)
+        """Losses and counts for what was not consumed.
+
+        skipped: values that only a line for another type takes; reach: names of values that some path leads to.
+        """
+        account = _Account(self, consumed, skipped, reach)
         for key, value in sorted(asset.fields.items()):
             if key not in self.derived:
                 account.field(key, list(_texts(key, value)))
@@ -48,35 +51,40 @@ class Books:
 @dataclass(slots=True)
 class _Account:
     books: Books
-    consumed: Collection[str]
+    consumed: Counter[str]
     skipped: Mapping[str, str]
+    reach: Callable[[], Collection[str]]
     losses: list[Loss] = field(default_factory=list)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def field(self, key: str, labels: list[str]) -> None:
         """One metadata field, by the names of its values."""
-        left = [label for label in labels if label not in self.consumed]
-        self.tally.update((label, DROPPED) for label in left)
+        left = self._left(labels)
         if not left or key in self.books.ignored:
             return
         if key not in self.books.read:
             if not self.books.quiet:
                 self.losses.append(Loss(f"fields.{key}", NOT_MAPPED))
             return
-        for label in dict.fromkeys(left):
-            self.losses.append(self._why(key, label, len(left) < len(labels)))
+        self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
+
+    def _left(self, labels: list[str]) -> list[str]:
+        """Those that no line took, counted as dropped."""
+        left = list((Counter(labels) - self.consumed).elements())
+        self.tally.update((label, DROPPED) for label in left)
+        return left
 
     def _why(self, key: str, label: str, partly: bool) -> Loss:
+        language = label not in (f"fields.{key}", f"fields.{key}[]")
         if label in self.skipped:
             return Loss(label, OTHER_TYPE, self.skipped[label])
-        if partly:
-            return Loss(label, LANGUAGE)
-        return Loss(f"fields.{key}", NOT_USED, "another path of its line came first")
+        if not partly and label in self.reach():
+            return Loss(f"fields.{key}", NOT_USED, "another path of its line came first")
+        return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it has not the part that is read")
 
     def members(self, path: str, labels: list[str]) -> None:
         """Tags, labels, groups, containers: sets of names."""
-        left = [label for label in labels if label not in self.consumed]
-        self.tally.update((label, DROPPED) for label in left)
+        left = self._left(labels)
         if left:
             held = path in ("machine_tags", "labels", "placements") or path in self.books.holds
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))

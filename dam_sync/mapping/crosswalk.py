@@ -127,7 +127,7 @@ class _Drafting:
     faults: list[Loss] = field(default_factory=list)
     new_terms: dict[tuple[str, tuple[str, ...]], tuple[str, Term]] = field(default_factory=dict)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
-    consumed: set[str] = field(default_factory=set)
+    consumed: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, str] = field(default_factory=dict)
 
     def done(self, marker_value: str) -> Drafted:
@@ -135,7 +135,7 @@ class _Drafting:
         crosswalk, plan = self.crosswalk, self.crosswalk.plan
         profile = self._text(plan.profiles.line)
         if plan.filename is None:
-            self.consumed.add("filename")
+            self.consumed["filename"] = 1
         draft = Draft(
             marker=Marker(crosswalk.marker, marker_value) if crosswalk.marker else None,
             filename=self._text(plan.filename) or self._own_name(),
@@ -146,7 +146,7 @@ class _Drafting:
             tags=frozenset(str(value) for value in self._values(plan.tags)),
             rights=self._rights(),
         )
-        losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped)
+        losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped, self._within_reach)
         return Drafted(
             draft,
             (*self.losses, *losses),
@@ -154,6 +154,10 @@ class _Drafting:
             tuple(self.new_terms.values()),
             dict(self.tally + counted),
         )
+
+    def _within_reach(self) -> set[str]:
+        """Names of values at the end of any path of any line, tried or not."""
+        return {name for line in self.crosswalk.plan.lines() for name in line.reads(self.asset, self.setting)}
 
     def _own_name(self) -> str:
         return self.asset.filename or (self.asset.file.name if self.asset.file else "")

@@ -19,14 +19,14 @@ REQUIRED = "required"
 
 @dataclass(slots=True)
 class Ran:
-    """What one line made of one asset. consumed: the names of values it took, whatever became of them."""
+    """What one line made of one asset. consumed: how many values of each name it took, whatever became of them."""
 
     values: tuple[Scalar, ...] = ()
     losses: list[Loss] = field(default_factory=list)
     faults: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
-    consumed: set[str] = field(default_factory=set)
+    consumed: Counter[str] = field(default_factory=Counter)
     emptied: bool = False
 
 
@@ -138,7 +138,7 @@ class _Passage:
         ran.faults += self.faults
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
-        ran.consumed.update(origin.label for origin in self.origins)
+        ran.consumed |= Counter(origin.label for origin in self.origins)
         for index, origin in enumerate(self.origins):
             ran.tally[origin.label, self._outcome(index, origin)] += 1
 

@@ -15,7 +15,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Marker, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
-from dam_sync.model.values import Localized, Term, Value
+from dam_sync.model.values import Localized, Person, Term, Value
 from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, with_lines
 from tests.support.values import assets
 
@@ -38,7 +38,7 @@ def index(*labels: str) -> TermIndex:
 
 
 def line(folder: Path, written: str, given_: Asset, target: Schema = TARGET, **terms: TermIndex) -> Drafted:
-    """What comes of one line for the field named before its colon."""
+    """What comes of the least mapping with this line."""
     return draft(folder, with_lines(written), given_, target, **terms)
 
 
@@ -116,6 +116,19 @@ def test_paths_are_tried_in_order_until_one_gives_something(tmp_path: Path) -> N
 def test_a_path_that_was_not_needed_is_told(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: [fields.inventory, fields.credit]}", asset(credit="x", inventory="A1"))
     assert Loss("fields.credit", "not used", "another path of its line came first") in drafted.losses
+
+
+def test_a_value_without_the_part_that_is_read_is_told(tmp_path: Path) -> None:
+    given_ = asset(people=(Person("Ann", "3"), Person("Bob")))
+    drafted = line(tmp_path, 'note: {from: "fields.people[].id", pipe: [{join: ","}]}', given_)
+    assert drafted.draft.fields["note"] == "3"
+    assert drafted.losses == (Loss("fields.people[]", "not used", "it has not the part that is read"),)
+    assert drafted.tally["fields.people[]", "dropped"] == 1
+
+
+def test_a_language_that_no_path_leads_to_is_told(tmp_path: Path) -> None:
+    drafted = line(tmp_path, "note: {from: fields.title.it}", asset(title=Localized({"en": "Sea"})))
+    assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
 
 
 def test_languages_that_another_line_reads_are_no_loss(tmp_path: Path) -> None:
@@ -236,12 +249,12 @@ def test_several_values_where_one_is_taken(tmp_path: Path) -> None:
 
 def test_lists_without_a_vocabulary_verb_match_exactly(tmp_path: Path) -> None:
     text = "country: {from: fields.country, default: Worldwide}"
-    terms = {"country": index("France", "Worldwide")}
-    assert line(tmp_path, text, asset(country=Term("France", "9")), **terms).draft.fields["country"] == Term(
+    known = index("France", "Worldwide")
+    assert line(tmp_path, text, asset(country=Term("France", "9")), country=known).draft.fields["country"] == Term(
         "France", "id0"
     )
-    assert line(tmp_path, text, asset(), **terms).draft.fields["country"] == Term("Worldwide", "id1")
-    (fault,) = line(tmp_path, text, asset(country=Term("france", "9")), **terms).faults
+    assert line(tmp_path, text, asset(), country=known).draft.fields["country"] == Term("Worldwide", "id1")
+    (fault,) = line(tmp_path, text, asset(country=Term("france", "9")), country=known).faults
     assert (fault.path, fault.rule) == ("fields.country", "not in the list")
 
 

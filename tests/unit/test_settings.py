@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,25 +15,16 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Context, Kind, Service
+from dam_sync.model.service import Kind
+from dam_sync.services import discover
 from dam_sync.settings import Job, Limits, Reference, json_schema, load_job, resolve_secret
 
 
-def _connect(context: Context) -> Service:
-    raise ConfigError(f"not in a test: {context.base_url}")
-
-
 def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:
-    return Kind(
-        name=name,
-        summary="",
-        settings={"version_policy": "", "index_lag": ""},
-        flows=flows,
-        connect=_connect,
-        emulator=_connect,
-        service=Service,
-        needs_tenant_url=two,
-    )
+    """A made-up kind, in everything else like some real one."""
+    real = next(iter(discover().values()))
+    settings = {"version_policy": "", "index_lag": ""}
+    return replace(real, name=name, settings=settings, flows=flows, needs_tenant_url=two)
 
 
 KINDS = {
@@ -313,7 +305,7 @@ def test_a_command_goes_through_no_shell(tmp_path: Path) -> None:
 
 
 class MemoryKeyring(KeyringBackend):
-    priority: ClassVar[float] = 1.0  # type: ignore[misc, assignment]
+    priority: ClassVar[float] = 1.0
 
     def get_password(self, service: str, username: str) -> str | None:
         return "s3cret" if (service, username) == ("dam/sync", "ann") else None
@@ -327,7 +319,7 @@ class MemoryKeyring(KeyringBackend):
 
 def test_from_the_keyring(tmp_path: Path) -> None:
     before = keyring.get_keyring()
-    keyring.set_keyring(MemoryKeyring())
+    keyring.set_keyring(MemoryKeyring())  # type: ignore[no-untyped-call]
     try:
         assert resolve_secret("${keyring:dam/sync/ann}") == "s3cret"
         assert "is not in the keyring" in refused(tmp_path, "${keyring:dam/sync/bob}").message
