@@ -14,7 +14,7 @@ from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.net.address import Address
 from dam_sync.net.call import Request
 from dam_sync.net.multipart import Form
-from dam_sync.net.pace import Bucket, Flow
+from dam_sync.net.pace import Bucket, Flow, Turn
 from dam_sync.net.retry import PATIENCE
 from dam_sync.net.transport import READ_SECONDS, Answer, Outgoing, Wire
 from dam_sync.net.wiring import Wiring
@@ -95,14 +95,14 @@ class Line:
         """
         outgoing = self._outgoing(shape, address, credential)
         async with self._api if address.api else self.storage:
-            released = await self._admit(shape.operation) if address.api else self._to_storage()
+            turn = await self._admit(shape.operation) if address.api else None
             if isinstance(shape.body, bytes):
                 await self.flow.pass_on(len(shape.body))
-            answer = await self._wire.open(outgoing)
+            answer = await self._opened(outgoing, turn)
             if shape.whole or not 200 <= answer.status < 300:
                 await self.flow.pass_on(len(await answer.read()))
-        if address.api:
-            self._learn(answer, released)
+        if turn is not None:
+            self._learn(answer, turn)
         if structlog.is_configured():
             _log.debug("call.sent", operation=shape.operation, status=answer.status, host=address.host)
         return answer
@@ -111,10 +111,18 @@ class Line:
         """Close every connection."""
         await self._wire.close()
 
-    async def _admit(self, operation: str) -> float:
+    async def _opened(self, outgoing: Outgoing, turn: Turn | None) -> Answer:
+        if turn is None:
+            self.storage_calls += 1
+            return await self._wire.open(outgoing)
+        answer = await self._wire.open(outgoing)
+        turn.answered = self._clock.monotonic()
+        return answer
+
+    async def _admit(self, operation: str) -> Turn:
         if (left := self.bucket.pause_left()) > PATIENCE:
             raise Throttled(f"the service asked for a pause, {left:.0f} s of it are left", retry_after=left)
-        released = await self.bucket.take()
+        turn = await self.bucket.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
             raise StopRequested(
                 f"the limit of {self._max_calls} calls is reached",
@@ -122,15 +130,11 @@ class Line:
             )
         self.sent += 1
         self.calls[operation] += 1
-        return released
+        return turn
 
-    def _to_storage(self) -> float:
-        self.storage_calls += 1
-        return self._clock.monotonic()
-
-    def _learn(self, answer: Answer, released: float) -> None:
+    def _learn(self, answer: Answer, turn: Turn) -> None:
         if answer.status in _TOO_FAST:
-            self.bucket.slow_down(released, self._retry_after(answer.headers, self._clock.now()))
+            self.bucket.slow_down(turn, self._retry_after(answer.headers, self._clock.now()))
         elif answer.status < 500:
             self.bucket.succeeded()
 

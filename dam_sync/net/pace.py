@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
+from dataclasses import dataclass
 
 from dam_sync.model.clock import Clock
 
 RESERVE = 0.02  # of the documented rate is left unused, see Bucket
-WINDOW = 1.0  # seconds over which services count
+LATE = 0.045  # seconds: how much later than sent an unanswered call may have been counted
+WINDOW = 1.001  # seconds over which services count, with a thousandth for their clocks
+_CATCH_UP = 0.02  # seconds of late wake-ups that are made good
 _COOL_DOWN = 1.0  # seconds of silence after "too fast" that does not say how long
 _SLOWEST = 0.2  # calls a second, however often we are told to slow down
 _GAIN = 0.03  # calls a second won back by each success: twice the rate after about 23 s
 _CAREFUL = 0.1  # of the gain, where the rate was once too fast
-_REMEMBERED = 4096  # releases from which the rate of an unlimited client is told
+_REMEMBERED = 4096  # turns from which the rate of an unlimited client is told
 _FORGOTTEN = 4.0  # times the rate that was too fast: then there is no limit any more
+
+
+@dataclass(slots=True)
+class Turn:
+    """One call that was let through: when, and when its answer began."""
+
+    released: float
+    answered: float | None = None
+
+    @property
+    def counted(self) -> float:
+        """By when the service has counted it."""
+        late = self.released + LATE
+        return late if self.answered is None else min(late, self.answered)
 
 
 class Bucket:
     """Lets one call pass after another: never more than `per_second` of them in any window of one second.
 
-    Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, so calls that are
-    delayed on the way by different times bunch up; the 2 % that are given up pay for 20 ms of such differences, at any
-    rate, before one second at the server could see one call too many. A late wake-up does not shift the calls behind
-    it, so the loss stays at 2 %; after a stall of our own loop a log of the last second holds back the rest.
+    Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, and calls that take
+    differently long to arrive bunch up there; so each call also waits until a second after the one `per_second` calls
+    before it has surely been counted: when it was answered, or 45 ms after it was sent. Where answers are quick this
+    costs nothing beyond the 2 %; where they are slow the rate is 95.6 % of the limit. What is delayed by more than
+    45 ms and answered later still may be counted too close to others: waiting out every answer would cost a service
+    with answers of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
     The rate adapts: `slow_down` halves it (or half of what was sent, where no limit is known) and cools down, every
     success brings some of it back: a doubling in about 23 s, slower near the rate that was too fast.
@@ -38,40 +58,38 @@ class Bucket:
         self._knee: float | None = None
         self._next = -math.inf
         self._until = -math.inf
-        self._epoch = 0
         self._slowed_at = -math.inf
-        self._released: deque[float] = deque(maxlen=math.ceil(per_second * WINDOW) if per_second else _REMEMBERED)
+        self._head = asyncio.Lock()
+        self._turns: deque[Turn] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     @property
     def rate(self) -> float | None:
         """Calls per second as of now; None without a limit."""
         return self._rate
 
-    async def take(self) -> float:
-        """Wait for this call's turn; its instant of release on the clock's `monotonic()`."""
-        now = self._clock.monotonic()
-        while (wait := self._wait(now)) > 0:
-            epoch = self._epoch
-            await self._clock.sleep(wait)
+    async def take(self) -> Turn:
+        """Wait for this call's turn, in order of asking; tell it when its answer begins."""
+        if self._rate is None and not self._head.locked():
+            return self._passed(self._clock.monotonic())
+        async with self._head:  # the foremost waits for the clock, the others for the foremost
             now = self._clock.monotonic()
-            if epoch == self._epoch and self._is_clear(now):
-                break
-        self._released.append(now)
-        return now
+            while (wait := self._ready() - now) > 0:
+                await self._clock.sleep(wait)
+                now = self._clock.monotonic()
+            if self._rate is not None:
+                self._next = max(self._next, now - _CATCH_UP) + 1 / (self._rate * (1 - RESERVE))
+            return self._passed(now)
 
     def pause_left(self) -> float:
         """Seconds of the cool-down that are left."""
         return max(0.0, self._until - self._clock.monotonic())
 
-    def slow_down(self, released: float, retry_after: float | None = None) -> None:
-        """The service said "too fast" to a call released then. Answers to calls sent before the last slowing down
-        only lengthen the pause: a burst of them is one event."""
+    def slow_down(self, turn: Turn, retry_after: float | None = None) -> None:
+        """The service said "too fast" to this call. Answers to calls sent before the last slowing down only lengthen
+        the pause: a burst of them is one event."""
         now = self._clock.monotonic()
-        pause = _COOL_DOWN if retry_after is None else retry_after
-        self._until = max(self._until, now + pause)
-        self._next = max(self._next, self._until) if released <= self._slowed_at else self._until
-        self._epoch += 1
-        if released <= self._slowed_at:
+        self._until = max(self._until, now + (_COOL_DOWN if retry_after is None else retry_after))
+        if turn.released <= self._slowed_at:
             return
         self._slowed_at = now
         self._knee = self._rate or max(self._observed(now), 2 * _SLOWEST)
@@ -91,24 +109,20 @@ class Bucket:
         else:
             self._rate = rate
 
-    def _wait(self, now: float) -> float:
-        """Reserve the next turn; seconds until it comes."""
-        if self._rate is None:
-            return self._until - now
-        turn = max(self._next, now, self._until)
-        if len(self._released) == self._released.maxlen:
-            turn = max(turn, self._released[0] + WINDOW)
-        self._next = turn + 1 / (self._rate * (1 - RESERVE))
-        return turn - now
+    def _ready(self) -> float:
+        """When the next call may pass."""
+        ready = max(self._next, self._until)
+        if self._ceiling is not None and len(self._turns) == self._turns.maxlen:
+            ready = max(ready, self._turns[0].counted + WINDOW)
+        return ready
 
-    def _is_clear(self, now: float) -> bool:
-        if now < self._until:
-            return False
-        full = self._rate is not None and len(self._released) == self._released.maxlen
-        return not full or now - self._released[0] >= WINDOW
+    def _passed(self, now: float) -> Turn:
+        turn = Turn(now)
+        self._turns.append(turn)
+        return turn
 
     def _observed(self, now: float) -> float:
-        return float(sum(1 for moment in self._released if now - moment < WINDOW))
+        return float(sum(1 for turn in self._turns if now - turn.released < 1.0))
 
 
 class Flow:
