@@ -117,7 +117,7 @@ def _tongue(document: Document, target: Schema) -> Tongue:
 
 def _digest(document: Document) -> str:
     """Of all that decides what is written: not the tests, not comments or layout."""
-    body: Json = document.body.model_dump(mode="json", by_alias=True, exclude={"tests"})
+    body: Json = document.body.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"tests"})
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
     return digest_of([body, tables, {name: dict(pins) for name, pins in document.pins.items()}])
 

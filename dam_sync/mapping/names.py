@@ -9,7 +9,7 @@ SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
 BLANKS = re.compile(r"\s+")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
-JOINERS = "\u200d"
+JOINERS = "\u200c\u200d"  # they shape the letters around them
 LONGEST_EXTENSION = 16
 NAMELESS = "unnamed"
 
@@ -38,8 +38,11 @@ def _cleaned(name: str) -> str:
 
 
 def _invisible(letter: str) -> bool:
-    """Control and format letters (bidirectional overrides among them), lone surrogates, private use and unassigned."""
-    return letter not in JOINERS and unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and letter != "\t"
+    """Control and format letters (bidirectional overrides among them), lone surrogates, and what is no character."""
+    if letter in JOINERS or letter == "\t":
+        return False
+    nothing = "\ufdd0" <= letter <= "\ufdef" or ord(letter) & 0xFFFE == 0xFFFE
+    return nothing or unicodedata.category(letter) in ("Cc", "Cf", "Cs")
 
 
 def _cut(name: str, most: int) -> str:
@@ -56,7 +59,7 @@ def whole_letters(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     end = most
-    while end > 0 and (_combines(text[end]) or text[end - 1] == JOINERS):
+    while end > 0 and (_combines(text[end]) or text[end - 1] in JOINERS):
         end -= 1
     return text[: end or most]
 

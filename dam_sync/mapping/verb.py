@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dam_sync.mapping.shapes import ANY, SPEAKING, Fate, Kept, Made, Note, Shape, Tongue
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.values import Scalar
 
-Doubt: TypeAlias = Literal["park", "drop", "keep", "null", "note"]
+Words = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda given: [str(word) for word in (given if isinstance(given, list | tuple) else [given])]),
+    Field(min_length=1, json_schema_extra={"anyOf": [{"type": "string"}, {"type": "array"}]}),
+]
+"""One word or several."""
 FATES: Mapping[str, Fate] = {
     "park": Fate.PARKED,
     "drop": Fate.DROPPED,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from dam_sync.mapping.verb import EachVerb, ListVerb, Setting, Verb
+from dam_sync.mapping.verbs_date import Date, DateTime
 from dam_sync.mapping.verbs_list import Const, Default, First, Join, Unique
 from dam_sync.mapping.verbs_text import (
     Casefold,
@@ -22,7 +23,7 @@ from dam_sync.mapping.verbs_text import (
     Truncate,
     Upper,
 )
-from dam_sync.mapping.verbs_value import AsJson, Date, DateTime, Flag, LookUp, Match, Number, Pluck
+from dam_sync.mapping.verbs_value import AsJson, Flag, LookUp, Match, Number, Pluck
 from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest
 from dam_sync.model.values import Json
 

@@ -5,115 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal
-from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator, Field
 
-from dam_sync.mapping.shapes import ANY, SPEAKING, Fate, Made, Note, Shape, aware, shape_of, shown
-from dam_sync.mapping.verb import EachVerb, Setting, fate_of
+from dam_sync.mapping.shapes import ANY, SPEAKING, Fate, Made, Note, Shape, shape_of, shown
+from dam_sync.mapping.verb import EachVerb, Setting, Words, fate_of
 from dam_sync.mapping.vocabulary import TermIndex, path_text
 from dam_sync.model.faults import nearest
-from dam_sync.model.values import Person, Place, Row, Scalar, Term, instant_text, value_to_json
+from dam_sync.model.values import Person, Place, Row, Scalar, Term, value_to_json
 
-ISO = "iso"
 LONGEST_NUMBER = 300
 WORDS_TRUE = ("Yes", "true", "1")
 WORDS_FALSE = ("No", "false", "0")
-Words = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda given: [str(word) for word in (given if isinstance(given, list | tuple) else [given])]),
-    Field(min_length=1, json_schema_extra={"anyOf": [{"type": "string"}, {"type": "array"}]}),
-]
-
-
 Unmatched = Annotated[
     Literal["park", "drop", "keep", "null"] | None,
     BeforeValidator(lambda given: "null" if given is None else given),  # YAML reads null as nothing
 ]
-
-
-class _Moment(EachVerb):
-    """What `date` and `datetime` have in common."""
-
-    short: ClassVar[str] = "in"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.DATE, Shape.INSTANT})
-    in_: Words = Field(default=(ISO,), alias="in")
-    out: str | None = Field(default=None, min_length=1)
-    zone: str = "UTC"
-
-    def faults(self, setting: Setting) -> Iterator[str]:
-        """Unknown zones and formats that no date fits."""
-        if self.zone not in available_timezones():
-            yield f"unknown time zone {self.zone}; {nearest(self.zone, available_timezones())}"
-        for text in (*self.in_, *([self.out] if self.out else [])):
-            if text != ISO and not _usable(text):
-                yield f"{text!r} is not a date format; write {ISO} or letters like %Y-%m-%d"
-
-    @property
-    def place(self) -> tzinfo:
-        """The zone in which dates are meant; UTC where it is unknown, which `faults` tells."""
-        try:
-            return ZoneInfo(self.zone)
-        except (OSError, ValueError, KeyError):
-            return UTC
-
-    def moment(self, text: str) -> datetime | date | None:
-        """The first format that fits."""
-        for form in self.in_:
-            found = _read_iso(text, self.place) if form == ISO else _read_as(text, form, self.place)
-            if found is not None:
-                return found
-        return None
-
-    def spelt(self, moment: datetime | date) -> Made:
-        """As text in the format `out`."""
-        try:
-            return Made((moment.strftime(self.out or ""),))
-        except ValueError:
-            return self.fail(f"{moment} cannot be written as {self.out}")
-
-
-class Date(_Moment):
-    name: ClassVar[str] = "date"
-    summary: ClassVar[str] = "a day, read by the first format of `in` that fits; an instant is taken in `zone`"
-    example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
-
-    def gives(self, shape: Shape) -> Shape:
-        """A date, or text where `out` is given."""
-        return Shape.TEXT if self.out else Shape.DATE
-
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
-        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
-        if found is None:
-            return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
-        if isinstance(found, datetime):
-            found = _local(found, self.place).date()
-        return self.spelt(found) if self.out else Made((found,))
-
-
-class DateTime(_Moment):
-    name: ClassVar[str] = "datetime"
-    summary: ClassVar[str] = "an instant, read as `date` reads; a day becomes its midnight in `zone`"
-    example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
-
-    def gives(self, shape: Shape) -> Shape:
-        """An instant, or text where `out` is given."""
-        return Shape.TEXT if self.out else Shape.INSTANT
-
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
-        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
-        if found is None:
-            return self.fail(f"{shown(value)} is no instant of the form {' or '.join(self.in_)}")
-        if not isinstance(found, datetime):
-            found = datetime.combine(found, time(), self.place)
-        if self.out == ISO:
-            return Made((instant_text(aware(found)),))
-        return self.spelt(_local(found, self.place)) if self.out else Made((aware(found),))
 
 
 class Number(EachVerb):
@@ -295,46 +204,6 @@ PARTS = {
     Shape.PERSON: ("name", "id"),
     Shape.PLACE: ("address", "latitude", "longitude"),
 }
-
-
-def _usable(form: str) -> bool:
-    """Whether what this format writes can be read by it."""
-    sample = datetime(2021, 11, 23, 13, 14, 15, tzinfo=UTC)
-    try:
-        datetime.strptime(sample.strftime(form), form).replace(tzinfo=UTC)
-    except (ValueError, re.error):
-        return False
-    return "%" in form
-
-
-def _read_as(text: str, form: str, zone: tzinfo) -> datetime | date | None:
-    try:
-        found = datetime.strptime(text.strip(), form)  # noqa: DTZ007 -- the zone follows in the next line
-    except (ValueError, re.error, OverflowError):
-        return None
-    if not re.search(r"%[HIMSfcXT]", form):
-        return found.date()
-    return found if found.tzinfo else found.replace(tzinfo=zone)
-
-
-def _read_iso(text: str, zone: tzinfo) -> datetime | date | None:
-    plain = text.strip()
-    try:
-        return date.fromisoformat(plain)
-    except ValueError:
-        pass
-    try:
-        found = datetime.fromisoformat(plain)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=zone)
-
-
-def _local(moment: datetime, zone: tzinfo) -> datetime:
-    try:
-        return aware(moment).astimezone(zone)
-    except OverflowError:
-        return moment
 
 
 def _digits(text: str, decimal: str) -> str | None:

@@ -30,6 +30,9 @@ from tests.support.values import texts
         ("a\x00b\nc.txt", "abc.txt"),
         (".htaccess", ".htaccess"),
         ("  two   blanks .jpg", "two blanks .jpg"),
+        ("می\u200cخواهم.jpg", "می\u200cخواهم.jpg"),
+        ("new emoji \U0001fae8.png", "new emoji \U0001fae8.png"),
+        ("a\ufffeb\ud800.jpg", "ab.jpg"),
         ("👩‍👩‍👧.png", "👩‍👩‍👧.png"),
     ],
 )
