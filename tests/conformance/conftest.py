@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.services import discover
@@ -44,8 +47,9 @@ def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
         return running[-1]
 
     yield begin
-    for tenant in running:
-        tenant.served.stop()
+    with ThreadPoolExecutor(16) as pool:
+        for tenant in running:
+            pool.submit(tenant.served.stop)
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +58,37 @@ def library_tenant(start: Start) -> Tenant:
     return start(library())
 
 
+@pytest.fixture(scope="module")
+def said(library_tenant: Tenant) -> tuple[Schema, frozenset[str]]:
+    """The schema and the abilities, asked once a module."""
+
+    async def ask() -> tuple[Schema, frozenset[str]]:
+        one = library_tenant.connect()
+        schema = await one.schema()
+        await library_tenant.disconnect()
+        return schema, abilities(one, schema)
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture
+def schema(said: tuple[Schema, frozenset[str]]) -> Schema:
+    """The schema of the library."""
+    return said[0]
+
+
+@pytest.fixture
+def can(said: tuple[Schema, frozenset[str]]) -> frozenset[str]:
+    """The abilities, as words."""
+    return said[1]
+
+
 @pytest.fixture(autouse=True)
-async def able(which: tuple[str, str], library_tenant: Tenant, request: pytest.FixtureRequest) -> None:
+def able(which: tuple[str, str], library_tenant: Tenant, request: pytest.FixtureRequest, can: frozenset[str]) -> None:
     """Skips what the service says it cannot do, and fails where the table expects that it can."""
     needed = {each for marker in request.node.iter_markers("needs") for each in marker.args}
     if needed:
-        one = library_tenant.connect(read_only=True)
-        missing = needed - abilities(one, await one.schema())
-        await library_tenant.disconnect()
+        missing = needed - can
         lost = missing - library_tenant.wired.lacks
         assert not lost, f"{which[0]} has lost {', '.join(sorted(lost))}"
         if missing:
@@ -87,8 +114,7 @@ async def fresh(start: Start, request: pytest.FixtureRequest) -> AsyncIterator[C
     yield begin
     for one in made:
         await one.disconnect()
-        assert not one.faults.unhit()
-        one.served.stop()
+        assert not one.faults.unhit(), "a scripted fault never struck"
 
 
 async def watched(tenant: Tenant, request: pytest.FixtureRequest) -> AsyncIterator[Tenant]:

@@ -20,8 +20,9 @@ from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
+from dam_sync.model.asset import AssetId, Entry, FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Content, Context, Kind, Service, Window
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
@@ -214,11 +215,16 @@ SHAPES: Mapping[type, Callable[[Any], Json]] = {
 }
 
 
-def true_fields(row: Json) -> dict[str, Json]:
-    """The fields of a row of the truth, plain."""
-    return {key: plain(value_from_json(value)) for key, value in row["fields"].items() if value not in (None, "", [])}
+def true_fields(row: Json, schema: Schema) -> dict[str, Json]:
+    """The fields of a row of the truth, plain; a flag that is down is no field."""
+    found = {}
+    for key, value in row["fields"].items():
+        flag = key in schema.fields and schema.fields[key].kind is FieldKind.FLAG
+        found[key] = bool(value) if flag else plain(value_from_json(value))
+    return {key: value for key, value in found.items() if value not in (None, "", [], {}, False)}
 
 
-def own_fields(asset: Asset, keys: Iterable[str]) -> dict[str, Json]:
-    """These fields of an asset, plain."""
-    return {key: plain(asset.fields[key]) for key in keys if key in asset.fields}
+def own_fields(fields: Mapping[str, Value | None]) -> dict[str, Json]:
+    """The fields of an asset, draft or patch, in the same form."""
+    found = {key: plain(value) for key, value in fields.items()}
+    return {key: value for key, value in found.items() if value not in (None, "", [], {}, False)}

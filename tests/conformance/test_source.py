@@ -13,7 +13,7 @@ from dam_sync.model.asset import AssetId, Entry, Patch
 from dam_sync.model.errors import ContractBroken, Denied, Transient, TruncatedListing
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Operation, Service, Shard, Window
-from tests.conformance.abilities import abilities, every_ability
+from tests.conformance.abilities import every_ability
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
 from tests.conformance.tenant import EVERYTHING, Tenant, entries
 
@@ -63,8 +63,8 @@ async def test_probe_only_takes_abilities_away(tenant: Tenant) -> None:
     assert service.operations <= before <= service.implemented == tenant.kind.service.implemented
 
 
-async def test_abilities_are_exactly_those_written_down(tenant: Tenant, service: Service) -> None:
-    assert abilities(service, await service.schema()) == every_ability() - tenant.wired.lacks
+def test_abilities_are_exactly_those_written_down(library_tenant: Tenant, can: frozenset[str]) -> None:
+    assert can == every_ability() - library_tenant.wired.lacks
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -87,49 +87,46 @@ KINDS = {
 
 
 @pytest.mark.parametrize("key", KINDS)
-async def test_each_field_has_its_kind(source: Service, key: str) -> None:
-    assert (await source.schema()).fields[key].kind in KINDS[key]
+def test_each_field_has_its_kind(schema: Schema, key: str) -> None:
+    assert schema.fields[key].kind in KINDS[key]
 
 
-async def test_fields_are_kept_under_their_own_keys(source: Service) -> None:
-    schema = await source.schema()
+def test_fields_are_kept_under_their_own_keys(schema: Schema) -> None:
     assert all(key == field.key for key, field in schema.fields.items())
     assert all(key == vocabulary.key for key, vocabulary in schema.vocabularies.items())
 
 
-async def test_the_required_field_is_required_and_only_it(source: Service) -> None:
-    fields = (await source.schema()).fields
+def test_the_required_field_is_required_and_only_it(schema: Schema) -> None:
+    fields = schema.fields
     assert {key for key, field in fields.items() if field.required} == {"title"}
 
 
-async def test_one_value_and_several_are_told_apart(source: Service) -> None:
-    fields = (await source.schema()).fields
+def test_one_value_and_several_are_told_apart(schema: Schema) -> None:
+    fields = schema.fields
     assert {key for key in KINDS | {"keywords": {}} if fields[key].multiple} == {"keywords", "subject"}
 
 
-async def test_the_type_is_there_with_a_profile_to_create_it(source: Service) -> None:
-    schema = await source.schema()
+def test_the_type_is_there_with_a_profile_to_create_it(schema: Schema) -> None:
     (photo,) = (each for each in schema.types if each.name == "Photo")
     assert photo.profile
     assert all("Photo" in schema.fields[key].types for key in KINDS)
 
 
-async def test_every_term_field_has_a_vocabulary_that_can_be_read(source: Service) -> None:
-    schema = await source.schema()
+def test_every_term_field_has_a_vocabulary_that_can_be_read(schema: Schema) -> None:
     termed = {key: field for key, field in schema.fields.items() if field.kind is FieldKind.TERM}
     assert {"subject", "country"} <= termed.keys()
     assert {field.vocabulary for field in termed.values()} <= schema.vocabularies.keys()
 
 
-async def test_the_marker_field_can_be_searched_and_written(source: Service) -> None:
-    field = (await source.schema()).fields[MARKER]
+def test_the_marker_field_can_be_searched_and_written(schema: Schema) -> None:
+    field = schema.fields[MARKER]
     assert field.indexed
     assert field.editable
     assert field.max_length in (None, 255)
 
 
-async def test_lengths_are_those_of_the_tenant(source: Service) -> None:
-    assert (await source.schema()).fields["note"].max_length == 255
+def test_lengths_are_those_of_the_tenant(schema: Schema) -> None:
+    assert schema.fields["note"].max_length == 255
 
 
 @pytest.mark.calls(60)
@@ -142,14 +139,13 @@ async def test_the_schema_stays_the_same(tenant: Tenant) -> None:
     assert second.total() < first.total()
 
 
-async def test_the_closed_lists_are_told(tenant: Tenant, source: Service) -> None:
-    schema: Schema = await source.schema()
+def test_the_closed_lists_are_told(library_tenant: Tenant, schema: Schema) -> None:
     if "groups" in schema.holds:
         assert schema.groups is not None
         assert {"public", "staff"} <= schema.groups
     if "status" in schema.holds:
         assert schema.statuses is None or {"published", "Internal"} <= schema.statuses
-    assert schema.container_kinds == set(tenant.wired.containers.values())
+    assert schema.container_kinds == set(library_tenant.wired.containers.values())
 
 
 # -- shards and crawl --------------------------------------------------------------------------------------------------
