@@ -12,10 +12,11 @@ from typing import Any
 
 from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.app.wish import Wish
+from dam_sync.engine.guards import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import run_tests
 from dam_sync.mapping.document import load_mapping
-from dam_sync.model.errors import DamSyncError, MappingError
+from dam_sync.model.errors import DamSyncError, MappingError, SafetyStop
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
 from dam_sync.settings import Job
@@ -80,6 +81,9 @@ def _about(role: str, account: Account) -> Iterator[Finding]:
     total = "" if account.total is None else f", sees {account.total:,} assets"
     release = f", release {account.release}" if account.release else ""
     yield Finding(role, f"{account.tenant} as {account.user or 'the given credential'}{release}{total}")
+    if role == "source" and account.total == 0:
+        hint = f"{NOTHING_HINT}, run with --accept-changes"
+        yield Finding("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
     if abs(account.clock_skew) > MOST_SKEW:
         hint = "set this machine's clock; deltas and token lifetimes depend on it"
         yield Finding(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)

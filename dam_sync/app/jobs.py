@@ -16,10 +16,15 @@ import anyio
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.dry import DryTarget, dry_contents
-from dam_sync.engine.guards import refuse_changed_mapping, refuse_in_between, refuse_other_library
+from dam_sync.engine.guards import (
+    refuse_changed_mapping,
+    refuse_in_between,
+    refuse_other_library,
+    refuse_unseen_source,
+)
 from dam_sync.engine.report import Report, Side, count_operations, losses_of, operation_kind
 from dam_sync.engine.run import close_books, execute
-from dam_sync.engine.session import Session
+from dam_sync.engine.session import Ask, Session
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
@@ -33,21 +38,23 @@ from dam_sync.transfer.spool import sweep_spool
 
 CALLS_A_SECOND = 25.0  # what to expect of a service that documents no rate
 PAGE = 500
+SETTLE_SECONDS = 1.0
 
 
 async def run_job(path: Path, wish: Wish) -> Report:
     """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on."""
     job = job_of(path)
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(connected(job, wish))
         store = await SqlStore.open(job.state_path, SystemClock())
         stack.push_async_callback(store.close)
         await refuse_in_between(store, wish.only)
         run = await store.begin(job.name, "only" if wish.only else "run")
         try:
+            if run.resumed:  # calls of a killed process may still count against the rate at the services
+                await SystemClock().sleep(SETTLE_SECONDS)
+            opened = await stack.enter_async_context(connected(job, wish))
             ask = wish.to_ask()
-            await refuse_other_library(store, opened.source_account, opened.target_account, ask)
-            await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
+            await _refuse(store, opened, ask)
             session = session_of(opened, store, run, wish)
             sweep_spool(job.state_path.parent / "spool")
             await execute(session)
@@ -75,8 +82,7 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         store = await SqlStore.open(scratch, SystemClock())
         stack.push_async_callback(store.close)
         ask = wish.to_ask()
-        await refuse_other_library(store, opened.source_account, opened.target_account, ask)
-        await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
+        await _refuse(store, opened, ask)
         before = await _ledger_end(store)
         session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
         session.contents = dry_contents
@@ -110,6 +116,13 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
     write_html(report, wish.html)
     return report
+
+
+async def _refuse(store: SqlStore, opened: Opened, ask: Ask) -> None:
+    """Raises SafetyStop before anything is listed, where going on would be a mistake."""
+    await refuse_other_library(store, opened.source_account, opened.target_account, ask)
+    await refuse_unseen_source(store, opened.source_account, ask)
+    await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
 
 
 async def report_of(kind: str, opened: Opened, session: Session, ledger_after: int = 0) -> Report:

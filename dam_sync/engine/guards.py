@@ -7,6 +7,8 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.model.service import Account
 from dam_sync.store.store import SqlStore
 
+NOTHING_SEEN = "the source shows no asset to this credential"
+NOTHING_HINT = "check the address and the credential's rights at the source; if the library is really empty"
 SHRUNK = 0.5  # fewer than this part of what we know is a listing not to be believed
 
 
@@ -43,11 +45,29 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
         )
 
 
+async def refuse_unseen_source(store: SqlStore, source: Account, ask: Ask) -> None:
+    """Raises SafetyStop when the source, asked how many assets there are, shows none or suddenly far fewer."""
+    if source.total is not None and not ask.only:
+        _refuse_few(await store.link_count(), source.total, ask)
+
+
 async def refuse_emptied_source(session: Session, listed: int) -> None:
-    """Raises SafetyStop when a full listing is suddenly far smaller than what we have linked."""
-    known = await session.store.link_count()
-    if known and listed < known * SHRUNK and not session.ask.accept_changes:
+    """Raises SafetyStop when a full listing has nothing or far less than what we have linked; it is then forgotten, so
+    that the next run lists again."""
+    try:
+        _refuse_few(await session.store.link_count(), listed, session.ask)
+    except SafetyStop:
+        await session.store.forget_shards(session.run.id)
+        raise
+
+
+def _refuse_few(known: int, seen: int, ask: Ask) -> None:
+    if ask.accept_changes:
+        return
+    if known and seen < known * SHRUNK:
         raise SafetyStop(
-            f"the source lists {listed} assets, {known} were moved from it before",
+            f"the source lists {seen} assets, {known} were moved from it before",
             hint="check the credential's rights at the source; if so many are really gone, go on with --accept-changes",
         )
+    if not known and not seen:
+        raise SafetyStop(NOTHING_SEEN, hint=f"{NOTHING_HINT}, go on with --accept-changes")

@@ -16,7 +16,7 @@ from dam_sync.mapping.verbs_list import Default, First, Unique
 from dam_sync.mapping.verbs_text import Escape, StripHtml
 from dam_sync.mapping.verbs_value import Match
 from dam_sync.mapping.vocabulary import VocabularyRule
-from dam_sync.model.faults import Fault, Place
+from dam_sync.model.faults import Fault, Place, nearest
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Scalar
 
@@ -143,8 +143,15 @@ class Builder:
         for value in given:
             made = fit.each(value, self.setting)
             if made.note is not None:
-                self.fault(place, f"{made.note.rule}: {made.note.detail}")
+                self.fault(place, f"{made.note.rule}: {made.note.detail}", _other_choice(value, fit))
         return given
+
+
+def _other_choice(value: Scalar, fit: Fit) -> str:
+    """What could be meant by a value that is in no closed list."""
+    if fit.choices is None or value in fit.choices:
+        return ""
+    return nearest(str(value), fit.choices) or "the target shows none: check the rights of its credential"
 
 
 def _has(verbs: tuple[Verb, ...], kind: type[Verb]) -> bool:

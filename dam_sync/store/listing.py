@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Entry
@@ -39,6 +39,15 @@ class Shards(Part):
                 c.execute(upsert(SHARD).on_conflict_do_nothing(), [_shard_values(run, shard) for shard in piece])
             if complete:
                 c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=True))
+
+        await self._write(job)
+
+    async def forget_shards(self, run: int) -> None:
+        """Let this run list anew; what was listed stays work. Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            c.execute(delete(SHARD).where(SHARD.c.run == run))
+            c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=False))
 
         await self._write(job)
 

@@ -1,0 +1,247 @@
+"""What people get wrong: keys, secrets, addresses, mappings, values, names. Told clearly; mended, it ends complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.small import PASSWORD, TOKEN, Small, hurry, small
+
+BLIND = {"login": "blind", "password": "secret-blind", "permission": "READ", "folders": []}
+GUEST = {"name": "guest", "token": "wat_demo_guestguest", "groups": [], "sees": [], "orders": []}
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Small]:
+    with small(tmp_path) as made:
+        yield made
+
+
+def line_of(good: str, bad: str) -> int:
+    """The first line in which two texts differ."""
+    pairs = zip(good.splitlines(), bad.splitlines(), strict=False)
+    return next(number for number, (one, two) in enumerate(pairs, 1) if one != two)
+
+
+# -- credentials -------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_password_of_the_source(job: Small) -> None:
+    job.edit(f'"{PASSWORD}"', '"wrong-hush-hush"')
+    job.secrets += ("wrong-hush-hush",)
+    told = job.process("run", "--no-progress", code=7)
+    told.says("a_hypermedia", "401", "check the credential in the job file")
+    job.ran("plan", "--no-progress", code=7)
+    findings = job.ran("check", "--json", code=7).data
+    assert [row["subject"] for row in findings if not row["ok"]] == ["source"]
+    job.edit('"wrong-hush-hush"', f'"{PASSWORD}"')
+    assert len(job.ends_complete()) == 4
+
+
+def test_wrong_token_of_the_target(job: Small) -> None:
+    job.edit(TOKEN, "wat_demo_wronghushhush")
+    job.secrets += ("wronghushhush",)
+    told = job.ran("run", "--no-progress", code=7)
+    told.says("e_profiles", "401", "invalid or expired", "check the credential in the job file")
+    assert job.pair.target.writes == 0
+    job.edit("wat_demo_wronghushhush", TOKEN)
+    assert len(job.ends_complete()) == 4
+
+
+def blind(job: Small) -> None:
+    job.edit("login: dam-sync", "login: blind")
+    job.edit(f'"{PASSWORD}"', '"secret-blind"')
+    job.secrets += ("secret-blind",)
+
+
+def sighted(job: Small) -> None:
+    job.edit("login: blind", "login: dam-sync")
+    job.edit('"secret-blind"', f'"{PASSWORD}"')
+
+
+def test_a_key_that_sees_nothing_from_the_start(tmp_path: Path) -> None:
+    with small(tmp_path, source_options={"lag": 0.0, "users": [BLIND]}) as job:
+        blind(job)
+        job.ran("run", "--no-progress", code=6).says("the source", "shows no asset", "rights", "--accept-changes")
+        job.ran("check", code=6).says("FAULT", "shows no asset")
+        assert job.pair.target.writes == 0
+        sighted(job)
+        assert len(job.ends_complete()) == 4
+
+
+@pytest.mark.parametrize("options", [(), ("--full",)])
+def test_a_key_that_suddenly_sees_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
+    with small(tmp_path, source_options={"lag": 0.0, "users": [BLIND]}) as job:
+        job.run()
+        blind(job)
+        told = job.ran("run", "--no-progress", *options, code=6)
+        told.says("the source", "4 were moved from it before", "check the credential's rights")
+        sighted(job)
+        assert len(job.ends_complete("--full")) == 4
+
+
+def test_a_key_of_the_target_that_may_do_nothing(tmp_path: Path) -> None:
+    with small(tmp_path, target_options={"lag": 0.0, "users": [GUEST]}) as job:
+        job.edit(TOKEN, GUEST["token"])
+        job.secrets += ("guestguest",)
+        job.ran("run", "--no-progress", code=2).says(
+            "security.groups.const", "not in the list", "the target shows none: check the rights"
+        )
+        assert job.pair.target.writes == 0
+        job.edit(str(GUEST["token"]), TOKEN)
+        assert len(job.ends_complete()) == 4
+
+
+# -- job file and secrets ----------------------------------------------------------------------------------------------
+
+MISSPELT = (
+    ("mapping:", "maping:", ("maping: unknown key; did you mean mapping?", "mapping is missing")),
+    ("base_url:", "base_ulr:", ("source.base_ulr: unknown key; did you mean base_url?",)),
+    ("flow: basic", "flow: basik", ("source.auth.flow", "has no flow basik; did you mean basic?")),
+    ("login: dam", "logn: dam", ("source.auth.logn: unknown key; did you mean login?", "login is missing")),
+    ("version_policy:", "version_polcy:", ("has no option version_polcy; did you mean version_policy?",)),
+    ("kind: e_profiles", "kind: e_profile", ("there is no kind e_profile; did you mean e_profiles?",)),
+    ("name: test", "schedule: {cron: daily}", ("schedule: not in this release",)),
+    ("name: test", "name: [test", ("YAML",)),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "words"), MISSPELT, ids=[new for _, new, _ in MISSPELT])
+def test_misspelt_keys_of_the_job_file(job: Small, old: str, new: str, words: tuple[str, ...]) -> None:
+    good = job.pair.job.read_text(encoding="utf-8")
+    bad = good.replace(old, new, 1)
+    job.pair.job.write_text(bad, encoding="utf-8")
+    told = job.ran("run", "--no-progress", code=2).says(*words)
+    if "YAML" not in words:  # what is wrong there is seen lines later
+        assert f"{job.pair.job}:{line_of(good, bad)}:" in told.err
+    assert not job.state.exists()
+    job.pair.job.write_text(good, encoding="utf-8")
+    assert len(job.ends_complete(verify=False)) == 4
+
+
+def test_a_job_file_that_is_not_there(job: Small) -> None:
+    good = job.pair.job
+    job.pair.job = good.with_name("jobb.yaml")
+    job.process("run", code=2).says("there is no job file", "jobb.yaml", "give the path of a job file")
+    job.pair.job = good
+
+
+SECRETS = (
+    ("${env:NOBODY_SET_THIS}", ("${env:NOBODY_SET_THIS} is not set", "export NOBODY_SET_THIS")),
+    ("${file:not/there}", ("${file:not/there} cannot be read: No such file", "correct the path")),
+    ("${file:bytes}", ("${file:bytes} is not text",)),
+    ("${file:empty}", ("${file:empty} is empty", "store the secret there")),
+    ("${command:false}", ("${command:false} ended with exit code 1", "run the command by hand")),
+    ("${command:not-a-program}", ("${command:not-a-program} cannot be run: No such file",)),
+    ("${keyring:nobody}", ("${keyring:nobody}",)),
+    ("${enw:NAME}", ("is no reference to a secret", "${env:NAME}")),
+    ("pre${env:HOME}", ("is no reference to a secret",)),
+)
+
+
+@pytest.mark.parametrize(("reference", "words"), SECRETS, ids=[reference for reference, _ in SECRETS])
+def test_a_secret_that_does_not_resolve(job: Small, reference: str, words: tuple[str, ...]) -> None:
+    (job.pair.folder / "bytes").write_bytes(b"\xff\xfe\xfd")
+    (job.pair.folder / "empty").touch()
+    job.edit(f'"{PASSWORD}"', f'"{reference}"')
+    told = job.ran("run", "--no-progress", code=2).says(*words)
+    assert f"{job.pair.job}:6: source.auth.password" in told.err
+    assert sum(job.pair.target.calls.values()) == 0
+    (job.pair.folder / "password").write_text(f"{PASSWORD}\n")
+    job.edit(f'"{reference}"', '"${file:password}"')
+    assert len(job.ends_complete(verify=False)) == 4
+
+
+def test_a_secret_in_the_job_file_of_a_real_service(job: Small) -> None:
+    job.edit(f"base_url: {job.pair.source.url}", "base_url: https://dam.invalid")
+    job.ran("run", "--no-progress", code=2).says("a secret does not belong into a job file", "${env:SOURCE_PASSWORD}")
+    job.edit("base_url: https://dam.invalid", f"base_url: {job.pair.source.url}")
+    assert len(job.ends_complete(verify=False)) == 4
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+ADDRESSES = (
+    ("http://127.0.0.1:9", 5, ("127.0.0.1", "refused the connection", "check the port")),
+    ("https://dam.invalid", 5, ("dam.invalid", "is not known", "DNS")),
+    ("https://127.0.0.1:{port}", 2, ("no secure connection to 127.0.0.1", "check the address and its port")),
+    ("http://dam.example", 2, ("source.base_url: plain http is taken for this machine only; write https://",)),
+    ("http://192.0.2.7:8080", 2, ("source.base_url: plain http is taken for this machine only",)),
+    ("https://user:hush-hush@dam.example", 2, ("holds more than host and path; credentials belong under auth",)),
+    ("dam.example", 2, ("source.base_url: is no address; write https://host",)),
+)
+
+
+@pytest.mark.parametrize(("address", "code", "words"), ADDRESSES, ids=[address for address, _, _ in ADDRESSES])
+def test_an_address_that_leads_nowhere(job: Small, address: str, code: int, words: tuple[str, ...]) -> None:
+    url = job.pair.source.url
+    job.secrets += ("hush-hush",)
+    (job.pair.folder / "password").write_text(PASSWORD)
+    job.edit(f'"{PASSWORD}"', '"${file:password}"')
+    job.edit(f"base_url: {url}\n", f"base_url: {address.format(port=url.rpartition(':')[2])}\n")
+    job.ran("run", "--no-progress", code=code).says(*words)
+    job.edit(f"base_url: {address.format(port=url.rpartition(':')[2])}\n", f"base_url: {url}\n")
+    assert len(job.ends_complete(verify=False)) == 4
+
+
+# -- mapping -----------------------------------------------------------------------------------------------------------
+
+TITLE = (
+    "title: {from: [fields.title.en, fields.title.fr, filename], pipe: [trim, {truncate: {max: 255, on_cut: park}}], "
+    "required: true}\n"
+)
+LONG = "x" * 300
+WRONG = (
+    ("misspelt key", "titleFr: {from:", "titleFr: {form:", ("form: unknown key", "did you mean from?")),
+    ("misspelt block", "placements:", "placments:", ("placments: unknown key; did you mean placements?",)),
+    ("misspelt verb", "[strip_html, trim]", "[strip_htlm, trim]", ("strip_htlm", "did you mean strip_html?")),
+    ("field the target lacks", "credit: {", "credits: {", ("credits: the target has no such field", "mean credit?")),
+    ("field the source lacks", "fields.height_cm", "fields.heigth_cm", ("heigth_cm", "did you mean")),
+    ("wrong type", "heightCm: {from: fields.height_cm}", "heightCm: {from: imported_at}",
+     ("values of kind instant do not fit a field of kind number",)),
+    ("several for one", '"fields.photographer[]", pipe: [{join: {with: "; "}}]', '"fields.photographer[]"',
+     ("may give several values and the target takes one", "first or join")),
+    ("constant too long", "inventory: {from: fields.inventory}", f"inventory: {{const: {LONG}}}",
+     ("too long", "300 letters, at most 255")),
+    ("outside a closed list", "groups: {const: [public]}", "groups: {const: [pubic]}",
+     ("not in the list", "pubic", "did you mean public?")),
+    ("profile", "default: documents", "default: dokuments", ("no profile dokuments", "did you mean documents?")),
+    ("missing required", TITLE, "\n", ("the target requires title", "no line writes it; add a line")),
+    ("vocabulary", "target: subject,", "target: subjekt,", ("no vocabulary subjekt", "did you mean subject?")),
+    ("YAML", "locales: [en, fr]", "locales: [en, fr", ("YAML",)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_a_mapping_that_does_not_fit(job: Small, old: str, new: str, words: tuple[str, ...]) -> None:
+    path = job.pair.folder / "mapping.yaml"
+    good = path.read_text(encoding="utf-8")
+    assert old in good
+    bad = good.replace(old, new, 1)
+    path.write_text(bad, encoding="utf-8")
+    told = job.ran("run", "--no-progress", code=2).says(*words)
+    if "YAML" not in words and "add a line" not in words[-1]:
+        assert f"{path}:{line_of(good, bad)}:" in told.err
+    assert f"{path}:" in told.err
+    job.ran("check", code=2).says(*words)
+    assert job.pair.target.writes == 0
+    path.write_text(good, encoding="utf-8")
+    assert len(job.ends_complete(verify=False)) == 4
+
+
+def test_every_fault_of_a_mapping_at_once(job: Small) -> None:
+    path = job.pair.folder / "mapping.yaml"
+    good = path.read_text(encoding="utf-8")
+    bad = good.replace("credit: {", "credits: {").replace("shotDate: {", "shotDay: {").replace("documents}", "papers}")
+    path.write_text(bad, encoding="utf-8")
+    told = job.process("run", "--no-progress", code=2)
+    assert told.err.count(f"{path}:") == 3
+    path.write_text(good, encoding="utf-8")
+    assert len(job.ends_complete(verify=False)) == 4
