@@ -95,7 +95,8 @@ unmapped: fail
         "mapping.yaml:25: fields.country.pipe[0]: there is no lookup country",
         "mapping.yaml:26: tags.pipe[0]: trim takes text, not a row (fields.dims)",
         "mapping.yaml:27: placements.as: the target has no containers of kind folder; known: category, collection",
-        "mapping.yaml:29: security.groups.const: not in the list: “stuff” is not one of the target's; did you mean staff?",
+        "mapping.yaml:29: security.groups.const: not in the list: “stuff” is not one of the target's; "
+        "did you mean staff?",
         "mapping.yaml:30: security.release: values of kind date do not fit a field of kind instant "
         "(fields.shot_date); the pipe needs datetime",
         "mapping.yaml:31: ignore[0]: the source has no field stat_view; did you mean stat_views?",
