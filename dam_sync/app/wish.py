@@ -76,7 +76,7 @@ def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> in
             if wish.interrupted and task is not None:
                 task.cancel()
             wish.interrupted = True
-            wish.ask.stop(INTERRUPTED)
+            wish.ask.stop(INTERRUPTED, hurry=True)
 
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):

@@ -86,7 +86,7 @@ class Pipeline:
         if ask.assets is not None and self.claimed >= ask.assets:
             ask.stop(f"stopped after {self.claimed} assets, as asked")
         if ask.deadline is not None and self.session.clock.monotonic() >= ask.deadline:
-            ask.stop("stopped at the time limit, as asked")
+            ask.stop("stopped at the time limit, as asked", hurry=True)
         return bool(ask.stopped)
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> Prepared:
@@ -104,6 +104,9 @@ class Pipeline:
             prepared = await task
             if prepared.work.attempt < 0:  # put back for later
                 continue
+            if self.session.ask.hurry:
+                await self._give_back(work)
+                continue
             try:
                 await ready.put(await self.worker.draft(prepared))
             except Transient as error:
@@ -113,6 +116,9 @@ class Pipeline:
 
     async def _write(self, ready: asyncio.Queue[Prepared | None]) -> None:
         while (prepared := await ready.get()) is not None:
+            if self.session.ask.hurry:
+                await self._give_back(prepared.work)
+                continue
             try:
                 outcome = await self.worker.write(prepared)
             except Transient as error:
@@ -121,6 +127,11 @@ class Pipeline:
             if outcome is not None:
                 await self._settle(prepared.work, outcome)
             self.in_hand.pop(prepared.work.asset, None)
+
+    async def _give_back(self, work: Work) -> None:
+        """Not begun, and not to be begun by this run any more."""
+        self.in_hand.pop(work.asset, None)
+        await self.session.store.release([work])
 
     async def _settle(self, work: Work, outcome: Outcome) -> None:
         await self.session.store.settle(work, outcome)

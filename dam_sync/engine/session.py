@@ -53,7 +53,8 @@ class Progress:
 class Ask:
     """What the operator asked of this run. assets: how many to take at most; only: just these source ids.
 
-    `stop(reason)` may be called at any time: nothing new is begun, what is in hand is finished.
+    `stop(reason)` may be called at any time: nothing new is begun, what is being written is finished. With `hurry` what
+    was only read ahead is given back.
     """
 
     assets: int | None = None
@@ -62,10 +63,12 @@ class Ask:
     full: bool = False
     accept_changes: bool = False
     stopped: str = ""
+    hurry: bool = False
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, *, hurry: bool = False) -> None:
         """Finish what is in hand and end the run; safe to repeat, the first reason is kept."""
         self.stopped = self.stopped or reason
+        self.hurry = self.hurry or hurry
 
 
 @dataclass(slots=True)

@@ -91,12 +91,12 @@ async def test_a_call_carries_credential_query_and_json(transport: str) -> None:
 
 async def test_a_base_may_have_a_path_and_a_second_base_a_name(transport: str) -> None:
     async with RawServer(lambda _: said({})) as one, RawServer(lambda _: said({})) as two:
-        bases = {"": f"{one.url}/root/", "tenant": two.url}
+        bases = {"": f"{one.url}/top/", "tenant": two.url}
         async with client_of(one, bases=bases, transport=transport) as client:
             await client.send(get("/v2/a"))
             await client.send(get("/api/b", base="tenant"))
             await client.send(get(f"{two.url}/c"))
-        assert [seen.path for seen in one.seen] == ["/root/v2/a"]
+        assert [seen.path for seen in one.seen] == ["/top/v2/a"]
         assert [seen.path for seen in two.seen] == ["/api/b", "/c"]
         assert all("authorization" in seen.headers for seen in two.seen)
         assert sum(client.calls.values()) == 3
