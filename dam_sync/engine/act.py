@@ -92,13 +92,13 @@ class Actor:
             scoped = Scoped(steps, f"{INNER}create: ")
             if first is None:
                 return await target.create(draft, None, scoped)
-            async with self._contents(first, draft) as content:
+            async with self._contents(first, draft, asset.file) as content:
                 return await target.create(draft, content, scoped)
 
         made = AssetId(await steps.once("create", create, harmless=True))
         if begun != draft_digest(draft):  # the source changed between a crash and this run
             await target.update(made, whole_patch(draft))
-        await self._add_versions(made, action.versions[1:], draft, steps)
+        await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
         await self._attach(made, asset, steps)
         link = self._link(asset, draft, made, action.versions)
         return self._settled("created", prepared, link, placed=draft.placements)
@@ -113,18 +113,20 @@ class Actor:
             await self._refuse_conflict(known, link, action.patch)
             name = f"update:{draft_digest(drafted.draft)}"
             await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
-        await self._add_versions(known, action.versions, drafted.draft, steps)
+        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)
         versions = tuple(link.versions) + tuple(version_key(file) for file in action.versions)
         fresh = self._link(asset, drafted.draft, known, action.versions)
         fresh = replace(fresh, versions=versions)
         return self._settled("updated", prepared, fresh, action.patch.placements_add, action.patch.placements_remove)
 
-    async def _add_versions(self, made: AssetId, versions: tuple[FileRef, ...], draft: Draft, steps: Steps) -> None:
+    async def _add_versions(
+        self, made: AssetId, versions: tuple[FileRef, ...], current: FileRef | None, draft: Draft, steps: Steps
+    ) -> None:
         for file in versions:
             key = version_key(file)
 
             async def add(file: FileRef = file, key: str = key) -> Json:
-                async with self._contents(file, draft) as content:
+                async with self._contents(file, draft, current) as content:
                     await self.session.target.replace(made, content, Scoped(steps, f"{INNER}version:{key}: "))
                 return True
 
@@ -158,9 +160,10 @@ class Actor:
                 hint="settle which side is right, or set `policy: {conflicts: overwrite}`",
             )
 
-    def _contents(self, file: FileRef, draft: Draft) -> AbstractAsyncContextManager[Content]:
-        identify = self.session.target.limits.names_identify
-        return self.session.contents(file, draft.filename if identify else file.name or draft.filename)
+    def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
+        """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
+        mapped = file is current or self.session.target.limits.names_identify
+        return self.session.contents(file, draft.filename if mapped else file.name or draft.filename)
 
     def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
         current = asset.file

@@ -36,7 +36,7 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
     """Everything a draft names that the asset does not hold so; empty when they agree."""
     return [
         *_text_difference("filename", draft.filename, actual.filename),
-        *(_text_difference("status", draft.status, actual.status) if draft.status else ()),
+        *_status_difference(draft.status, actual),
         *_field_differences(draft.fields, actual.fields, schema),
         *_set_difference("tags", draft.tags, actual.tags),
         *_set_difference("placements", _places(draft.placements), _places(actual.placements)),
@@ -117,6 +117,12 @@ def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> It
     for path, want, have in pairs:
         if want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1))):
             yield Difference(path, instant_text(want), instant_text(have) if have else "")
+
+
+def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
+    """A draft may name a status or one of the tenant's own below it."""
+    if want and want.casefold() not in (actual.status.casefold(), actual.substatus.casefold()):
+        yield Difference("status", want, actual.substatus or actual.status)
 
 
 def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:

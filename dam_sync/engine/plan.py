@@ -99,6 +99,8 @@ def patch_between(before: Json, draft: Draft) -> Patch:
     after = draft_to_json(draft)
     old_places, new_places = placements_from_json(before["placements"]), draft.placements
     old_tags, new_tags = frozenset(before["tags"]), draft.tags
+    old_rights = rights_from_json(before["rights"])
+    pairs = (("release", "release_at"), ("expiry", "expires_at"))
     return Patch(
         fields=_changed_fields(before["fields"], after["fields"]),
         filename=draft.filename if before["filename"] != draft.filename else None,
@@ -107,7 +109,8 @@ def patch_between(before: Json, draft: Draft) -> Patch:
         placements_remove=old_places - new_places,
         tags_add=new_tags - old_tags,
         tags_remove=old_tags - new_tags,
-        rights=None if rights_from_json(before["rights"]) == draft.rights else draft.rights,
+        rights=None if old_rights == draft.rights else draft.rights,
+        cleared=frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
     )
 
 

@@ -150,6 +150,7 @@ class Patch:
     tags_add: frozenset[str] = frozenset()
     tags_remove: frozenset[str] = frozenset()
     rights: Rights | None = None
+    cleared: frozenset[str] = frozenset()  # of release, expiry: set by us before, and gone now
 
     @property
     def empty(self) -> bool:

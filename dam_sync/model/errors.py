@@ -139,10 +139,13 @@ class Rejected(DamSyncError):
 
     disposition = Disposition.PARK
     exit_code = 4
+    default_hint = "mend what the message names, then `errors JOB --retry` and run again"
 
 
 class NotFound(Rejected):
     """The asset or container is not there, or not visible to this credential."""
+
+    default_hint = "see that it still exists and that the credential may see it, then `errors JOB --retry` and run again"
 
 
 class Conflict(Rejected):
@@ -155,6 +158,8 @@ class TooLarge(Rejected):
 
 class InvalidValue(Rejected):
     """A value the service does not take."""
+
+    default_hint = "change the value at the source or its line in the mapping file, then `errors JOB --retry`"
 
 
 class Unsupported(Rejected):
@@ -175,6 +180,7 @@ class IntegrityError(DamSyncError):
 
     disposition = Disposition.PARK
     exit_code = 4
+    default_hint = "try it again with `errors JOB --retry`; if it comes again, look at the file at the source"
 
 
 class TruncatedListing(IntegrityError):
@@ -182,6 +188,7 @@ class TruncatedListing(IntegrityError):
 
     disposition = Disposition.STOP
     exit_code = 6
+    default_hint = "run the same command again; if it comes again, the service's index is not in order"
 
 
 class DiskFull(DamSyncError):

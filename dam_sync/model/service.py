@@ -6,6 +6,8 @@ Overriding an optional method is declaring the ability: `operations` is derived 
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import Unsupported
+from dam_sync.model.errors import DamSyncError, Unsupported
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -226,6 +228,20 @@ def optional(operation: Operation) -> Callable[[F], F]:
     return mark
 
 
+def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The method, its errors told with the service's name, also those that no call was needed for."""
+
+    @functools.wraps(method)
+    async def told(self: Service, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(self, *args, **kwargs)
+        except DamSyncError as error:
+            error.within(service=self.kind)
+            raise
+
+    return told
+
+
 class Service(ABC):
     """One connected library. Methods raise the errors of `model.errors`, with their context filled in."""
 
@@ -242,6 +258,9 @@ class Service(ABC):
             if hasattr(method, "__operation__") and getattr(cls, name) is not method
         )
         cls.operations = cls.implemented
+        for name, method in list(vars(cls).items()):
+            if name in vars(Service) and inspect.iscoroutinefunction(method):
+                setattr(cls, name, _told(method))
 
     @property
     @abstractmethod

@@ -741,6 +741,8 @@ async def test_only_what_a_patch_names_changes(opened: Open) -> None:
     assert found.rights.groups == {"staff"}
     assert found.rights.release_at is not None
     await service.update(made, Patch(rights=Rights()))
+    assert (await service.fetch(made)).rights.expires_at is not None
+    await service.update(made, Patch(rights=Rights(), cleared=frozenset({"expiry"})))
     found = await service.fetch(made)
     assert found.rights.expires_at is None
     assert found.rights.groups == {"staff"}

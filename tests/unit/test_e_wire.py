@@ -326,9 +326,11 @@ def test_rights_say_only_what_the_profile_does_not_give() -> None:
     assert full == {"release_date": "2026-01-01T00:00:00Z", "expiration_date": "2026-01-01T00:00:00Z"}
 
 
-def test_a_patch_of_rights_clears_the_expiration_and_nothing_else() -> None:
+def test_a_patch_of_rights_clears_only_an_expiration_that_was_given_before() -> None:
+    staff = Rights(groups=frozenset({"staff"}))
     assert wire.security_of_patch(Patch()) == {}
-    assert wire.security_of_patch(Patch(rights=Rights(groups=frozenset({"staff"})))) == {
+    assert wire.security_of_patch(Patch(rights=staff)) == {"asset_groups": ["staff"]}
+    assert wire.security_of_patch(Patch(rights=staff, cleared=frozenset({"expiry", "release"}))) == {
         "asset_groups": ["staff"],
         "expiration_date": None,
     }

@@ -259,9 +259,8 @@ def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
 
 def security_of_patch(patch: Patch) -> Json:
     """The members to change; an expiration that is gone is cleared, groups and release never are (assumption 25)."""
-    if patch.rights is None:
-        return {}
-    return {"expiration_date": None, **security_of_draft(patch.rights, None)}
+    body: dict[str, Json] = {"expiration_date": None} if "expiry" in patch.cleared else {}
+    return body | (security_of_draft(patch.rights, None) if patch.rights is not None else {})
 
 
 def second_text(when: datetime) -> str:
