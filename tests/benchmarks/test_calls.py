@@ -1,0 +1,123 @@
+"""API calls of a migration and of the unchanged run after it, beside the least that the contracts allow.
+
+The least is computed here, from the library's own numbers and the sections named; the emulators count what was sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bulk import Bulk, write_bulk
+from tests.support.processes import measured, processes
+from tests.support.tables import show
+from tests.support.tenants import Pair, Tenant
+
+ASSETS = 1_000
+PAGE = 100  # rows a listing page, members a call: service A 2.2, service E 2.1, 5.4, 5.5
+LANGUAGES = 16  # candidates asked for, one call each: service A 5.6
+MOST = 1.10
+MEDIA = "GET /api/dam/medias/{id}"
+SEARCH = "GET /api/dam/search/media"
+Calls = Counter[str]
+
+
+def least_to_know_a(bulk: Bulk) -> Calls:
+    """Service A before the first asset: entry points and user (1.1, 1.2), the count (2.4), the proof that ids can be
+    ranged over (2.4, two calls) and whether rows are whole (2.5), schema (5.2), roots of the thesauri (5.3), labels and
+    statuses (5.5), languages on a sample (5.6)."""
+    known = {"GET /api": 1, "GET /api/dam": 1, "GET /api/dam/users/{user}": 1, SEARCH: 1 + 2 + 1 + 1, MEDIA: LANGUAGES}
+    schema = ("forms", "sheet-fields", "thesaurus-tree", "medias/labels", "medias/custom-statuses")
+    return Counter(known) + Counter({f"GET /api/dam/{name}": 1 for name in schema})
+
+
+def least_to_read_a(bulk: Bulk) -> Calls:
+    """Service A 3.3, default column: pages of 100, each media once in each language, versions where there are more,
+    folders at no cost but one walk of the tree (5.4). Originals come from the static host, which counts none."""
+    languages = 2 if bulk.localized else 1
+    return Counter(
+        {
+            SEARCH: -(-bulk.assets // PAGE),
+            MEDIA: bulk.assets * languages,
+            "GET /api/dam/medias/{id}/file-versions": bulk.older_versions,
+            "GET /api/dam/folder-tree": 1,
+            "GET /api/dam/folder-tree/{id}": 1,  # one with children
+        }
+    )
+
+
+def least_to_poll_a(bulk: Bulk) -> Calls:
+    """Service A 2.6: what changed, and what went into the trash."""
+    return Counter({SEARCH: 1, "GET /api/dam/search/trash": 1})
+
+
+def least_to_know_e(bulk: Bulk) -> Calls:
+    """Service E before the first asset: the own user (1.4), a count (2.1), viewable fields until an empty page (5.1),
+    types, groups and profiles (5.2, 5.6, 5.7)."""
+    return Counter(
+        {
+            "GET /v2/user": 1,
+            "GET /v2/assets/search": 1,
+            "GET /v2/metadata/fields/viewable": 2,
+            "GET /api/rest/metadata/types": 1,
+            "GET /v2/assets/assetgroups": 1,
+            "GET /v2/uploads/profiles": 1,
+        }
+    )
+
+
+def least_to_write_e(bulk: Bulk) -> Calls:
+    """Service E 6.9: one upload, one call for tags, a hundredth of a call a category; none for rights that are the
+    profile's. A version is one more upload (6.7), after a look whether the last one is complete (6.2, 13). Names in use
+    are read once (6.7), categories once (5.4), collections once a type (5.5); a missing category is made (5.4)."""
+    return Counter(
+        {
+            "POST /v2/uploads": bulk.assets + bulk.older_versions,
+            "PUT /v2/assets/{id}/tags/add": bulk.tags,
+            "POST /api/rest/category/assets": sum(-(-members // PAGE) for members in bulk.members()),
+            "GET /v2/assets/{id}": bulk.older_versions,
+            "GET /v2/assets/search": 1,
+            "GET /api/rest/category/categoryTree": 1,
+            "GET /v2/collections": 3,
+            "POST /api/rest/category": bulk.folders,
+        }
+    )
+
+
+@pytest.mark.bench
+def test_no_more_calls_than_the_contracts_ask_for(tmp_path: Path) -> None:
+    bulk = Bulk(ASSETS, folders=7, tagged=2, versioned=10, localized=True)
+    written = write_bulk(tmp_path, bulk)
+    more = "limits: {calls_per_second: 50, concurrency: 16}"
+    with processes(tmp_path, written, more=more, source_options={"languages": ["en", "fr"]}) as pair:
+        first = one_run(pair)
+        assert first["counts"]["created"] == ASSETS
+        know_a, know_e = least_to_know_a(bulk), least_to_know_e(bulk)
+        compare("source, first run", pair.source, know_a + least_to_read_a(bulk))
+        compare("target, first run", pair.target, know_e + least_to_write_e(bulk))
+        again = one_run(pair)
+        assert again["operations"] == {}
+        compare("source, unchanged run", pair.source, know_a + least_to_poll_a(bulk))
+        compare("target, unchanged run", pair.target, know_e)
+
+
+def one_run(pair: Pair) -> Mapping[str, Any]:
+    for tenant in (pair.source, pair.target):
+        tenant.forget_calls()
+    report: Mapping[str, Any] = measured("run", str(pair.job), "--json", "--no-progress").report
+    return report
+
+
+def compare(title: str, tenant: Tenant, least: Calls) -> None:
+    """Shows both, and fails where more than MOST of the least was sent, or a kind of call nobody asked for."""
+    sent = Counter(tenant.calls)
+    rows = [(call, sent[call], least[call], sent[call] - least[call]) for call in sorted(sent | least)]
+    total = (sum(sent.values()), sum(least.values()))
+    table = [*rows, ("all", *total, total[0] - total[1]), ("ratio", total[0] / total[1], "", "")]
+    show(f"{title.capitalize()}, {ASSETS:,} assets", ("call", "sent", "least", "more"), table)
+    assert total[0] <= MOST * total[1], title
+    assert not tenant.refused
