@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.small import PASSWORD, TOKEN, Small, hurry, small
+from tests.support.small import PASSWORD, TOKEN, Small, hurry, photo, small
 
 BLIND = {"login": "blind", "password": "secret-blind", "permission": "READ", "folders": []}
 GUEST = {"name": "guest", "token": "wat_demo_guestguest", "groups": [], "sees": [], "orders": []}
@@ -245,3 +247,143 @@ def test_every_fault_of_a_mapping_at_once(job: Small) -> None:
     assert told.err.count(f"{path}:") == 3
     path.write_text(good, encoding="utf-8")
     assert len(job.ends_complete(verify=False)) == 4
+
+
+# -- values that do not fit: parked one by one, the others go through --------------------------------------------------
+
+PARKING = "country: {source: country, target: country, match: [exact, casefold], unmatched: park}"
+ATLANTIS = {"record": "term", "vocabulary": "countries", "id": "c9", "labels": {"en": "Atlantis"}}
+ENGLISH = {"title": {"texts": {"en": "x" * 255}}}
+VALUES = (
+    ("too long", {"inventory": "M" * 100}, "inventory: {from: fields.inventory}",
+     "inventory: {from: fields.inventory, pipe: [{truncate: {max: 9, on_cut: park}}]}", ("inventory", "100 letters, at most 9")),
+    ("outside a closed list", {"country": {"id": "c9", "label": "Atlantis"}}, PARKING.replace("park", "drop"), PARKING,
+     ("country", "Atlantis")),
+    ("missing required", {"inventory": ""}, "inventory: {from: fields.inventory}",
+     "inventory: {from: fields.inventory, required: true}", ("inventory", "required")),
+    ("of the wrong type", {"inventory": "tall"}, "heightCm: {from: fields.height_cm}",
+     "heightCm: {from: fields.inventory}", ("heightCm", "wrong kind")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "good", "bad", "words"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES]
+)
+def test_a_value_that_does_not_fit(
+    tmp_path: Path, fields: dict[str, Any], good: str, bad: str, words: tuple[str, ...]
+) -> None:
+    others = [photo(1, inventory="1"), photo(2, inventory="2")]
+    with small(tmp_path, [*others, photo(3, **fields)], source=[ATLANTIS]) as job:
+        path = tmp_path / "mapping.yaml"
+        text = path.read_text(encoding="utf-8")
+        start = good if good in text else PARKING
+        assert start in text
+        path.write_text(text.replace(start, bad), encoding="utf-8")
+        report = job.run(code=4).data
+        assert (report["counts"]["created"], report["counts"]["parked"]) == (2, 1)
+        (row,) = job.parked()
+        assert all(word in row["message"] for word in words), row
+        assert "mapping file" in row["hint"]
+        job.ran("errors", code=0).says("Parked: 1")
+        path.write_text(text.replace(start, good), encoding="utf-8")
+        assert len(job.ends_complete("--full")) == 3
+
+
+def test_ten_thousand_letters(tmp_path: Path) -> None:
+    tale = "Été 🦭 “quoted” <b>&amp;</b> \\ \t\n" * 400
+    tale = tale[:10_000].strip()
+    assets = [photo(1, description={"texts": {"en": tale}}), photo(2, credit=f"<p>{'y' * 10_000}</p>")]
+    with small(tmp_path, assets) as job:
+        assert job.run(code=4).data["counts"]["parked"] == 1
+        (row,) = job.parked()
+        assert "credit: too long 10000 letters, at most 1280" in row["message"]
+        (told,) = (one["fields"]["description"] for one in job.pair.target.assets)
+        assert told == tale
+        mapping = tmp_path / "mapping.yaml"
+        cut = mapping.read_text(encoding="utf-8").replace(
+            "[strip_html, trim]", "[strip_html, trim, {truncate: {max: 1280, on_cut: note}}]"
+        )
+        mapping.write_text(cut, encoding="utf-8")
+        assert len(job.ends_complete("--full")) == 2
+
+
+def test_sixteen_thousand_terms_on_both_sides(tmp_path: Path) -> None:
+    numbers = range(16_000)
+    theirs = [
+        {"record": "term", "vocabulary": "subjects", "id": f"t{n}", "parent": "1", "labels": {"en": f"Subject {n}"}}
+        for n in numbers
+    ]
+    ours = [
+        {"record": "term", "vocabulary": "subject", "id": f"s{n}", "labels": {"en": f"Subject {n}"}}
+        for n in numbers[1:]
+    ]
+    assets = [
+        photo(n, keywords=[{"id": f"t{m}", "label": f"Subject {m}"} for m in (0, n, 15_999)]) for n in range(1, 4)
+    ]
+    with small(tmp_path, assets, source=theirs, target=ours) as job:
+        report = job.run().data
+        assert report["operations"]["term"] == 1  # the one that the target lacks
+        for one in job.ends_complete():
+            assert {"Subject 0", "Subject 15999"} < {term["label"] for term in one["fields"]["subject"]}
+
+
+# -- file names --------------------------------------------------------------------------------------------------------
+
+NAMES = (
+    "a/b\\c.jpg",
+    "../../../etc/passwd.jpg",
+    "..",
+    "nul\0byte.jpg",
+    "line\r\nX-Evil: 1\t\x07bell\x7f.jpg",
+    "x" * 300 + ".jpg",
+    "e\u0301te\u0301 n\u0303.jpg",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 seal.jpg",
+    "תמונה של הים.jpg",
+    "exe\u202egpj.txt",
+    "CON",
+    "lpt1.jpg",
+    "  . ",
+    "quote\"semi;'%00%2e%2e.jpg",
+)
+
+
+STRICT = {"lag": 0.0, "variant": "strict_names"}
+
+
+def names_are_safe(names: Sequence[str]) -> None:
+    for name in names:
+        assert name == unicodedata.normalize("NFC", name)
+        assert 0 < len(name) <= 128
+        assert not set('/\\:*?"<>|') & set(name)
+        assert not any(unicodedata.category(letter) == "Cc" or letter == "\u202e" for letter in name)
+        assert name.strip(" .") not in ("", "CON", "lpt1.jpg")
+    assert "תמונה של הים.jpg" in names
+
+
+def test_awkward_file_names(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(number, name=name) for number, name in enumerate(NAMES, 1)]) as job:
+        names = [asset["filename"] for asset in job.ends_complete()]
+        assert len(names) == len(NAMES)
+        names_are_safe(names)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["job.yaml", "mapping.yaml", "state"]
+        assert not list((tmp_path / "state" / "spool").glob("*"))
+
+
+def test_awkward_file_names_that_the_target_refuses(tmp_path: Path) -> None:
+    """Left as they are some are parked with the reason; a line that makes them safe brings them over."""
+    assets = [photo(number, name=name) for number, name in enumerate(NAMES, 1)]
+    as_it_is = "filename: {from: filename}"
+    safe = "filename: {from: filename, pipe: [nfc, {safe_name: {max: 128}}"
+    with small(tmp_path, assets, mapping=[(f"{safe}]}}", as_it_is)], target_options=STRICT) as job:
+        report = job.run(code=4).data
+        parked = job.parked()
+        assert report["counts"]["created"] + len(parked) == len(NAMES)
+        assert {row["operation"] for row in parked} == {"POST /v2/uploads"}
+        assert all("`filename` has letters that are not allowed" in row["message"] for row in parked)
+        assert all("its line in the mapping file" in row["hint"] for row in parked)
+        mapping = tmp_path / "mapping.yaml"
+        good = mapping.read_text(encoding="utf-8").replace(as_it_is, safe + ', {split: "%"}, {join: "_"}]}')
+        mapping.write_text(good, encoding="utf-8")
+        there = job.ends_complete("--full")
+        assert len(there) == len(NAMES)
+        names_are_safe([asset["filename"] for asset in there])

@@ -134,6 +134,12 @@ class Small:
         """`run` with its report as data."""
         return self.ran("run", "--json", "--no-progress", *options, code=code)
 
+    def parked(self) -> list[Record]:
+        """What `errors` tells of each parked asset; every one says what to do."""
+        rows: list[Record] = self.ran("errors", "--json", code=0).data["assets"]
+        assert all(row["message"] and row["hint"] for row in rows), rows
+        return rows
+
     def edit(self, old: str, new: str) -> None:
         """Change the job file."""
         text = self.pair.job.read_text(encoding="utf-8")
