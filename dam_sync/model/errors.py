@@ -37,11 +37,13 @@ class DamSyncError(Exception):
         self.hint = hint or self.default_hint
 
     def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
-        """Fill in context that is still empty; returns itself, so `raise error.within(asset=…)` reads well."""
+        """Fill in context that is still empty, a default hint counting as none; returns itself, so `raise
+        error.within(asset=…)` reads well."""
         self.service = self.service or service
         self.operation = self.operation or operation
         self.asset = self.asset or asset
-        self.hint = self.hint or hint
+        if self.hint == self.default_hint:
+            self.hint = hint or self.hint
         return self
 
     @property
@@ -145,7 +147,7 @@ class Rejected(DamSyncError):
 class NotFound(Rejected):
     """The asset or container is not there, or not visible to this credential."""
 
-    default_hint = "see that it still exists and that the credential may see it, then `errors JOB --retry` and run again"
+    default_hint = "see that it exists and that the credential may see it, then `errors JOB --retry` and run again"
 
 
 class Conflict(Rejected):

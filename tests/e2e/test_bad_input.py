@@ -256,7 +256,8 @@ ATLANTIS = {"record": "term", "vocabulary": "countries", "id": "c9", "labels": {
 ENGLISH = {"title": {"texts": {"en": "x" * 255}}}
 VALUES = (
     ("too long", {"inventory": "M" * 100}, "inventory: {from: fields.inventory}",
-     "inventory: {from: fields.inventory, pipe: [{truncate: {max: 9, on_cut: park}}]}", ("inventory", "100 letters, at most 9")),
+     "inventory: {from: fields.inventory, pipe: [{truncate: {max: 9, on_cut: park}}]}",
+     ("inventory", "100 letters, at most 9")),
     ("outside a closed list", {"country": {"id": "c9", "label": "Atlantis"}}, PARKING.replace("park", "drop"), PARKING,
      ("country", "Atlantis")),
     ("missing required", {"inventory": ""}, "inventory: {from: fields.inventory}",
