@@ -18,6 +18,7 @@ from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 4
+LONGEST_EXTENSION = 16
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class Worker:
 def with_suffix(name: str, suffix: str, most: int) -> str:
     """`sea.jpg` as `sea_SUFFIX.jpg`, cut before the suffix so that it fits."""
     stem, dot, extension = name.rpartition(".")
-    if not dot or not stem:
+    if not dot or not stem or len(extension) > LONGEST_EXTENSION:
         stem, extension = name, ""
     tail = f"_{suffix}" + (f".{extension}" if extension else "")
     return stem[: max(1, most - len(tail))] + tail

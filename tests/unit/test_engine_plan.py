@@ -1,0 +1,146 @@
+"""What has to happen to an asset: decided from what we know, and never more than has to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.engine.plan import (
+    Create,
+    Park,
+    Policy,
+    Skip,
+    Update,
+    decide,
+    draft_digest,
+    kept_versions,
+    patch_between,
+    version_key,
+    whole_patch,
+)
+from dam_sync.engine.report import INNER, count_operations, losses_of
+from dam_sync.engine.worker import with_suffix
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Revision, Rights
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.service import Operation
+from dam_sync.store.rows import LinkRow
+
+ALL = frozenset(Operation)
+DAY = datetime(2024, 5, 1, tzinfo=UTC)
+FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
+DRAFT = Draft(None, "a.jpg", fields={"title": "Sea"})
+
+
+def asset(*files: FileRef) -> Asset:
+    return Asset(AssetId("7"), Revision("r"), versions=files or FILES[:1])
+
+
+def link(draft: Draft = DRAFT, *files: FileRef) -> LinkRow:
+    versions = tuple(version_key(file) for file in files or FILES[:1])
+    return LinkRow("7", "t7", versions=versions, draft=draft_to_json(draft))
+
+
+def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
+    assert decide(asset(*FILES), DRAFT, None, ALL, Policy()) == Create(FILES)
+
+
+def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
+    assert decide(asset(*FILES), DRAFT, None, ALL, Policy(versions="current")) == Create(FILES[-1:])
+    assert kept_versions(asset(*FILES), ALL - {Operation.REPLACE}, Policy()) == FILES[-1:]
+
+
+def test_an_equal_asset_is_left_alone() -> None:
+    assert decide(asset(), DRAFT, link(), ALL, Policy()) == Skip()
+
+
+def test_a_changed_value_is_patched_and_nothing_else() -> None:
+    action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ALL, Policy())
+    assert action == Update(Patch(fields={"title": "Lake"}))
+
+
+def test_versions_after_the_last_one_written_are_added() -> None:
+    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ALL, Policy()) == Update(Patch(), FILES[1:])
+
+
+def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> None:
+    known = link(DRAFT, FileRef("gone", "a.jpg", 99))
+    assert decide(asset(*FILES), DRAFT, known, ALL, Policy()) == Update(Patch(), FILES[-1:])
+
+
+@pytest.mark.parametrize(
+    ("known", "draft", "missing"),
+    [
+        (None, DRAFT, Operation.CREATE),
+        (link(DRAFT, FileRef("old", "a.jpg", 9)), DRAFT, Operation.REPLACE),
+        (link(), replace(DRAFT, filename="b.jpg"), Operation.UPDATE),
+    ],
+)
+def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft, missing: Operation) -> None:
+    action = decide(asset(), draft, known, ALL - {missing}, Policy())
+    assert isinstance(action, Park)
+    assert action.cause == "Unsupported"
+
+
+places = st.sets(st.sampled_from("abc").map(lambda name: Placement("category", (name,)))).map(frozenset)
+drafts = st.builds(
+    Draft,
+    st.none(),
+    st.sampled_from(["a.jpg", "b.jpg"]),
+    st.just("images"),
+    st.sampled_from(["", "published"]),
+    st.dictionaries(st.sampled_from(["title", "note"]), st.sampled_from(["x", "y", ("x", "y")]), max_size=2),
+    places,
+    st.sets(st.sampled_from("xyz")).map(frozenset),
+    st.builds(
+        Rights,
+        st.sampled_from([None, DAY]),
+        st.sampled_from([None, DAY]),
+        st.sets(st.sampled_from(["public", "staff"])).map(frozenset),
+    ),
+)
+
+
+@given(drafts, drafts)
+def test_a_patch_turns_one_draft_into_the_other(before: Draft, after: Draft) -> None:
+    patch = patch_between(draft_to_json(before), after)
+    fields = {key: value for key, value in {**before.fields, **patch.fields}.items() if value is not None}
+    assert fields == after.fields
+    assert (before.placements - patch.placements_remove) | patch.placements_add == after.placements
+    assert (before.tags - patch.tags_remove) | patch.tags_add == after.tags
+    assert (patch.rights or before.rights) == after.rights
+    assert patch.filename in (None, after.filename)
+    assert patch.empty == (draft_digest(before) == draft_digest(after)) or (before.status and not after.status)
+    assert ("expiry" in patch.cleared) == bool(before.rights.expires_at and not after.rights.expires_at)
+
+
+@given(drafts)
+def test_nothing_changed_is_an_empty_patch(draft: Draft) -> None:
+    assert patch_between(draft_to_json(draft), draft).empty
+    assert whole_patch(draft).fields == draft.fields
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=300), st.integers(40, 255))
+def test_a_suffix_keeps_the_extension_and_the_length(name: str, most: int) -> None:
+    made = with_suffix(name, "a1b2c3-77", most)
+    assert "_a1b2c3-77" in made
+    stem, dot, extension = name.rpartition(".")
+    assert len(made) <= most
+    if dot and stem and 0 < len(extension) <= 16:
+        assert made.endswith(f".{extension}")
+
+
+def test_a_report_counts_writes_by_kind() -> None:
+    names = Counter(
+        {"create": 3, "draft": 3, "term:subject:Sea": 1, f"{INNER}create: upload": 3, "container:category:/A/B": 2}
+    )
+    assert count_operations(names) == {"container": 2, "create": 3, "term": 1}
+
+
+def test_losses_are_told_most_frequent_first() -> None:
+    told = losses_of({("tags", "not mapped"): 1, ("versions", "not held"): 5})
+    assert [row["path"] for row in told] == ["versions", "tags"]
