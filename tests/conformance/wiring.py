@@ -29,7 +29,8 @@ class Wired:
     options, emulated: of the adapter and of its emulator. containers: which kind holds the catalogue's folders, labels
     and collections. fixed: kinds of container and vocabularies that no call adds to. lacks: abilities it does not have,
     by the words of `abilities.py`: what needs them is skipped. refuses: what the contract lets it refuse as Unsupported
-    (`fileless`: an asset without a file) or not do (`filename`: rename by a patch). quiet: what it does not publish.
+    (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract) or not do
+    (`filename`: rename by a patch). quiet: what it does not publish.
     overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). lean: options that
     leave out calls for each row. narrow: makes the reach small for a test; narrow_*: options that go with it.
     """
@@ -93,7 +94,7 @@ WIRED: Mapping[str, Wired] = {
         ),
         denied={"flow": "token", "token": "wat_demo_000000000000"},
         lacks=frozenset({Operation.ATTACH, Operation.RELATE, "holds:attachments", "holds:relations", "holds:status"}),
-        refuses=frozenset({"fileless"}),
+        refuses=frozenset({"fileless", "names"}),
         quiet=frozenset({"digests"}),
         overlaps=True,
         lean={"attachments": "off"},

@@ -1,0 +1,299 @@
+"""The contract of a target: create and find, with every fault in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, StopRequested, Unsupported
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Operation, Service
+from dam_sync.model.values import Term
+from tests.conformance.catalogue import MARKER, SCHEMA
+from tests.conformance.drafts import KEYS, check_made, full_draft, made, plain_draft, value_for, worked, writes
+from tests.conformance.tenant import Tenant, alike, body, content
+from tests.support.steps import Crash, MemorySteps
+
+Fresh = Callable[..., Tenant]
+pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FIND, Operation.FETCH)
+
+
+async def test_an_asset_is_created_with_everything(tenant: Tenant, service: Service, schema: Schema) -> None:
+    draft = await full_draft(tenant, service)
+    identity, digest = await made(tenant, service, draft)
+    assert check_made(tenant, schema, draft, digest)["id"] == identity
+
+
+async def test_what_was_created_is_read_back_the_same(tenant: Tenant, service: Service, schema: Schema) -> None:
+    draft = await full_draft(tenant, service)
+    identity, _ = await made(tenant, service, draft)
+    found = await tenant.connect(read_only=True).fetch(identity)
+    assert found.tags == draft.tags
+    assert found.filename == draft.filename
+    assert found.type == "Photo"
+    assert found.rights == draft.rights
+    for key, value in draft.fields.items():
+        if not isinstance(value, tuple | Term):
+            assert found.fields[key] == value
+    if Operation.PLACE not in service.operations:
+        assert found.placements == draft.placements
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_each_kind_of_field_can_be_created(tenant: Tenant, service: Service, schema: Schema, key: str) -> None:
+    draft = await plain_draft(service, fields={key: await value_for(service, schema, key)})
+    check_made(tenant, schema, draft, (await made(tenant, service, draft))[1])
+
+
+async def test_the_least_is_enough(tenant: Tenant, service: Service, schema: Schema) -> None:
+    draft = await plain_draft(service)
+    check_made(tenant, schema, draft, (await made(tenant, service, draft))[1])
+
+
+@pytest.mark.parametrize("size", [1, 4096, 5 << 20], ids=["byte", "small", "spooled"])
+async def test_files_of_any_size_arrive_whole(tenant: Tenant, service: Service, schema: Schema, size: int) -> None:
+    draft = await plain_draft(service)
+    identity, digest = await made(tenant, service, draft, size)
+    check_made(tenant, schema, draft, digest)
+    tenant.advance(30)  # until the service has looked at the file
+    file = (await service.fetch(identity)).file
+    assert file is not None
+    assert file.size == size == len(await body(service, file))
+
+
+@pytest.mark.needs("limits:parts", "limits:single_bytes")
+async def test_a_large_file_goes_in_parts(tenant: Tenant, service: Service, schema: Schema) -> None:
+    draft = await plain_draft(service)
+    assert service.limits.single_bytes is not None
+    _, digest = await made(tenant, service, draft, service.limits.single_bytes + 12_345)
+    check_made(tenant, schema, draft, digest)
+
+
+@pytest.mark.needs("limits:parts", "limits:single_bytes")
+@pytest.mark.parametrize("fault", ["reset_after", "status:503"])
+async def test_a_large_file_survives_faults_in_its_parts(fresh: Fresh, schema: Schema, fault: str) -> None:
+    tenant = fresh()
+    service = tenant.connect()
+    draft, steps = await plain_draft(service), MemorySteps()
+    size = (service.limits.single_bytes or 0) + 12_345
+    async with content(tenant, draft.filename, size) as (given, digest):
+        tenant.fail(
+            {"match": "P* *", "nth": 2, "do": fault},
+            {"match": "P* *", "nth": 4, "do": fault},
+        )
+        await worked(lambda: service.create(draft, given, steps), steps)
+    check_made(tenant, schema, draft, digest)
+
+
+async def test_an_asset_without_a_file_is_made_or_refused(tenant: Tenant, service: Service, schema: Schema) -> None:
+    draft = await plain_draft(service)
+    if "fileless" in tenant.wired.refuses:
+        with pytest.raises(Unsupported):
+            await service.create(draft, None, MemorySteps())
+        assert not tenant.marked(str(draft.fields[MARKER]))
+    else:
+        await service.create(draft, None, MemorySteps())
+        assert not check_made(tenant, schema, draft)["versions"]
+
+
+NAMES = [
+    "Œuvre d’été (1).jpg",
+    "a b  c.JPG",
+    "no extension",
+    "x" * 90 + ".jpg",
+    "日本.jpg",
+    "a'b\"c&d=e.jpg",
+    "50%.jpg",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_odd_file_names_are_kept_or_refused(tenant: Tenant, service: Service, schema: Schema, name: str) -> None:
+    draft = await plain_draft(service, filename=name)
+    try:
+        _, digest = await made(tenant, service, draft)
+    except InvalidValue:
+        assert "names" in tenant.wired.refuses
+        assert not tenant.marked(str(draft.fields[MARKER]))
+    else:
+        check_made(tenant, schema, draft, digest)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fields": {"no such field": "x"}}, {"fields": {"rating": "many"}}, {"profile": "no such profile"}],
+    ids=["field", "value", "profile"],
+)
+async def test_what_cannot_be_written_is_refused_and_leaves_nothing(
+    tenant: Tenant, service: Service, wrong: dict[str, Any]
+) -> None:
+    before = set(tenant.truth())
+    draft = await plain_draft(service, **wrong)
+    with pytest.raises(Rejected) as refused:
+        await made(tenant, service, draft)
+    assert refused.value.service == service.kind
+    assert set(tenant.truth()) == before
+
+
+async def test_a_container_that_does_not_exist_is_refused(tenant: Tenant, service: Service) -> None:
+    if Operation.PLACE in service.operations:
+        return
+    draft = await full_draft(tenant, service)
+    lost = frozenset(replace(place, id="") for place in draft.placements)
+    with pytest.raises(InvalidValue):
+        await made(tenant, service, replace(draft, placements=lost))
+
+
+# -- crashes and lost answers ------------------------------------------------------------------------------------------
+
+
+async def attempted(tenant: Tenant, draft: Draft, blow_at: int) -> tuple[MemorySteps, str]:
+    """One process that ends at that moment, and another that goes on."""
+    steps = MemorySteps(blow_at)
+    service = tenant.connect()
+    async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
+        try:
+            await service.create(draft, given, steps)
+        except Crash:
+            steps.blow_at = None
+            other = tenant.connect()
+            await worked(lambda: other.create(draft, given, steps), steps)
+    return steps, digest
+
+
+@pytest.mark.calls(2500)
+async def test_no_crash_doubles_an_asset_or_leaves_it_half(tenant: Tenant, service: Service, schema: Schema) -> None:
+    base = await full_draft(tenant, service)
+    for blow_at in range(1, 60):
+        draft = renamed(base, f"crash-{tenant.world.word(4)}-{blow_at}")
+        steps, digest = await attempted(tenant, draft, blow_at)
+        check_made(tenant, schema, draft, digest)
+        await tenant.disconnect()
+        if steps.blow_at is not None:
+            break
+    else:
+        raise AssertionError("no end of crash points")
+    assert blow_at > 3
+
+
+def renamed(draft: Draft, key: str) -> Draft:
+    return replace(draft, marker=Marker(MARKER, key), filename=f"{key}.jpg", fields={**draft.fields, MARKER: key})
+
+
+@pytest.mark.calls(4000)
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_no_lost_write_doubles_an_asset(tenant: Tenant, service: Service, schema: Schema, fault: str) -> None:
+    """Each write call of a create is lost in turn, before or after it was done; another process goes on."""
+    base = await full_draft(tenant, service)
+    with tenant.costs() as spent:
+        await made(tenant, service, renamed(base, f"whole-{fault}"))
+    for name, times in writes(spent):
+        for nth in range(1, times + 1):
+            draft, steps = renamed(base, f"{fault}-{tenant.world.word(8)}"), MemorySteps()
+            one, other = tenant.connect(), tenant.connect()
+            await one.schema()
+            tenant.faults.clear()
+            tenant.fail({"match": name, "nth": nth, "do": fault})
+            async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
+                try:
+                    await one.create(draft, given, steps)
+                except Exception:  # noqa: BLE001 - whatever ended the first process, the other must end well
+                    await worked(lambda s=other, d=draft, g=given, m=steps: s.create(d, g, m), steps)  # type: ignore[misc]
+            assert not tenant.faults.unhit()
+            check_made(tenant, schema, draft, digest)
+            await tenant.disconnect()
+
+
+@pytest.mark.calls(2500)
+async def test_a_run_stopped_at_any_call_goes_on(tenant: Tenant, service: Service, schema: Schema) -> None:
+    base = await full_draft(tenant, service)
+    stops = 0
+    for most in range(1, 60):
+        draft, steps = renamed(base, f"stop-{tenant.world.word(4)}-{most}"), MemorySteps()
+        async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
+            try:
+                await tenant.connect(max_calls=most).create(draft, given, steps)
+            except StopRequested:
+                stops += 1
+                other = tenant.connect()
+                await worked(lambda s=other, d=draft, g=given, m=steps: s.create(d, g, m), steps)  # type: ignore[misc]
+                check_made(tenant, schema, draft, digest)
+                await tenant.disconnect()
+                continue
+        check_made(tenant, schema, draft, digest)
+        break
+    assert stops > 3
+
+
+async def test_twins_made_at_once_stay_apart(tenant: Tenant, service: Service, schema: Schema) -> None:
+    """Equal bytes, and equal names where a name alone is no identity; some answers are lost."""
+    same = not service.limits.names_identify
+    drafts = [await plain_draft(service) for _ in range(6)]
+    drafts = [replace(draft, filename="same.jpg" if same else draft.filename) for draft in drafts]
+    with tenant.costs() as spent:
+        await made(tenant, service, await plain_draft(service))
+    name = next(name for name, _ in writes(spent) if name.startswith("POST"))
+    tenant.fail({"match": name, "every": 3, "do": "reset_after"})
+
+    async def make(draft: Draft) -> AssetId:
+        steps = MemorySteps()
+        async with content(tenant, draft.filename) as (given, _):
+            return await worked(lambda: service.create(draft, given, steps), steps)
+
+    found = await asyncio.gather(*(make(draft) for draft in drafts))
+    assert [check_made(tenant, schema, draft)["id"] for draft in drafts] == found
+
+
+# -- find --------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_marker_finds_exactly_its_asset(tenant: Tenant, service: Service) -> None:
+    drafts = [await plain_draft(service, key) for key in ("find-1", "find-1-1", "find-11", "FIND_1")]
+    ids = [(await made(tenant, service, draft))[0] for draft in drafts]
+    for draft, identity in zip(drafts, ids, strict=True):
+        assert draft.marker is not None
+        assert await service.find(draft.marker) == identity
+
+
+async def test_find_waits_out_the_lag(fresh: Fresh) -> None:
+    tenant = fresh(SCHEMA, lag=20)
+    service = tenant.connect()
+    draft = await plain_draft(service)
+    identity, _ = await made(tenant, service, draft)
+    assert draft.marker is not None
+    assert await tenant.connect().find(draft.marker) == identity
+
+
+async def test_nothing_is_found_only_after_the_lag(tenant: Tenant, service: Service) -> None:
+    before = tenant.world.now()
+    assert await service.find(Marker(MARKER, "nobody")) is None
+    assert tenant.world.now() - before >= min(service.limits.lag, timedelta(seconds=30))
+
+
+@pytest.mark.needs(Operation.REMOVE)
+async def test_find_sees_the_truth_of_a_changed_marker(tenant: Tenant, service: Service) -> None:
+    """The index may show the old value; the asset itself decides."""
+    draft = await plain_draft(service)
+    await made(tenant, service, draft)
+    assert await service.find(Marker(MARKER, f"{draft.fields[MARKER]}x")) is None
+
+
+async def test_what_was_created_can_be_fetched_at_once(tenant: Tenant, service: Service) -> None:
+    identity, _ = await made(tenant, service, await plain_draft(service))
+    assert (await service.fetch(identity)).id == identity
+    with pytest.raises(NotFound):
+        await service.fetch(AssetId("999999999"))
+
+
+async def test_calls_are_counted_as_the_service_counts_them(tenant: Tenant) -> None:
+    service = tenant.connect()
+    with tenant.costs() as spent:
+        await service.probe()
+        await made(tenant, service, await full_draft(tenant, service))
+    assert alike(service.calls) == spent
