@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from dam_sync.model.errors import ConfigError, ContractBroken
@@ -78,6 +79,7 @@ def _origin(url: str, error: type[ConfigError | ContractBroken]) -> tuple[str, s
     return parts.scheme, host, port or _PORTS[parts.scheme]
 
 
+@lru_cache(maxsize=256)
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True

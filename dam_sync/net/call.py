@@ -31,11 +31,11 @@ class Request:
     operation: str
     method: str
     path: str = field(repr=False)
-    params: Sequence[tuple[str, str]] = ()
-    json: Json = None
+    params: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    json: Json = field(default=None, repr=False)
     body: bytes | BodyFactory | None = field(default=None, repr=False)
     size: int | None = None
-    form: Sequence[FormPart] = ()
+    form: Sequence[FormPart] = field(default=(), repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     repeatable: bool | None = None
     reads: bool = False

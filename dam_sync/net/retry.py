@@ -14,7 +14,8 @@ import tenacity
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import Throttled, Transient
 from dam_sync.net.call import Request, looks_like_html
-from dam_sync.net.transport import Answer, Unreached
+from dam_sync.net.failures import Unreached
+from dam_sync.net.transport import Answer
 
 RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
 

@@ -1,11 +1,10 @@
-"""The only module that knows httpx: one exchange on a socket, its failures named for people."""
+"""One exchange on a socket, over httpx on either transport; only this module and `failures` know them."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
@@ -15,7 +14,8 @@ from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 from yarl import URL
 
-from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
+from dam_sync.model.errors import ContractBroken
+from dam_sync.net.failures import FAILURES, failure
 
 TransportName: TypeAlias = Literal["aiohttp", "plain"]
 
@@ -27,10 +27,6 @@ _KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a cl
 _PLAIN_POOLS = 16  # a pool searches its connections one by one: many small ones are three times as fast
 _BLOCK = 256 * 1024
 _LARGEST_REPLY = 256 * 1024 * 1024  # decoded bytes of an answer that is read whole
-
-
-class Unreached(Transient):
-    """It is certain that the service never saw the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class Answer:
         size = 0
         try:
             async with asyncio.timeout(self._outgoing.read_seconds):
-                async for block in self._response.aiter_bytes():
+                async for block in self._source():
                     taken.append(block)
                     size += len(block)
                     if size > _LARGEST_REPLY:
@@ -88,14 +84,16 @@ class Answer:
         if self._is_read:
             yield self.body
             return
-        source = (
-            self._response.aiter_bytes() if self.is_encoded else cast("httpx.AsyncByteStream", self._response.stream)
-        )
         try:
-            async for block in source:
+            async for block in self._source():
                 yield block
         except FAILURES as problem:
             raise failure(problem, self._outgoing.host, answering=True) from None
+
+    def _source(self) -> AsyncIterator[bytes]:
+        if self.is_encoded:
+            return self._response.aiter_bytes()
+        return aiter(cast("httpx.AsyncByteStream", self._response.stream))
 
     async def aclose(self) -> None:
         """Give the connection back; safe to repeat."""
@@ -281,70 +279,6 @@ class _Body(httpx.AsyncByteStream):
             close = getattr(blocks, "aclose", None)
             if close is not None:
                 await close()
-
-
-FAILURES = (httpx.TransportError, httpx.DecodingError, httpx.StreamError, aiohttp.ClientError, OSError, ValueError)
-
-
-def failure(problem: BaseException, host: str, *, answering: bool = False) -> DamSyncError:
-    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on."""
-    causes = list(_causes(problem))
-    if not answering and (unreached := _unreached(causes, host)) is not None:
-        return unreached
-    if isinstance(problem, TimeoutError | httpx.TimeoutException):
-        return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
-    unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
-    if unspoken or (isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError)):
-        return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
-    doing = "while it answered" if answering else "before it answered"
-    return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
-
-
-def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
-    """The error when nothing can have arrived, else None."""
-    connecting = any(isinstance(c, aiohttp.ClientConnectorError) or type(c) is httpx.ConnectError for c in causes)
-    late = any(isinstance(c, aiohttp.ConnectionTimeoutError | httpx.PoolTimeout) for c in causes)
-    late = late or (type(causes[0]) is httpx.ConnectTimeout and not _of_aiohttp(causes))
-    if late:
-        return Unreached(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
-    if not connecting:
-        return None
-    if any(isinstance(c, socket.gaierror | aiohttp.ClientConnectorDNSError) for c in causes):
-        return Unreached(
-            f"the name {host} is not known", hint="check the address in the job file and the name server (DNS)"
-        )
-    broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
-    if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return _untrusted(causes, host)
-    if any(isinstance(c, ConnectionRefusedError) for c in causes):
-        return Unreached(f"{host} refused the connection", hint="check the port in the address, and that it runs")
-    return Unreached(f"{host} cannot be reached", hint="check the network, the proxy and the address")
-
-
-def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
-    words = (getattr(cause, name, "") for name in ("verify_message", "reason") for cause in causes)
-    reason = next((word for word in words if isinstance(word, str) and word), type(causes[0]).__name__)
-    return ConfigError(
-        f"no secure connection to {host}: {reason}",
-        hint="check the address and its port; for an authority of your own set SSL_CERT_FILE to its certificate",
-    )
-
-
-def _of_aiohttp(causes: list[BaseException]) -> bool:
-    return any(isinstance(cause, aiohttp.ClientError) for cause in causes)
-
-
-def _causes(problem: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = problem
-    for _ in range(12):
-        if seen is None:
-            return
-        yield seen
-        if isinstance(seen, aiohttp.ClientConnectorError) and isinstance(seen.os_error, BaseException):
-            yield seen.os_error
-        if isinstance(seen, aiohttp.ClientConnectorCertificateError):
-            yield seen.certificate_error
-        seen = seen.__cause__ or seen.__context__
 
 
 def _timeouts(read_seconds: float) -> dict[str, float]:

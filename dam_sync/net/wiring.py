@@ -34,4 +34,4 @@ class Wiring:
     retry_after: RetryAfter = standard
     transport: TransportName = "aiohttp"
     attempts: int = 6
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -8,7 +8,7 @@ import json
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,11 +23,12 @@ from dam_sync.model.errors import (
     NotFound,
     StopRequested,
     Throttled,
+    TooLarge,
     Transient,
 )
 from dam_sync.model.limits import Pace
 from dam_sync.net.client import Client, FormPart, Request
-from dam_sync.net.transport import Unreached
+from dam_sync.net.failures import Unreached
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import START, SteppedClock
 from tests.support.wired import TOKEN, TRANSPORTS, client_of, get, post, wiring_of
@@ -47,20 +48,34 @@ def in_turn(*answers: Said) -> Handler:
 
 
 @asynccontextmanager
-async def no_http(words: bytes) -> AsyncIterator[str]:
-    """The address of a server that says these words to whatever comes first, and hangs up."""
+async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
+    """The address of a server that says these words to whatever comes first, reads on for a while and hangs up."""
+
+    talking: set[asyncio.Task[None]] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(words)
-        await writer.drain()
-        writer.close()
+        try:
+            await reader.read(10)
+            writer.write(words)
+            await writer.drain()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(linger):
+                    while linger and await reader.read(65536):
+                        pass
+        except OSError:
+            pass
+        finally:
+            writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talking.add(asyncio.ensure_future(talk(reader, writer)))
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
+        await asyncio.gather(*talking)
 
 
 def free_port() -> int:
@@ -182,6 +197,27 @@ async def test_what_the_source_of_a_body_raises_comes_out(transport: str) -> Non
     assert caught.value.operation == "PUT /f"
 
 
+async def test_a_refusal_that_comes_before_the_body_is_through_is_heard(transport: str) -> None:
+    closed = asyncio.Event()
+    refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig"
+
+    async def blocks() -> AsyncIterator[bytes]:
+        try:
+            for _ in range(200):
+                yield b"x" * 100_000
+        finally:
+            closed.set()
+
+    async with (
+        no_http(refusal, linger=0.3) as url,
+        client_of(url, transport=transport, attempts=1) as client,
+    ):
+        with pytest.raises(TooLarge, match="big"):
+            await client.send(Request("PUT /f", "PUT", "/f", body=blocks, size=20_000_000))
+        async with asyncio.timeout(5):
+            await closed.wait()
+
+
 async def test_a_header_with_a_line_end_is_refused(transport: str) -> None:
     async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
         with pytest.raises(InvalidValue):
@@ -273,6 +309,28 @@ async def test_a_write_that_never_left_is_sent_again(transport: str) -> None:
     assert "port" in caught.value.hint
     assert len(clock.slept) == 2
     assert client.calls == {"POST /v2/things": 3}
+
+
+async def test_a_trouble_of_before_does_not_make_a_lost_write_certain(transport: str) -> None:
+    """A caller may send while it handles the error of another call: only this call's own causes count."""
+    lost = Said(silent=True, then="reset")
+    async with (
+        RawServer(lambda _: lost) as server,
+        client_of(server, transport=transport) as client,
+        client_of(f"http://127.0.0.1:{free_port()}", transport=transport, attempts=1) as other,
+    ):
+        try:
+            await other.send(get())
+        except Unreached:
+            with pytest.raises(Transient, match="broke") as caught:
+                await client.send(post())
+        try:
+            raise ConnectionRefusedError
+        except OSError:
+            with pytest.raises(Transient, match="broke"):
+                await client.send(post())
+    assert not isinstance(caught.value, Unreached)
+    assert len(server.seen) == 2
 
 
 async def test_an_unknown_name_is_told_as_one(transport: str) -> None:
@@ -575,9 +633,13 @@ async def test_cancellation_passes(transport: str) -> None:
 
 
 async def test_nothing_secret_in_texts_and_reprs() -> None:
-    wiring = wiring_of("https://dam.example")
+    wiring = wiring_of("https://dam.example", headers={"X-Api-Key": "hidden-value"})
     request = Request(
-        "GET file", "GET", headers={"X-Key": "hidden-value"}, path="https://cdn.example/x?Signature=hidden-value"
+        "POST x",
+        "POST",
+        headers={"X-Key": "hidden-value"},
+        json={"password": "hidden-value"},
+        path="https://cdn.example/x?Signature=hidden-value",
     )
     shown = repr(wiring) + repr(Client(wiring)) + repr(request)
     assert TOKEN not in shown

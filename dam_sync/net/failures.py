@@ -1,0 +1,86 @@
+"""What went wrong on a socket, in words for people, and whether the call can have arrived."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+
+import aiohttp
+import httpcore
+import httpx
+
+from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
+
+FAILURES = (httpx.TransportError, httpx.DecodingError, httpx.StreamError, aiohttp.ClientError, OSError, ValueError)
+
+
+_DEEPEST = 24  # causes looked at
+
+
+class Unreached(Transient):
+    """It is certain that the service never saw the call."""
+
+
+def failure(problem: BaseException, host: str, *, answering: bool = False) -> DamSyncError:
+    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on."""
+    causes = list(_causes(problem))
+    if not answering and (unreached := _unreached(causes, host)) is not None:
+        return unreached
+    if isinstance(problem, TimeoutError | httpx.TimeoutException):
+        return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
+    unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
+    if unspoken or (isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError)):
+        return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
+    doing = "while it answered" if answering else "before it answered"
+    return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
+
+
+def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
+    """The error when nothing can have arrived, else None."""
+    connecting = any(isinstance(c, aiohttp.ClientConnectorError) or type(c) is httpx.ConnectError for c in causes)
+    late = any(isinstance(c, aiohttp.ConnectionTimeoutError | httpx.PoolTimeout) for c in causes)
+    late = late or (type(causes[0]) is httpx.ConnectTimeout and not _of_aiohttp(causes))
+    if late:
+        return Unreached(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
+    if not connecting:
+        return None
+    if any(isinstance(c, socket.gaierror | aiohttp.ClientConnectorDNSError) for c in causes):
+        return Unreached(
+            f"the name {host} is not known", hint="check the address in the job file and the name server (DNS)"
+        )
+    broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
+    if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return _untrusted(causes, host)
+    if any(isinstance(c, ConnectionRefusedError) for c in causes):
+        return Unreached(f"{host} refused the connection", hint="check the port in the address, and that it runs")
+    return Unreached(f"{host} cannot be reached", hint="check the network, the proxy and the address")
+
+
+def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
+    words = (getattr(cause, name, "") for name in ("verify_message", "reason") for cause in causes)
+    reason = next((word for word in words if isinstance(word, str) and word), type(causes[0]).__name__)
+    return ConfigError(
+        f"no secure connection to {host}: {reason}",
+        hint="check the address and its port; for an authority of your own set SSL_CERT_FILE to its certificate",
+    )
+
+
+def _of_aiohttp(causes: list[BaseException]) -> bool:
+    return any(isinstance(cause, aiohttp.ClientError) for cause in causes)
+
+
+def _causes(problem: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from; never its context, which may be the trouble of another call."""
+    left = [problem]
+    for _ in range(_DEEPEST):
+        if not left:
+            return
+        cause = left.pop(0)
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            left.extend(cause.exceptions)
+        inner = (cause.__cause__, getattr(cause, "os_error", None), getattr(cause, "certificate_error", None))
+        left.extend(each for each in inner if isinstance(each, BaseException))
+        if isinstance(cause, httpcore.ConnectError) and cause.__cause__ is None and cause.__context__ is not None:
+            left.append(cause.__context__)  # its pool raises it again "from None"; this one always had a cause
