@@ -1,0 +1,222 @@
+"""One tiny library that uses everything the pair of services can hold, moved in this process, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dam_sync.app.jobs import run_job
+from dam_sync.app.wish import Wish
+from dam_sync.emulation.library import schema_records, target_records
+from dam_sync.engine import run
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.limits import PartBounds
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.emulator.options import Options
+from dam_sync.store import runs
+from tests.e2e.test_kills import repeated_steps
+from tests.support import small
+from tests.support.fuse import Fuse, Point
+from tests.support.small import MAPPING, Record, photo
+from tests.support.tenants import JOB, Tenant, emulated
+
+EVERY: Final = int(os.environ.get("DAM_SYNC_SIM", "25"))  # of so many points one is tried
+FORM_BYTES: Final = 4_000  # larger files travel in chunks here
+CHUNK_BYTES: Final = 1_500
+LARGE: Final = 5_000
+PACE: Final = 100.0  # how much faster than ours the clock of a simulated run goes
+LAG: Final = 0.01
+OPTIONS: Final = "version_policy: file_only, index_lag: 4"
+LIVES: Final = 4  # runs after which a library must be moved
+WRITES: Final = ("POST", "PUT", "DELETE")
+
+
+def library() -> list[Record]:
+    """A new term, a nested container, two versions, a file in chunks, two files of one name, tags, groups."""
+    first, second, third, fourth, fifth = (photo(number) for number in range(1, 6))
+    first["fields"] |= {"keywords": [{"id": "3", "label": "Sea"}], "credit": "<p>Gift &amp; friends</p>"}
+    first["placements"] = [_folder("Library", "Press", "2024"), {"kind": "label", "path": ["Highlight"]}]
+    second["versions"] = [{"name": "photo-2.jpg", "generate": {"size": 700 + n, "seed": 20 + n}} for n in (1, 2)]
+    third["versions"][0]["generate"]["size"] = LARGE
+    third["fields"]["keywords"] = [{"id": "3", "label": "Sea"}, {"id": "4", "label": "River"}]
+    for twin in (fourth, fifth):
+        twin["filename"] = twin["versions"][0]["name"] = "harbour.jpg"
+    fourth["placements"] = [_folder("Library", "Archive"), _folder("Library", "Press")]
+    return [first, second, third, fourth, fifth]
+
+
+def _folder(*path: str) -> Record:
+    return {"kind": "folder", "path": list(path)}
+
+
+def mapping_text() -> str:
+    """The demonstration's mapping, with tags and with a group that the upload profile does not give."""
+    text = MAPPING.read_text(encoding="utf-8").replace("{const: [public]}", "{const: [public, staff]}")
+    return text.replace("ignore: [", 'tags: {from: "labels[]"}\nignore: [')
+
+
+@dataclass
+class State:
+    """What can be seen of both sides and of the journal once a library is moved."""
+
+    source: Any
+    assets: Any
+    terms: Any
+    categories: Any
+    writes: Counter[str]
+    repeated: list[tuple[str, str]]
+
+
+@dataclass
+class Moved:
+    """A fresh target, a fresh state file, and the source all simulations share."""
+
+    source: Tenant
+    target: Tenant
+    job: Path
+    folder: Path
+    lives: int = 0
+    told: list[str] = field(default_factory=list)
+
+    def live(self, point: Point | None = None) -> Fuse:
+        """One run, killed at `point`; its fuse. Raises what stopped the run otherwise."""
+        self.lives += 1
+        fuse = Fuse(self.target.url, point)
+        with pytest.MonkeyPatch.context() as patch:
+            fuse.install(patch)
+            try:
+                asyncio.run(run_job(self.job, Wish()))
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:
+                if not fuse.blown:
+                    raise
+            else:
+                assert not fuse.blown, f"a crash {point} was survived"
+        return fuse
+
+    def live_to_the_end(self) -> None:
+        """Runs until one goes through."""
+        while self.lives < LIVES:
+            try:
+                self.live()
+            except DamSyncError as error:
+                self.told.append(f"{error.cause}: {error.message}")
+            else:
+                return
+        raise AssertionError(f"not moved in {LIVES} runs: {self.told}")
+
+    def state(self) -> State:
+        """Both sides as they are now."""
+        assert self.target.served is not None
+        tenant = self.target.served.app.state.tenant
+        return State(
+            source=self.source.assets,
+            assets=sorted((seen(asset) for asset in self.target.assets), key=repr),
+            terms={key: sorted(each.words.values) for key, each in tenant.metadata.fields.items() if each.words},
+            categories=sorted(tenant.taxonomy.path(each) for each in tenant.taxonomy.categories),
+            writes=Counter({call: number for call, number in self.target.calls.items() if call.startswith(WRITES)}),
+            repeated=repeated_steps(self),
+        )
+
+
+def seen(asset: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Everything of an asset in the target but its ids and instants; the marker is among its fields."""
+    return (
+        asset["fields"].get("srckey"),
+        asset["filename"],
+        asset["status"],
+        asset["type"],
+        asset["fields"],
+        [(version["name"], version["size"], version["sha256"]) for version in asset["versions"]],
+        [(row["kind"], row["path"]) for row in asset["placements"]],
+        asset["tags"],
+        asset["rights"]["groups"],
+    )
+
+
+@dataclass
+class Simulation:
+    """Moves the library as often as asked, each time into a new target."""
+
+    folder: Path
+    source: Tenant
+    at_once: int = 1
+    number: int = 0
+
+    @contextmanager
+    def moving(self) -> Iterator[Moved]:
+        """One library to be moved."""
+        self.number += 1
+        folder = self.folder / str(self.number)
+        folder.mkdir()
+        mapping = self.folder / "mapping.yaml"
+        mapping.write_text(mapping_text(), encoding="utf-8")
+        target = emulated("e_profiles", list(target_records()), lag=LAG, processing=0.0, rate=None)
+        try:
+            job = folder / "job.yaml"
+            text = JOB.format(
+                source=self.source.url,
+                target=target.url,
+                password=small.PASSWORD,
+                options=OPTIONS,
+                mapping=mapping,
+                state=folder / "state" / "job.db",
+                more=f"limits: {{concurrency: {self.at_once}}}",
+            )
+            job.write_text(text, encoding="utf-8")
+            yield Moved(self.source, target, job, folder)
+        finally:
+            if target.served is not None:
+                target.served.stop()
+
+    def reference(self) -> tuple[State, Fuse]:
+        """How it ends, and how much happens, when nothing goes wrong."""
+        with self.moving() as moved:
+            fuse = moved.live()
+            return moved.state(), fuse
+
+
+def hurried(patch: pytest.MonkeyPatch) -> None:
+    """A run takes a moment: a fast clock, small chunks, and a process that is gone as soon as it crashed."""
+    small.hurry(patch)
+    patch.setattr(small, "FASTER", PACE)
+    patch.setattr(run, "HEARTBEAT_SECONDS", 3600.0)
+    patch.setattr(runs, "process_lives", lambda pid: False)
+    patch.setattr(facts, "SINGLE_BYTES", FORM_BYTES)
+    bounds = PartBounds(preferred=CHUNK_BYTES, least=1_000, most=CHUNK_BYTES, count=100, at_once=1)
+    patch.setattr(facts, "LIMITS", replace(facts.LIMITS, single_bytes=FORM_BYTES, parts=bounds))
+    patch.setattr(Options, "chunk_least", 1_000)
+
+
+def differences(got: State, want: State, *, in_doubt: int) -> Iterator[str]:
+    """What is not as in the reference. in_doubt: calls that may have been made once more, their answers being lost."""
+    for name in ("source", "assets", "terms", "categories"):
+        mine, other = getattr(got, name), getattr(want, name)
+        if mine != other:
+            yield f"{name}: {mine} instead of {other}"
+    if got.repeated:
+        yield f"steps recorded twice: {got.repeated}"
+    more = got.writes - want.writes
+    if more.total() > in_doubt:
+        yield f"calls made again: {dict(more)}"
+    if want.writes - got.writes:
+        yield f"calls not made: {dict(want.writes - got.writes)}"
+
+
+def sampled(points: Sequence[Any], offset: int = 0) -> Sequence[Any]:
+    """Every EVERY-th."""
+    return points[offset % EVERY :: EVERY]
+
+
+def source_tenant() -> Tenant:
+    """The library, served."""
+    return emulated("a_hypermedia", [*schema_records(), *library()], lag=0.0)
