@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dam_sync.model.clock import Clock
 
 RESERVE = 0.02  # of the documented rate is left unused, see Bucket
-LATE = 0.045  # seconds: how much later than sent an unanswered call may have been counted
+LATE = 0.08  # seconds: how much later than sent an unanswered call may have been counted
 WINDOW = 1.001  # seconds over which services count, with a thousandth for their clocks
 _CATCH_UP = 0.02  # seconds of late wake-ups that are made good
 _COOL_DOWN = 1.0  # seconds of silence after "too fast" that does not say how long
@@ -40,9 +40,9 @@ class Bucket:
 
     Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, and calls that take
     differently long to arrive bunch up there; so each call also waits until a second after the one `per_second` calls
-    before it has surely been counted: when it was answered, or 45 ms after it was sent. Where answers are quick this
-    costs nothing beyond the 2 %; where they are slow the rate is 95.6 % of the limit. What is delayed by more than
-    45 ms and answered later still may be counted too close to others: waiting out every answer would cost a service
+    before it has surely been counted: when it was answered, or 80 ms after it was sent. Where answers are quick this
+    costs nothing beyond the 2 %; where they are slow the rate is 92.6 % of the limit. What is delayed by more than
+    80 ms and answered later still may be counted too close to others: waiting out every answer would cost a service
     with answers of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
     The rate adapts: `slow_down` halves it (or half of what was sent, where no limit is known) and cools down, every

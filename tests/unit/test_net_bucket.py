@@ -106,7 +106,7 @@ async def test_without_a_limit_nothing_waits() -> None:
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([5.0, 50.0, 200.0]), answers=st.floats(0.0, 0.3))
 def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: float) -> None:
-    """A call is counted some time between its sending and its answer, or within 45 ms where the answer is slow."""
+    """A call is counted some time between its sending and its answer, or within 80 ms where the answer is slow."""
     chance = random.Random(seed)
     clock = SteppedClock(auto=True)
     bucket = Bucket(rate, clock)
