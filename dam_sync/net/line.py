@@ -7,13 +7,15 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
 
 import structlog
 
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.net.address import Address
 from dam_sync.net.call import Request
-from dam_sync.net.multipart import Form
+from dam_sync.net.multipart import BLOCK, Form, in_blocks
 from dam_sync.net.pace import Bucket, Flow, Turn
 from dam_sync.net.retry import PATIENCE
 from dam_sync.net.transport import READ_SECONDS, Answer, Outgoing, Wire
@@ -24,6 +26,8 @@ _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-ag
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
 
 _log = structlog.get_logger()
+
+Body: TypeAlias = bytes | Callable[[], AsyncIterator[bytes]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Shape:
     operation: str
     method: str
     headers: Mapping[str, str] = field(repr=False)
-    body: bytes | Callable[[], AsyncIterator[bytes]] | None = field(default=None, repr=False)
+    body: Body = field(default=None, repr=False)
     size: int | None = None
     whole: bool = True
     read_seconds: float = READ_SECONDS
@@ -49,16 +53,7 @@ class Shape:
 def shape_of(request: Request, token: Callable[[], str]) -> Shape:
     """`token` makes the boundary of a form. Raises InvalidValue for what neither JSON nor a header can hold."""
     headers = {name.lower(): text for name, text in request.headers.items()}
-    body, size = request.body, request.size
-    if request.form:
-        form = Form(request.form, token())
-        body, size = form.blocks, form.size
-        headers["content-type"] = form.content_type
-    elif request.json is not None:
-        body = _encoded(request)
-        headers.setdefault("content-type", "application/json")
-    if body is not None:
-        headers.setdefault("content-type", "application/octet-stream")
+    body, size = _body_of(request, headers, token)
     if callable(body):
         if size is None:
             raise ValueError(f"{request.operation}: a streamed body needs its size")
@@ -154,6 +149,23 @@ class Line:
                 yield block
 
         return blocks
+
+
+def _body_of(request: Request, headers: dict[str, str], token: Callable[[], str]) -> tuple[Body, int | None]:
+    """The body, its size where it is streamed, and in `headers` what it is."""
+    if request.form:
+        form = Form(request.form, token())
+        headers["content-type"] = form.content_type
+        return form.blocks, form.size
+    body = request.body
+    if request.json is not None:
+        body = _encoded(request)
+        headers.setdefault("content-type", "application/json")
+    if body is not None:
+        headers.setdefault("content-type", "application/octet-stream")
+    if isinstance(body, bytes) and len(body) > BLOCK:
+        return partial(in_blocks, body), len(body)
+    return body, request.size
 
 
 def _encoded(request: Request) -> bytes:

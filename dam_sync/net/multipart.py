@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
+BLOCK = 256 * 1024  # bytes that are handed to the socket at a time; what it cannot send at once it copies
+
+
+async def in_blocks(data: bytes) -> AsyncGenerator[bytes, None]:
+    """Bytes that are in memory, a block at a time, so that sending them takes no second copy of the whole."""
+    for start in range(0, len(data), BLOCK):
+        yield data[start : start + BLOCK]
+
 
 @dataclass(frozen=True, slots=True)
 class FormPart:
@@ -48,14 +56,14 @@ class Form:
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """The body in order."""
         for part in self.parts:
-            if callable(part.value):
-                yield self._head(part)
-                async for block in part.value():
-                    yield block
-                yield b"\r\n"
-            else:
+            if not callable(part.value) and part.length <= BLOCK:
                 value = part.value.encode() if isinstance(part.value, str) else part.value
                 yield self._head(part) + value + b"\r\n"
+                continue
+            yield self._head(part)
+            async for block in _streamed(part.value):
+                yield block
+            yield b"\r\n"
         yield self._end
 
     @property
@@ -70,6 +78,12 @@ class Form:
         if kind:
             lines.append(f"Content-Type: {kind}")
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _streamed(value: str | bytes | Callable[[], AsyncIterator[bytes]]) -> AsyncIterator[bytes]:
+    if callable(value):
+        return value()
+    return in_blocks(value.encode() if isinstance(value, str) else value)
 
 
 def _quoted(text: str) -> str:

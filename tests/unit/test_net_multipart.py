@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.net.multipart import Form, FormPart
+from dam_sync.net.multipart import BLOCK, Form, FormPart
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=12)
 
@@ -94,3 +94,12 @@ def test_a_stream_of_unknown_size_is_refused() -> None:
     form = Form([FormPart("file", factory(b"abc"))], "feed" * 8)
     with pytest.raises(ValueError, match="'file'"):
         _ = form.size
+
+
+async def test_large_bytes_are_given_a_block_at_a_time() -> None:
+    data = bytes(range(256)) * (3 * BLOCK // 256) + b"end"
+    form = Form([FormPart("session", "s" * 40), FormPart("file", data, "chunk")], "b0undary" * 4)
+    blocks = [block async for block in form.blocks()]
+    assert max(map(len, blocks)) <= BLOCK
+    assert sum(map(len, blocks)) == form.size
+    assert read_back(form, b"".join(blocks))[1][1] == data
