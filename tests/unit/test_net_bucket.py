@@ -38,12 +38,12 @@ async def test_at_the_limit_never_over_it(rate: float) -> None:
     taken = await releases(Bucket(rate, SteppedClock(auto=True)), int(rate * 20) + 20)
     assert most_in_a_second(taken) <= -(-rate // 1)
     used = (len(taken) - 1) / (taken[-1] - taken[0])
-    assert rate * 0.95 <= used <= rate
+    assert rate * 0.92 <= used <= rate
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([5.0, 50.0, 200.0]))
-def test_delays_on_the_way_of_45_ms_do_not_bunch_calls_into_one_second(seed: int, rate: float) -> None:
+def test_delays_on_the_way_of_80_ms_do_not_bunch_calls_into_one_second(seed: int, rate: float) -> None:
     chance = random.Random(seed)
     taken = asyncio.run(releases(Bucket(rate, SteppedClock(auto=True)), int(rate * 5)))
     arrivals = sorted(instant + chance.uniform(0, LATE) for instant in taken)
@@ -67,7 +67,7 @@ async def test_late_wake_ups_cost_nothing_and_break_nothing() -> None:
     for worker in workers:
         worker.cancel()
     assert most_in_a_second(taken) <= 50
-    assert len(taken) >= 0.95 * 50 * 10
+    assert len(taken) >= 0.92 * 50 * 10
 
 
 async def test_a_stall_of_our_own_is_not_made_good_by_a_burst() -> None:
@@ -124,7 +124,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
 
     asyncio.run(run())
     assert most_in_a_second(sorted(arrivals)) <= rate
-    assert (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) >= 0.94 * rate
+    assert (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) >= 0.92 * rate
 
 
 async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
