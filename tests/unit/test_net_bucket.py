@@ -124,7 +124,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
 
     asyncio.run(run())
     assert most_in_a_second(sorted(arrivals)) <= rate
-    assert (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) >= 0.92 * rate
+    assert (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) >= 0.9 * rate
 
 
 async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
