@@ -120,7 +120,7 @@ class Costs:
         if writes.bulked:
             rides = bool(known) and not writes.own
             calls += one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
-            calls += one("POST", "users", BULKS, len(writes.languages) + rides)
+            calls += one("POST", "users", BULKS, len(writes.languages))
             if rides:
                 return calls
         if writes.status or writes.own:

@@ -27,7 +27,8 @@ class Planned:
 
 
 class Creating:
-    """Creates in the staging folder, marks first, takes the media out of staging when all but its status is written."""
+    """Creates in the staging folder, marks first, places; fields and status come last, so that nothing is published
+    half-made. Once marked it is found by its mark, and staging is left."""
 
     def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, writing: Writing) -> None:
         self._tenant = tenant
@@ -45,11 +46,10 @@ class Creating:
         if plan.marker:
             await self._writing.put(asset, plan.marker)
         finding.release(asset)
-        selection = await self._writing.apply(asset, plan.writes)
         await self._writing.place(asset, draft.placements)
         if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
             await self._writing.out_of_folder(asset, staging)
-        await self._writing.conclude(asset, plan.writes, selection)
+        await self._writing.apply(asset, plan.writes)
         return AssetId(asset)
 
     async def _checked(self, draft: Draft, content: Content | None) -> Planned:

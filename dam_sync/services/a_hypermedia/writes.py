@@ -40,8 +40,7 @@ class Writes:
         if len(self.puts) < facts.BULK_FROM:
             return False
         alone = len(self.puts) + (2 if self.status and not self.own else 0)
-        together = 2 + len(self.languages) + (1 if self.status and not self.own else 0)
-        return together < alone
+        return 2 + len(self.languages) < alone
 
     def bulks(self) -> list[tuple[str, list[Put]]]:
         """The puts of each bulk, with its language."""

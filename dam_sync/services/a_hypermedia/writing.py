@@ -39,28 +39,39 @@ class Writing:
         self._uploading = uploading
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Fields become exactly what the patch says, in every content language; then labels, folders, status.
+        """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
 
         A file name belongs to the stored file and travels with the next version; it is not written here.
         """
         forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
         writes = writes_of(patch.fields, forms, locales, patch.status or "", whole=True)
         await self.status_of(writes.status)
-        selection = await self.apply(asset, writes)
         await self.place(asset, patch.placements_add)
         await self.displace(asset, patch.placements_remove)
-        await self.conclude(asset, writes, selection)
+        await self.apply(asset, writes)
 
-    async def apply(self, asset: str, writes: Writes) -> str:
-        """Write the fields, one by one or in bulks; the selection made for that, if any."""
-        if not writes.bulked:
+    async def apply(self, asset: str, writes: Writes) -> None:
+        """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
+        it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
+        status = await self.status_of(writes.status)
+        rides = writes.bulked and bool(status.id) and not writes.own
+        if writes.bulked:
+            await self._apply_in_bulks(asset, writes, status if rides else None)
+        else:
             for put in writes.puts:
                 await self.put(asset, put)
-            return ""
+        if not rides and (writes.status or writes.own):
+            await self._put_media(asset, writes, status)
+
+    async def _apply_in_bulks(self, asset: str, writes: Writes, status: Status | None) -> None:
         selection = await self._select(asset)
-        for language, puts in writes.bulks():
-            await self._bulk(asset, selection, bulk_body(puts), language)
-        return selection
+        bulks = writes.bulks()
+        for number, (language, puts) in enumerate(bulks, 1):
+            body = bulk_body(puts)
+            if status is not None and number == len(bulks):
+                href = await self._tenant.href("custom-statuses", "/{id}", status.id)
+                body["_links"] = {self._tenant.words.rel("custom-status"): {"href": href}}
+            await self._bulk(asset, selection, body, language)
 
     async def put(self, asset: str, put: Put) -> None:
         """Write one field in one language."""
@@ -68,18 +79,6 @@ class Writing:
         await self._tenant.call(
             Ask("PUT", "medias", METADATA, ids, json=body, language=put.language, asset=asset, again=True)
         )
-
-    async def conclude(self, asset: str, writes: Writes, selection: str = "") -> None:
-        """The status, after everything a publication demands; with it what only a PUT of the media can write."""
-        status = await self.status_of(writes.status)
-        if not writes.status and not writes.own:
-            return
-        if selection and not writes.own and status.id:
-            href = await self._tenant.href("custom-statuses", "/{id}", status.id)
-            body = {"type": "UPDATE", "_links": {self._tenant.words.rel("custom-status"): {"href": href}}}
-            await self._bulk(asset, selection, body)
-            return
-        await self._put_media(asset, writes, status)
 
     async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
         """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
