@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dam_sync.emulation.catalogue import Catalogue
 from dam_sync.emulation.control import control_routes
-from dam_sync.emulation.faults import Fault, Faults
+from dam_sync.emulation.faults import ODD, Fault, Faults
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.storage import storage_host
 from dam_sync.emulation.world import Json, RateLimit, Visit, World
@@ -147,12 +147,18 @@ class Application(Starlette):
                 answer = self.error(429, "too-many-requests", "Too many requests, come again later.")
                 answer.headers["Retry-After"] = f"{fault.number(1):g}"
                 return answer
-            case "html":
-                page = "<!DOCTYPE html><html><body><h1>Sign in to the network</h1></body></html>"
-                return Response(page, int(fault.number(200)), media_type="text/html")
-            case "empty":
-                return Response(b"", 200)
+            case "html" | "empty" | "odd":
+                return _strange(fault)
         return None
+
+
+def _strange(fault: Fault) -> Response:
+    """An answer that is none of the service's."""
+    if fault.action == "html":
+        page = "<!DOCTYPE html><html><body><h1>Sign in to the network</h1></body></html>"
+        return Response(page, int(fault.number(200)), media_type="text/html")
+    body = ODD[int(fault.number(0))] if fault.action == "odd" else b""
+    return Response(body, 200, media_type="application/json" if body else None)
 
 
 class Match:

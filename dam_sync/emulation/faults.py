@@ -21,9 +21,11 @@ ACTIONS = frozenset(
         "garble",  # the body has its right length and wrong bytes
         "html",  # html:502 - a page of some proxy instead of the answer (200 if not given)
         "empty",  # 200 with nothing
+        "odd",  # odd:2 - 200 with JSON of a shape nobody documented: one of ODD by its number (the first if not given)
     }
 )
 """What the kit plays itself. `play:WORD` is handed to the service, as a word in `scope["emulation.play"]`."""
+ODD = (b'{"surprise": true}', b"[[7, null]]", b"null", b'"ok"', b'{"_embedded": 5, "_links": [], "items": {"a": 1}}')
 
 
 @dataclass(slots=True)
