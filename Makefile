@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 .DEFAULT_GOAL := help
 
-.PHONY: help setup fmt check test conformance e2e bench demo emulate reference assumptions
+.PHONY: help setup fmt check test conformance sim e2e bench demo emulate reference assumptions
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -32,6 +32,9 @@ test: $(STAMP) ## every test but the benchmarks
 
 conformance: $(STAMP) ## the service contract, over every service
 	$(BIN)/pytest -q tests/conformance
+
+sim: $(STAMP) ## every crash point and every lost answer of a tiny library, some minutes
+	DAM_SYNC_SIM=1 $(BIN)/pytest -q -n 2 tests/simulation
 
 e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
 	$(BIN)/pytest -q tests/e2e

@@ -1,8 +1,8 @@
-"""What every simulation shares: the source, the reference, and the count of what was tried."""
+"""What every simulation shares: the source, the references, and the count of what was tried."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -11,9 +11,11 @@ from tests.support.simulated import Simulation, State, hurried, source_tenant
 from tests.support.tenants import Tenant
 
 TRIED = "points tried"
+Record = Callable[[str, object], None]
+References = dict[int, tuple[State, Fuse]]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def source() -> Iterator[Tenant]:
     """One source for all: nothing here writes to it."""
     tenant = source_tenant()
@@ -22,18 +24,26 @@ def source() -> Iterator[Tenant]:
     tenant.served.stop()
 
 
+@pytest.fixture(scope="session")
+def references() -> References:
+    """How a move ends without a crash, and how much happens in it, by assets at once; filled when first asked for."""
+    return {}
+
+
 @pytest.fixture
-def simulation(source: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
-    """Moves the tiny library in a hurry."""
+def simulation(at_once: int, source: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
+    """Moves the tiny library in a hurry, `at_once` assets at a time."""
     with pytest.MonkeyPatch.context() as patch:
         hurried(patch)
-        yield Simulation(tmp_path_factory.mktemp("simulation"), source)
+        yield Simulation(tmp_path_factory.mktemp("simulation"), source, at_once)
 
 
 @pytest.fixture
-def reference(simulation: Simulation) -> tuple[State, Fuse]:
+def reference(simulation: Simulation, references: References) -> tuple[State, Fuse]:
     """The end without a crash."""
-    return simulation.reference()
+    if simulation.at_once not in references:
+        references[simulation.at_once] = simulation.reference()
+    return references[simulation.at_once]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
