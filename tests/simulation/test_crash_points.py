@@ -15,7 +15,7 @@ from tests.support.fuse import Fuse, Point
 from tests.support.simulated import EVERY, Moved, Simulation, State, differences, sampled
 
 IN_DOUBT = {1: 2, 4: 8}  # calls under way in one crash, by assets at once: each one's own, and those for drafts
-PAIRS = 150
+PAIRS = 100
 KINDS = [("commit", "before"), ("commit", "after"), ("call", "before"), ("call", "after")]
 
 

@@ -10,15 +10,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
+from dam_sync.app import connecting
 from dam_sync.app.jobs import run_job
 from dam_sync.app.wish import Wish
 from dam_sync.emulation.library import schema_records, target_records
 from dam_sync.engine import run
+from dam_sync.mapping.document import load_mapping
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.e_profiles import facts
@@ -219,6 +223,8 @@ def hurried(patch: pytest.MonkeyPatch) -> None:
     bounds = PartBounds(preferred=CHUNK_BYTES, least=1_000, most=CHUNK_BYTES, count=100, at_once=1)
     patch.setattr(facts, "LIMITS", replace(facts.LIMITS, single_bytes=FORM_BYTES, parts=bounds))
     patch.setattr(Options, "chunk_least", 1_000)
+    patch.setattr(connecting, "load_mapping", cache(load_mapping))
+    patch.setattr(httpx, "create_ssl_context", cache(httpx.create_ssl_context))
 
 
 def differences(got: State, want: State, *, in_doubt: int) -> Iterator[str]:
