@@ -50,6 +50,19 @@ def embedded(resource: Json, key: str) -> list[Any]:
     return list(found) if isinstance(found, list) else [found]
 
 
+def oddity(resource: Json) -> str:
+    """Why an answer is no resource in HAL (wire A 0); empty when it is one. An answer that some proxy or a fault made
+    must not pass for an empty list."""
+    if not isinstance(resource, dict):
+        return "the answer is no JSON object"
+    for name in ("_links", "_embedded"):
+        if not isinstance(resource.get(name, {}), dict):
+            return f"`{name}` of the answer is no object"
+    if not any(name in resource for name in ("_links", "_embedded", "id", "totalCount", "childrenCount")):
+        return "the answer has neither links nor an id nor a count"
+    return ""
+
+
 def total_of(page: Json) -> int | None:
     """`totalCount`, or `childrenCount` of a tree."""
     return whole(page.get("totalCount", page.get("childrenCount"))) if isinstance(page, dict) else None

@@ -8,7 +8,7 @@ from dam_sync.model.asset import Asset, AssetId, FileRef, Relation
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.hal import link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of
 from dam_sync.services.a_hypermedia.wire import (
     Sense,
     asset_of,
@@ -107,7 +107,7 @@ class Reading:
     async def _read(self, asset: str, language: str, params: list[tuple[str, str]]) -> tuple[str, Json]:
         ask = Ask("GET", "medias", "/{mediaId}", (asset,), params, language=language, asset=asset)
         reply = await self._tenant.call(ask)
-        return served_language(reply.headers) or language, reply.json()
+        return served_language(reply.headers) or language, resource_of(reply)
 
     def _has_languages(self, media: Json, sense: Sense) -> bool:
         form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))

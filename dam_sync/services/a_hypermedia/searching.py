@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dam_sync.model.asset import Placement
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import instant, total_of
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of
 
 Query = Sequence[tuple[str, str]]
 
@@ -40,7 +41,10 @@ class Searching:
         facets = [("facet-fields", "[]")] if gate.has(facts.FACET_FIELDS) else []
         params = [*query, *facets, *await self._tenant.arrays()]
         reply = await self._tenant.call(Ask("GET", road, params=params, language=language, accept=accept))
-        return Found(reply.json() if reply.status == 200 else {}, reply.headers)
+        body = resource_of(reply) if reply.status == 200 else {}
+        if reply.status == 200 and total_of(body) is None:
+            raise ContractBroken("a search answered without `totalCount`", operation=reply.operation)
+        return Found(body, reply.headers)
 
     async def count(self, query: Query) -> int:
         """Hits of a query. The bare search counts every media the user may read, the trash left out (wire A 2.1)."""

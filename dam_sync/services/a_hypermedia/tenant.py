@@ -16,7 +16,7 @@ from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.net.client import Client, Reply, Request
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, link, tail, total_of
+from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, link, oddity, tail, total_of
 
 # wire A 1.1: paths of the current layout, for relations the instance does not show
 ROADS: Mapping[str, str] = {
@@ -147,8 +147,10 @@ class Tenant:
         )
 
     async def json(self, ask: Ask) -> Json:
-        """The same, as JSON; an empty body is an empty object."""
+        """The same, as JSON. Raises ContractBroken when a read answers no resource; a write may answer nothing."""
         reply = await self.call(ask)
+        if ask.method == "GET" and reply.status == 200:
+            return resource_of(reply)
         return reply.json() if reply.body.strip() else {}
 
     async def path(self, road: str, template: str = "", ids: Sequence[str] = ()) -> str:
@@ -191,16 +193,14 @@ class Tenant:
         reply = await self.call(ask)
         if reply.status != 200:
             return "", ("the user may not read its own record; its rights cannot be told",)
-        body = reply.json()
+        body = resource_of(reply)
         return str(body.get("login") or body.get("email") or identity), ()
 
     async def _enter(self) -> Gate:
         reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
-        root = reply.json()
+        root = resource_of(reply)
         below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
-        dam = (await self.client.send(Request(operation="GET /api/dam", method="GET", path=below))).json()
-        if not isinstance(root, dict) or not isinstance(dam, dict):
-            raise ContractBroken("the entry point is no JSON object", operation="GET /api")
+        dam = resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=below)))
         relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
         return Gate(
             release=_release(root.get("release")),
@@ -224,6 +224,14 @@ async def together(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+def resource_of(reply: Reply) -> Json:
+    """The resource of an answer. Raises ContractBroken when it is none."""
+    body = reply.json()
+    if problem := oddity(body):
+        raise ContractBroken(problem, service=reply.service, operation=reply.operation, asset=reply.asset)
+    return body
 
 
 def made_id(reply: Reply) -> str:

@@ -146,7 +146,7 @@ def needs_versions(row: Json) -> bool:
 def items_of(reply: Json) -> list[Json]:
     """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
     rows = reply.get("items") if isinstance(reply, dict) else reply
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ContractBroken("a list answered without `items`")
     return rows
 
