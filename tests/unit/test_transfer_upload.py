@@ -73,6 +73,7 @@ async def by_parts(
     preferred=st.integers(5 * MIB, 100 * MIB),
     count=st.one_of(st.none(), st.integers(1, 10_000)),
 )
+@settings(deadline=None)  # up to 200,000 parts
 def test_bounds_cut_the_file_whole_and_in_order(size: int, preferred: int, count: int | None) -> None:
     bounds = PartBounds(preferred, least=5 * MIB, most=100 * MIB, count=count)
     try:
