@@ -81,6 +81,11 @@ class Taxonomy:
         if (kind, wanted) not in known:
             try:
                 made = await (self._add_category(wanted, parent) if kind == "category" else self._add_list(wanted))
+            except Conflict:
+                known = await self._all(again=True)  # somebody else made it meanwhile
+                if (kind, wanted) not in known:
+                    raise
+                return known[kind, wanted]
             except DamSyncError:
                 self._places = None
                 raise
