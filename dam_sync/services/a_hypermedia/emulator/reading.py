@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from starlette.responses import Response
 
+from dam_sync.emulation.object_store import Blob
 from dam_sync.emulation.world import Json
 from dam_sync.services.a_hypermedia.emulator.call import Call
 from dam_sync.services.a_hypermedia.emulator.errors import not_found
@@ -13,6 +15,8 @@ from dam_sync.services.a_hypermedia.emulator.finding import listing, medias_page
 from dam_sync.services.a_hypermedia.emulator.hal import embedded, hal, partial
 from dam_sync.services.a_hypermedia.emulator.records import Attachment, Media, Version
 from dam_sync.services.a_hypermedia.emulator.taxonomy import published
+
+_ATTACHMENT_LIFE_S = 900
 
 
 async def medias(call: Call) -> Response:
@@ -171,12 +175,12 @@ async def attachments(call: Call) -> Response:
     return listing(call, f"/medias/{found.id}/attachments", "attachment", rows)
 
 
-def attachment_item(call: Call, found: Media, one: Attachment, upload: str = "") -> dict[str, Json]:
-    """A side file; with a link to its bytes when they are there, or to send them when `upload` is given."""
+def attachment_item(call: Call, found: Media, one: Attachment) -> dict[str, Json]:
+    """A side file; with a link to its bytes when they are there, else one to send them, for who may (wire A 4)."""
     writer = call.instance.writer
     links: dict[str, Json] = {"self": writer.link(f"/medias/{found.id}/attachments/{one.id}")}
-    if upload:
-        links[writer.rel("upload-link")] = {"href": upload}
+    if one.blob is None and call.user.may("WRITE", "PUBLISH", "DELETE"):
+        links[writer.rel("upload-link")] = {"href": _upload_link(call, found.id, one)}
     if one.blob:
         signed = call.instance.objects.sign(one.blob, 900, one.name, one.media_type)
         links[writer.rel("download-link")] = {"href": signed}
@@ -189,6 +193,18 @@ def attachment_item(call: Call, found: Media, one: Attachment, upload: str = "")
         "status": "ONLINE" if one.blob else "PENDING_TO_ONLINE",
         "_links": links,
     }
+
+
+def _upload_link(call: Call, media_id: int, one: Attachment) -> str:
+    library = call.instance.library
+
+    def received(blob: Blob) -> None:
+        media = library.medias.get(media_id)
+        if media is not None and blob.size == one.size:
+            kept = tuple(replace(each, blob=blob) if each.id == one.id else each for each in media.attachments)
+            library.store(replace(media, attachments=kept))
+
+    return call.instance.objects.sign_upload(_ATTACHMENT_LIFE_S, received, one.size)
 
 
 async def terms_of_use(call: Call) -> Response:

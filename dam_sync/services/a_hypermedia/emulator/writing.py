@@ -17,7 +17,6 @@ from dam_sync.services.a_hypermedia.emulator.schema import Form
 ANNOTATIONS = frozenset({"NONE", "OK", "KO", "IN_PROGRESS"})
 ORIENTATIONS = frozenset({"LANDSCAPE", "PORTRAIT", "SQUARE"})
 DUPLICATIONS = frozenset({"NO_DUPLICATES", "DUPLICATES_FOUND", "DUPLICATES_ACKNOWLEDGED"})
-_ATTACHMENT_LIFE_S = 900
 
 
 async def create(call: Call) -> Response:
@@ -262,16 +261,5 @@ async def attachment_add(call: Call) -> Response:
         raise forbidden("attach to the media")
     number = max((one.id for one in found.attachments), default=0) + 1
     made = Attachment(number, name, str(body.get("mediaType") or "application/octet-stream"), size)
-    library = call.instance.library
-    library.store(replace(found, attachments=(*found.attachments, made)))
-
-    def received(blob: Blob) -> None:
-        media = library.medias.get(found.id)
-        if media is not None and blob.size == size:
-            kept = tuple(replace(one, blob=blob) if one.id == number else one for one in media.attachments)
-            library.store(replace(media, attachments=kept))
-
-    link = call.instance.objects.sign_upload(_ATTACHMENT_LIFE_S, received, size)
-    return call.answer(
-        attachment_item(call, found, made, link), 201, location=f"/medias/{found.id}/attachments/{number}"
-    )
+    call.instance.library.store(replace(found, attachments=(*found.attachments, made)))
+    return call.answer(attachment_item(call, found, made), 201, location=f"/medias/{found.id}/attachments/{number}")
