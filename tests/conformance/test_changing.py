@@ -1,0 +1,420 @@
+"""The contract of a target: update, replace, remove, attach, relate."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Patch, Relation, Rights
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.service import Operation, Service
+from dam_sync.model.values import Json
+from tests.conformance.catalogue import LINK, MARKER, SCHEMA, asset
+from tests.conformance.drafts import KEYS, full_draft, made, places, plain_draft, value_for, worked, writes
+from tests.conformance.tenant import Tenant, body, content, own_fields, true_fields
+from tests.support.steps import Crash, MemorySteps
+
+Fresh = Callable[..., Tenant]
+pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FETCH)
+NOBODY = AssetId("00000000-0000-4000-8000-000000000000")
+updates = pytest.mark.needs(Operation.UPDATE)
+replaces = pytest.mark.needs(Operation.REPLACE, "holds:versions")
+removes = pytest.mark.needs(Operation.REMOVE)
+attaches = pytest.mark.needs(Operation.ATTACH, "holds:attachments")
+relates = pytest.mark.needs(Operation.RELATE, "holds:relations")
+
+
+async def one(tenant: Tenant, service: Service, *, full: bool = False, **more: Any) -> AssetId:
+    """A new asset, looked at by the service."""
+    draft = await (full_draft(tenant, service, **more) if full else plain_draft(service, **more))
+    identity, _ = await made(tenant, service, draft)
+    tenant.advance(30)
+    return identity
+
+
+def state(tenant: Tenant, identity: AssetId) -> Json:
+    """The truth of one asset but for when it changed."""
+    return {key: value for key, value in tenant.truth()[identity].items() if key != "changed_at"}
+
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+async def check_update(tenant: Tenant, service: Service, identity: AssetId, patch: Patch, **expected: Json) -> None:
+    """Applied twice, it changes just what is expected."""
+    before = state(tenant, identity)
+    await service.update(identity, patch)
+    once = state(tenant, identity)
+    await service.update(identity, patch)
+    assert state(tenant, identity) == once == {**before, **expected}
+
+
+@updates
+@pytest.mark.parametrize("key", KEYS)
+async def test_each_kind_of_field_is_changed_alone(tenant: Tenant, service: Service, schema: Schema, key: str) -> None:
+    identity = await one(tenant, service, full=True)
+    before = true_fields(tenant.truth()[identity], schema)
+    value = await value_for(service, schema, key, other=True)
+    for _ in range(2):
+        await service.update(identity, Patch(fields={key: value}))
+        after = true_fields(tenant.truth()[identity], schema)
+        assert after.get(key) == own_fields({key: value}).get(key)
+        assert {k: v for k, v in after.items() if k != key} == {k: v for k, v in before.items() if k != key}
+
+
+@updates
+@pytest.mark.parametrize("key", [key for key in KEYS if key != "title"])
+async def test_each_kind_of_field_is_cleared(tenant: Tenant, service: Service, schema: Schema, key: str) -> None:
+    identity = await one(tenant, service, full=True)
+    before = true_fields(tenant.truth()[identity], schema)
+    for _ in range(2):
+        await service.update(identity, Patch(fields={key: None}))
+        after = true_fields(tenant.truth()[identity], schema)
+        assert after == {k: v for k, v in before.items() if k != key}
+    assert not own_fields((await service.fetch(identity)).fields).get(key)
+
+
+@updates
+async def test_many_fields_are_changed_and_cleared_together(tenant: Tenant, service: Service, schema: Schema) -> None:
+    identity = await one(tenant, service, full=True)
+    fields = {key: await value_for(service, schema, key, other=True) for key in KEYS[::2]}
+    patch = Patch(fields={**fields, **dict.fromkeys(KEYS[1::2])})
+    await service.update(identity, patch)
+    found = true_fields(tenant.truth()[identity], schema)
+    assert {key: found[key] for key in found if key != MARKER} == own_fields(fields)
+
+
+@updates
+async def test_an_empty_patch_costs_nothing(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    with tenant.costs() as spent:
+        await service.update(identity, Patch())
+    assert not spent
+
+
+@updates
+async def test_tags_are_added_and_removed(tenant: Tenant, service: Service, can: frozenset[str]) -> None:
+    identity = await one(tenant, service)
+    if "holds:tags" in can:
+        patch = Patch(tags_add=frozenset({"a", "b", "été"}))
+        await check_update(tenant, service, identity, patch, tags=["a", "b", "été"])
+        patch = Patch(tags_add=frozenset({"c"}), tags_remove=frozenset({"a", "never"}))
+        await check_update(tenant, service, identity, patch, tags=["b", "c", "été"])
+
+
+@updates
+@pytest.mark.needs("holds:release", "holds:expiry", "holds:groups")
+async def test_rights_are_changed(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    rights = Rights(datetime(2021, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC), frozenset({"public", "staff"}))
+    told = {"release_at": "2021-01-02T00:00:00Z", "expires_at": "2041-01-02T00:00:00Z", "groups": ["public", "staff"]}
+    await check_update(tenant, service, identity, Patch(rights=rights), rights=told)
+    assert (await service.fetch(identity)).rights == rights
+
+
+@updates
+@pytest.mark.needs("holds:groups")
+async def test_an_unknown_group_is_refused(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    before = state(tenant, identity)
+    with pytest.raises(Rejected):
+        await service.update(identity, Patch(rights=Rights(groups=frozenset({"nobody"}))))
+    assert state(tenant, identity)["rights"]["groups"] == before["rights"]["groups"]
+
+
+@updates
+@pytest.mark.needs("holds:status")
+@pytest.mark.parametrize("status", ["archived", "draft", "published", "Internal"])
+async def test_the_status_is_changed(tenant: Tenant, service: Service, schema: Schema, status: str) -> None:
+    assert schema.statuses is None or status in schema.statuses
+    identity = await one(tenant, service)
+    for _ in range(2):
+        await service.update(identity, Patch(status=status))
+        found = await service.fetch(identity)
+        assert status in (found.status, found.substatus)
+
+
+@updates
+@pytest.mark.needs("holds:status")
+async def test_an_unknown_status_is_refused(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    before = state(tenant, identity)
+    with pytest.raises(InvalidValue):
+        await service.update(identity, Patch(status="no such status"))
+    assert state(tenant, identity) == before
+
+
+@updates
+async def test_a_rename_is_done_where_it_can_be(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    await service.update(identity, Patch(filename="renamed.jpg"))
+    renamed = tenant.truth()[identity]["filename"] == "renamed.jpg"
+    assert renamed == ("filename" not in tenant.wired.refuses)
+
+
+@updates
+async def test_placements_are_added_and_removed(tenant: Tenant, service: Service) -> None:
+    if Operation.PLACE in service.operations:
+        return  # bulk work, see test_taxonomy
+    identity = await one(tenant, service, full=True)
+    known = await places(tenant, service)
+    kind = tenant.wired.containers["folder"]
+    add, gone = known[f"{kind} /Archive"], known[f"{kind} /Press/2024"]
+    patch = Patch(placements_add=frozenset({add}), placements_remove=frozenset({gone}))
+    for _ in range(2):
+        await service.update(identity, patch)
+        found = {(place["kind"], tuple(place["path"])) for place in tenant.truth()[identity]["placements"]}
+        assert (kind, ("Archive",)) in found
+        assert (kind, ("Press", "2024")) not in found
+
+
+@updates
+async def test_an_unknown_asset_cannot_be_updated(service: Service) -> None:
+    with pytest.raises(NotFound) as missed:
+        await service.update(NOBODY, Patch(fields={"note": "x"}))
+    assert missed.value.asset == NOBODY
+
+
+@updates
+@pytest.mark.parametrize("fields", [{"no such field": "x"}, {"rating": "many"}], ids=["field", "value"])
+async def test_what_cannot_be_written_changes_nothing(tenant: Tenant, service: Service, fields: dict[str, Any]) -> None:
+    identity = await one(tenant, service, full=True)
+    before = state(tenant, identity)
+    with pytest.raises(Rejected):
+        await service.update(identity, Patch(fields=fields))
+    assert state(tenant, identity) == before
+
+
+@updates
+@pytest.mark.calls(1500)
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_an_update_whose_answer_is_lost_is_repeated(
+    tenant: Tenant, service: Service, schema: Schema, can: frozenset[str], fault: str
+) -> None:
+    fields = {key: await value_for(service, schema, key, other=True) for key in KEYS[:6]}
+    patch = Patch(fields=fields, tags_add=frozenset({"x"}) if "holds:tags" in can else frozenset())
+    first = await one(tenant, service)
+    with tenant.costs() as spent:
+        await service.update(first, patch)
+    assert writes(spent)
+    for name, _ in writes(spent):
+        identity, steps = await one(tenant, service), MemorySteps()
+        tenant.faults.clear()
+        tenant.fail({"match": name, "nth": 1, "do": fault})
+        await worked(lambda i=identity: service.update(i, patch), steps)  # type: ignore[misc]
+        found = true_fields(tenant.truth()[identity], schema)
+        assert {key: found[key] for key in fields} == own_fields(fields)
+        assert set(tenant.truth()[identity]["tags"]) == patch.tags_add
+
+
+@updates
+async def test_updates_of_many_assets_at_once_stay_apart(tenant: Tenant, service: Service) -> None:
+    ids = [await one(tenant, service) for _ in range(5)]
+    patches = [Patch(fields={"note": f"note {n}", "rating": n}) for n in range(5)]
+    await asyncio.gather(*(service.update(i, p) for i, p in zip(ids, patches, strict=True)))
+    assert [tenant.truth()[i]["fields"]["note"] for i in ids] == [f"note {n}" for n in range(5)]
+
+
+# -- replace -----------------------------------------------------------------------------------------------------------
+
+
+async def replaced(tenant: Tenant, service: Service, identity: AssetId, seed: str, size: int = 700) -> str:
+    name = tenant.truth()[identity]["filename"]
+    async with content(tenant, name, size, seed=seed) as (given, digest):
+        await service.replace(identity, given, MemorySteps())
+    tenant.advance(30)
+    return digest
+
+
+def digests(tenant: Tenant, identity: AssetId) -> list[str]:
+    return [file["digests"]["md5"] for file in tenant.truth()[identity]["versions"]]
+
+
+@replaces
+async def test_a_new_file_becomes_the_current_version(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service, full=True)
+    first = digests(tenant, identity)
+    wanted = [*first, *[await replaced(tenant, service, identity, f"v{n}") for n in range(2)]]
+    assert digests(tenant, identity) == wanted
+    found = await service.fetch(identity)
+    assert found.file is not None
+    assert hashlib.md5(await body(service, found.file)).hexdigest() == wanted[-1]
+    assert [hashlib.md5(await body(service, file)).hexdigest() for file in found.versions] == wanted
+
+
+@replaces
+async def test_a_new_file_changes_nothing_else(tenant: Tenant, service: Service, schema: Schema) -> None:
+    identity = await one(tenant, service, full=True)
+    before = tenant.truth()[identity]
+    await replaced(tenant, service, identity, "other")
+    after = tenant.truth()[identity]
+    assert true_fields(after, schema) == true_fields(before, schema)
+    for part in ("tags", "rights", "placements", "status", "filename", "type"):
+        assert after[part] == before[part]
+
+
+@replaces
+async def test_a_new_file_moves_the_revision(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    before = (await service.fetch(identity)).revision
+    await replaced(tenant, service, identity, "other")
+    assert (await service.fetch(identity)).revision != before
+
+
+@replaces
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_version_whose_answer_was_lost_is_not_doubled(tenant: Tenant, service: Service, fault: str) -> None:
+    first = await one(tenant, service)
+    with tenant.costs() as spent:
+        await replaced(tenant, service, first, "x")
+    for name, times in writes(spent):
+        for nth in range(1, times + 1):
+            identity, steps = await one(tenant, service), MemorySteps()
+            tenant.faults.clear()
+            tenant.fail({"match": name, "nth": nth, "do": fault})
+            filename = tenant.truth()[identity]["filename"]
+            async with content(tenant, filename, seed="new") as (given, digest):
+                call: Callable[[], Awaitable[None]] = lambda i=identity, g=given, s=steps: service.replace(i, g, s)  # type: ignore[misc]  # noqa: E731
+                await worked(call, steps)
+            assert len(digests(tenant, identity)) == 2
+            assert digests(tenant, identity)[-1] == digest
+
+
+@replaces
+@pytest.mark.calls(1500)
+async def test_no_crash_doubles_a_version(tenant: Tenant, service: Service) -> None:
+    for blow_at in range(1, 30):
+        identity, steps = await one(tenant, service), MemorySteps(blow_at)
+        filename = tenant.truth()[identity]["filename"]
+        async with content(tenant, filename, seed="new") as (given, digest):
+            try:
+                await service.replace(identity, given, steps)
+            except Crash:
+                steps.blow_at = None
+                other = tenant.connect()
+                await worked(lambda s=other, i=identity, g=given, m=steps: s.replace(i, g, m), steps)  # type: ignore[misc]
+        assert digests(tenant, identity)[1:] == [digest]
+        if steps.blow_at is not None:
+            break
+    else:
+        raise AssertionError("no end of crash points")
+
+
+@replaces
+async def test_an_unknown_asset_takes_no_version(tenant: Tenant, service: Service) -> None:
+    async with content(tenant) as (given, _):
+        with pytest.raises(Rejected):
+            await service.replace(NOBODY, given, MemorySteps())
+
+
+# -- remove ------------------------------------------------------------------------------------------------------------
+
+
+@removes
+async def test_removal_is_to_the_trash_and_never_beyond(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    for _ in range(3):
+        await service.remove(identity)
+    assert tenant.truth()[identity]["status"] == "trash"
+    assert (await service.fetch(identity)).status == "trash"
+
+
+@removes
+async def test_another_process_may_remove_once_more(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    await service.remove(identity)
+    await tenant.connect().remove(identity)
+    assert tenant.truth()[identity]["status"] == "trash"
+
+
+@removes
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
+async def test_a_removal_whose_answer_was_lost_never_purges(tenant: Tenant, service: Service, fault: str) -> None:
+    identity = await one(tenant, service)
+    tenant.fail({"match": "DELETE *", "nth": 1, "do": fault})
+    await worked(lambda: service.remove(identity), MemorySteps())
+    await service.remove(identity)
+    assert tenant.truth()[identity]["status"] == "trash"
+
+
+@removes
+async def test_what_is_gone_already_needs_no_removal(service: Service) -> None:
+    await service.remove(NOBODY)
+
+
+# -- attach and relate -------------------------------------------------------------------------------------------------
+
+
+@attaches
+async def test_an_attachment_arrives_whole(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    async with content(tenant, "paper.pdf", 5000) as (given, digest):
+        await service.attach(identity, given, MemorySteps())
+    (row,) = tenant.truth()[identity]["attachments"]
+    assert (row["name"], row["size"], row["digests"]["md5"]) == ("paper.pdf", 5000, digest)
+    (file,) = (await service.fetch(identity)).attachments
+    assert hashlib.md5(await body(service, file)).hexdigest() == digest
+
+
+@attaches
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.parametrize("nth", [1, 2])
+async def test_an_attachment_is_not_doubled(tenant: Tenant, service: Service, fault: str, nth: int) -> None:
+    """The first write announces, the second carries the bytes to the storage host."""
+    identity, steps = await one(tenant, service), MemorySteps()
+    async with content(tenant, "paper.pdf", 5000) as (given, digest):
+        tenant.fail({"match": "P* *", "nth": nth, "do": fault})
+        await worked(lambda: service.attach(identity, given, steps), steps)
+    (row,) = tenant.truth()[identity]["attachments"]
+    assert row["digests"]["md5"] == digest
+
+
+@attaches
+async def test_two_attachments_are_two(tenant: Tenant, service: Service) -> None:
+    identity, steps = await one(tenant, service), MemorySteps()
+    for name in ("a.pdf", "b.pdf"):
+        async with content(tenant, name, 50) as (given, _):
+            await service.attach(identity, given, steps)
+    assert [row["name"] for row in tenant.truth()[identity]["attachments"]] == ["a.pdf", "b.pdf"]
+
+
+@relates
+async def test_a_relation_is_made_once(tenant: Tenant, service: Service) -> None:
+    source, target = tenant.of_catalogue(1), tenant.of_catalogue(4)
+    for _ in range(2):
+        await service.relate(source, Relation(LINK, target))
+    rows = tenant.truth()[source]["relations"]
+    assert sorted(row["target"] for row in rows) == sorted([tenant.of_catalogue(2), target])
+    assert Relation(LINK, target) in (await service.fetch(source)).relations
+
+
+@relates
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str) -> None:
+    link = {"relations": [{"kind": LINK, "target": "2"}]}
+    tenant = fresh([*SCHEMA, asset(1, **link), asset(2), asset(3)])
+    service = tenant.connect()
+    source, target = tenant.of_catalogue(1), tenant.of_catalogue(3)
+    tenant.fail({"match": "POST *", "nth": 1, "do": fault})
+    await worked(lambda: service.relate(source, Relation(LINK, target)), MemorySteps())
+    assert [row["target"] for row in tenant.truth()[source]["relations"]].count(target) == 1
+
+
+@relates
+async def test_a_kind_of_relation_that_is_not_there_is_refused(tenant: Tenant, service: Service) -> None:
+    with pytest.raises(Unsupported):
+        await service.relate(tenant.of_catalogue(1), Relation("no such kind", tenant.of_catalogue(2)))
+
+
+def test_every_kind_of_field_is_tried(schema: Schema) -> None:
+    """No kind the tenant has goes untested."""
+    kinds = {field.kind for key, field in schema.fields.items() if field.editable and not field.system and field.types}
+    assert kinds <= {schema.fields[key].kind for key in KEYS} | {FieldKind.TEXT}
+    assert replace(Patch(), status="x").status == "x"

@@ -1,0 +1,458 @@
+"""The contract in numbers and in silence: forecasts, counters, limits, read-only, secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import structlog
+
+from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Membership, Operation, Service
+from dam_sync.model.values import Term
+from tests.conformance.catalogue import LINK, SCHEMA, asset
+from tests.conformance.drafts import KEYS, full_draft, made, places, plain_draft, value_for, writes
+from tests.conformance.tenant import Tenant, alike, body, content, entries
+from tests.support.steps import MemorySteps
+
+Fresh = Callable[..., Tenant]
+forecasts = pytest.mark.needs(Operation.FORECAST)
+creates = pytest.mark.needs(Operation.CREATE)
+
+
+# -- forecasts ---------------------------------------------------------------------------------------------------------
+
+
+async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]]) -> None:
+    with tenant.costs() as spent:
+        await call()
+    assert spent == alike(told)
+
+
+async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> None:
+    assert await places(tenant, service)  # as a run has read them before it plans
+    told = service.forecast(draft, size)
+    await check(tenant, told, lambda: made(tenant, service, draft, size))
+
+
+@forecasts
+@creates
+@pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
+@pytest.mark.parametrize("full", [True, False], ids=["full", "plain"])
+async def test_a_create_costs_what_was_told(tenant: Tenant, service: Service, full: bool, size: int) -> None:
+    draft = await (full_draft(tenant, service) if full else plain_draft(service))
+    await create(tenant, service, draft, size)
+
+
+@forecasts
+@creates
+@pytest.mark.parametrize("number", [0, 3, 4, 5, 8, len(KEYS)])
+async def test_fields_cost_what_was_told(tenant: Tenant, service: Service, schema: Schema, number: int) -> None:
+    values = {key: await value_for(service, schema, key) for key in KEYS[:number]}
+    await create(tenant, service, await plain_draft(service, fields=values), 10)
+
+
+@forecasts
+@creates
+@pytest.mark.parametrize("without", ["tags", "rights", "status", "placements"])
+async def test_each_part_costs_what_was_told(tenant: Tenant, service: Service, without: str) -> None:
+    draft = await full_draft(tenant, service)
+    bare = {field.name: field.default for field in fields(Draft)}
+    empty: Any = {"tags": frozenset(), "placements": frozenset(), "status": ""}.get(without, Draft(None, "").rights)
+    assert without in bare
+    await create(tenant, service, replace(draft, **{without: empty}), 10)
+
+
+@forecasts
+@pytest.mark.needs(Operation.UPDATE)
+@pytest.mark.parametrize("number", [1, 3, 5, len(KEYS)])
+@pytest.mark.parametrize("clears", [True, False], ids=["clears", "sets"])
+async def test_an_update_costs_what_was_told(
+    tenant: Tenant, service: Service, schema: Schema, number: int, clears: bool
+) -> None:
+    identity, _ = await made(tenant, service, await full_draft(tenant, service))
+    tenant.advance(90)
+    keys = [key for key in KEYS if key != "title"][:number] if clears else KEYS[:number]
+    patch = Patch(fields={key: None if clears else await value_for(service, schema, key, other=True) for key in keys})
+    await check(tenant, service.forecast(patch), lambda: service.update(identity, patch))
+
+
+@forecasts
+@pytest.mark.needs(Operation.UPDATE)
+async def test_a_mixed_update_costs_what_was_told(tenant: Tenant, service: Service, can: frozenset[str]) -> None:
+    draft = await full_draft(tenant, service)
+    identity, _ = await made(tenant, service, draft)
+    tenant.advance(90)
+    patch = Patch(fields={"note": "x"}, placements_remove=draft.placements)
+    if "holds:tags" in can:
+        patch = replace(patch, tags_add=frozenset({"x"}), tags_remove=frozenset({"sea"}))
+    if "holds:groups" in can:
+        patch = replace(patch, rights=draft.rights)
+    if "holds:status" in can:
+        patch = replace(patch, status="archived")
+    await check(tenant, service.forecast(patch), lambda: service.update(identity, patch))
+
+
+@forecasts
+@pytest.mark.needs(Operation.REPLACE)
+@pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
+async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, size: int) -> None:
+    identity, _ = await made(tenant, service, await plain_draft(service))
+    tenant.advance(90)
+    name = tenant.truth()[identity]["filename"]
+    async with content(tenant, name, size, seed="v") as (given, _):
+        told = service.forecast(FileRef("", name, size), size)
+        await check(tenant, told, lambda: service.replace(identity, given, MemorySteps()))
+
+
+@forecasts
+@pytest.mark.needs(Operation.ENSURE_TERM)
+async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, schema: Schema) -> None:
+    key = schema.fields["subject"].vocabulary
+    assert [term async for term in service.terms(key)]
+    for term in (Term("One"), Term("Two", labels={"en": "Two", "fr": "Deux"})):
+        told, given = service.forecast(term), term
+        await check(tenant, told, lambda t=given: service.ensure_term(key, t))  # type: ignore[misc]
+
+
+@forecasts
+@pytest.mark.needs(Operation.ENSURE_CONTAINER)
+async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    kind = tenant.wired.containers["folder"]
+    assert await places(tenant, service)
+    parent, path = "", ("One", "Two", "Three")
+    for depth in range(1, 4):
+        told = service.forecast(Placement(kind, path[:depth]))
+        with tenant.costs() as spent:
+            parent = (await service.ensure_container(kind, path[:depth], parent)).id
+        assert spent == alike(told)
+
+
+@forecasts
+@pytest.mark.needs(Operation.PLACE)
+async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    known = await places(tenant, service)
+    ids = tuple(tenant.truth())
+    for name in ("folder", "collection"):
+        kind = tenant.wired.containers[name]
+        place = next(place for place in known.values() if place.kind == kind)
+        told = service.forecast(Membership(place, ids))
+        await check(tenant, told, lambda p=place: service.place(p, ids, []))  # type: ignore[misc]
+
+
+@forecasts
+@pytest.mark.needs(Operation.ATTACH)
+async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    identity, _ = await made(tenant, service, await plain_draft(service))
+    async with content(tenant, "paper.pdf", 500) as (given, _):
+        told = service.forecast(Membership(Placement("attachment", ("paper.pdf",)), (identity,)), 500)
+        await check(tenant, told, lambda: service.attach(identity, given, MemorySteps()))
+
+
+@forecasts
+@pytest.mark.needs(Operation.RELATE)
+async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    for target in (tenant.of_catalogue(4), tenant.of_catalogue(5)):
+        relation = Relation(LINK, target)
+        told = service.forecast(relation)
+        await check(tenant, told, lambda r=relation: service.relate(tenant.of_catalogue(1), r))  # type: ignore[misc]
+
+
+@forecasts
+async def test_a_forecast_sends_nothing(tenant: Tenant, service: Service) -> None:
+    drafts = [await full_draft(tenant, service), await plain_draft(service)]
+    with tenant.costs() as spent:
+        for draft in drafts:
+            assert service.forecast(draft, 1000)
+    assert not spent
+
+
+# -- counters and limits -----------------------------------------------------------------------------------------------
+
+
+async def test_reading_is_counted_as_the_service_counts_it(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True)
+    with tenant.costs() as spent:
+        await service.probe()
+        for entry in await entries(service):
+            found = await service.fetch(entry.id)
+            if found.file:
+                await body(service, found.file)
+        assert await places(tenant, service)
+        assert [term async for term in service.terms("subject")]
+    assert alike(service.calls) == spent
+
+
+async def test_retries_are_counted(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True)
+    tenant.fail({"match": "GET *", "times": 2, "do": "status:503"})
+    with tenant.costs() as spent:
+        await service.probe()
+    assert alike(service.calls) == spent
+
+
+async def test_a_new_connection_has_made_no_call(tenant: Tenant) -> None:
+    assert not tenant.connect().calls
+
+
+async def test_the_most_calls_at_once_are_kept(fresh: Fresh) -> None:
+    tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))])
+    service = tenant.connect(read_only=True, concurrency=3)
+    await service.schema()
+    tenant.fail({"match": "GET *", "do": "delay:0.01"})
+    ids = list(tenant.truth())
+    await asyncio.gather(*(service.fetch(identity) for identity in ids))
+    assert 2 <= tenant.world.peak_at_once <= 3
+
+
+async def test_the_rate_asked_for_is_kept(fresh: Fresh) -> None:
+    tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))], rate=None)
+    service = tenant.connect(read_only=True, clock=SystemClock(), calls_per_second=25.0)
+    await service.schema()
+    ids = list(tenant.truth())[:16]
+    await asyncio.gather(*(service.fetch(identity) for identity in ids))
+    assert 10 <= tenant.world.peak_per_second <= 28
+    assert not tenant.world.refused
+
+
+@pytest.mark.needs("limits:per_second")
+async def test_the_documented_rate_is_never_passed(fresh: Fresh) -> None:
+    tenant = fresh()
+    limit = tenant.connect().limits.pace.per_second
+    faster = tenant.connect(calls_per_second=10_000.0).limits.pace.per_second
+    assert limit is not None
+    assert faster is not None
+    assert faster < 2 * limit
+
+
+async def test_too_fast_is_waited_out(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True)
+    tenant.fail({"match": "GET *", "times": 3, "do": "throttle:5"})
+    before = tenant.world.now()
+    await service.probe()
+    assert (tenant.world.now() - before).total_seconds() >= 4
+
+
+async def test_a_stop_after_so_many_calls_is_kept(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True, max_calls=3)
+
+    async def much() -> None:
+        for _ in range(5):
+            await service.probe()
+            await entries(service)
+
+    with tenant.costs() as spent, pytest.raises(StopRequested):
+        await much()
+    assert spent.total() == 3
+
+
+def test_limits_make_sense(library_tenant: Tenant) -> None:
+    limits = library_tenant.connect().limits
+    assert limits.page > 0
+    assert limits.reach is None or limits.reach >= limits.page
+    assert limits.pace.at_once > 0
+    assert limits.pace.storage_at_once > 0
+    if limits.parts is not None:
+        assert limits.parts.least <= limits.parts.preferred <= (limits.parts.most or limits.parts.preferred)
+        assert limits.parts.split(limits.largest_bytes or 10**9)
+    assert limits.single_bytes is None or limits.single_bytes <= (limits.largest_bytes or limits.single_bytes)
+
+
+# -- read-only ---------------------------------------------------------------------------------------------------------
+
+Write = Callable[[Tenant, Service, AssetId], Awaitable[Any]]
+
+
+async def _create(tenant: Tenant, service: Service, identity: AssetId) -> None:
+    async with content(tenant) as (given, _):
+        await service.create(await plain_draft(service), given, MemorySteps())
+
+
+async def _replace(tenant: Tenant, service: Service, identity: AssetId) -> None:
+    async with content(tenant, "photo 4.jpg") as (given, _):
+        await service.replace(identity, given, MemorySteps())
+
+
+async def _attach(tenant: Tenant, service: Service, identity: AssetId) -> None:
+    async with content(tenant) as (given, _):
+        await service.attach(identity, given, MemorySteps())
+
+
+async def _place(tenant: Tenant, service: Service, identity: AssetId) -> None:
+    place = next(iter((await places(tenant, service)).values()))
+    await service.place(place, [identity], [])
+
+
+WRITES: dict[Operation, Write] = {
+    Operation.CREATE: _create,
+    Operation.UPDATE: lambda tenant, service, identity: service.update(identity, Patch(fields={"note": "x"})),
+    Operation.REPLACE: _replace,
+    Operation.REMOVE: lambda tenant, service, identity: service.remove(identity),
+    Operation.ENSURE_TERM: lambda tenant, service, identity: service.ensure_term("subject", Term("Never")),
+    Operation.ENSURE_CONTAINER: lambda tenant, service, identity: service.ensure_container(
+        tenant.wired.containers["folder"], ("Never",)
+    ),
+    Operation.PLACE: _place,
+    Operation.ATTACH: _attach,
+    Operation.RELATE: lambda tenant, service, identity: service.relate(
+        identity, Relation(LINK, tenant.of_catalogue(5))
+    ),
+}
+
+
+@pytest.mark.parametrize("operation", [pytest.param(each, marks=pytest.mark.needs(each)) for each in WRITES])
+async def test_a_source_never_writes(tenant: Tenant, source: Service, operation: Operation) -> None:
+    before = json.dumps(list(tenant.truth().values()), sort_keys=True, default=str)
+    identity = tenant.of_catalogue(4 if operation is not Operation.RELATE else 1)
+    with tenant.costs() as spent, pytest.raises(DamSyncError) as refused:
+        await WRITES[operation](tenant, source, identity)
+    assert not writes(spent)
+    assert "read-only" in str(refused.value)
+    assert json.dumps(list(tenant.truth().values()), sort_keys=True, default=str) == before
+
+
+def test_every_writing_operation_is_tried() -> None:
+    reading = {Operation.FETCH, Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
+    assert set(WRITES) == set(Operation) - reading - {Operation.FORECAST}
+
+
+async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service) -> None:
+    for operation in set(WRITES) - service.operations:
+        with pytest.raises(Rejected):
+            await WRITES[operation](tenant, service, tenant.of_catalogue(4))
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+SIGNED = ("Signature=", "Expires=", "X-Amz-", "sig=")
+
+
+def silent(tenant: Tenant, *texts: str) -> None:
+    for text in texts:
+        for secret in (*tenant.wired.secrets, *SIGNED):
+            assert secret not in text
+
+
+def told(error: DamSyncError) -> str:
+    return "\n".join(
+        [str(error), repr(error), error.hint, json.dumps(error.as_json()), *traceback.format_exception(error)]
+    )
+
+
+TROUBLE: dict[str, Callable[[Tenant, Service], Awaitable[Any]]] = {
+    "unknown": lambda tenant, service: service.fetch(AssetId("999999999")),
+    "container": lambda tenant, service: service.ensure_container("drawer", ("x",)),
+    "vocabulary": lambda tenant, service: service.ensure_term("no such vocabulary", Term("x")),
+    "find": lambda tenant, service: service.find(Marker("no such field", 'a"b')),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+async def test_errors_tell_no_secret(tenant: Tenant, service: Service, trouble: str) -> None:
+    try:
+        assert await TROUBLE[trouble](tenant, service) is None
+    except DamSyncError as error:
+        silent(tenant, told(error))
+
+
+async def test_a_denied_credential_is_not_shown(tenant: Tenant) -> None:
+    with pytest.raises(DamSyncError) as denied:
+        await tenant.connect(tenant.wired.denied).probe()
+    silent(tenant, told(denied.value))
+    assert denied.value.hint
+
+
+@pytest.mark.parametrize("fault", ["status:403", "status:500", "html:502", "garble", "reset_before", "truncate:0.3"])
+async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> None:
+    tenant = fresh([*SCHEMA, asset(1)])
+    service = tenant.connect(read_only=True)
+    file = (await service.fetch(tenant.of_catalogue(1))).file
+    assert file is not None
+    tenant.fail({"match": "GET *", "do": fault})
+    try:
+        await body(service, file)
+    except DamSyncError as error:
+        silent(tenant, told(error))
+    silent(tenant, repr(file), str(file))
+
+
+@pytest.mark.parametrize(
+    "fault", ["status:400", "status:401", "status:403", "status:500", "html:502", "garble", "empty"]
+)
+async def test_any_answer_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh, fault: str) -> None:
+    tenant = fresh()
+    service = tenant.connect()
+    draft = await plain_draft(service)
+    tenant.fail({"match": "* *", "do": fault})
+    for call in (
+        lambda: service.fetch(tenant.of_catalogue(1)),
+        lambda: entries(service),
+        lambda: made(tenant, service, draft),
+        lambda: service.update(tenant.of_catalogue(2), Patch(fields={"note": "x"})),
+        tenant.connect().probe,
+    ):
+        with contextlib.suppress(Quiet):
+            await quietly(tenant, call)
+
+
+class Quiet(Exception):
+    """An error of ours that told its service and no secret."""
+
+
+async def quietly(tenant: Tenant, call: Callable[[], Awaitable[Any]]) -> None:
+    try:
+        await call()
+    except DamSyncError as error:
+        silent(tenant, told(error))
+        if error.service == tenant.kind.name:
+            raise Quiet from error
+        raise
+
+
+async def test_reprs_tell_no_secret(tenant: Tenant) -> None:
+    for auth in (*tenant.wired.auth, tenant.wired.denied):
+        service = tenant.connect(auth)
+        found = await service.schema() if auth != tenant.wired.denied else None
+        parts = [repr(part) for part in vars(service).values()]
+        silent(tenant, repr(service), repr(found), *parts)
+
+
+async def test_logs_tell_no_secret(
+    tenant: Tenant, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything that is logged while reading, writing and failing, down to the last detail."""
+    lines = io.StringIO()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(lines))
+    caplog.set_level(logging.DEBUG)
+    try:
+        service = tenant.connect()
+        tenant.fail(
+            {"match": "GET *", "nth": 2, "do": "status:503"}, {"match": "GET *", "nth": 5, "do": "reset_before"}
+        )
+        identity, _ = await made(tenant, service, await full_draft(tenant, service))
+        file = (await service.fetch(identity)).file
+        assert file is not None
+        await body(service, file)
+    finally:
+        structlog.reset_defaults()
+    out, err = capsys.readouterr()
+    silent(tenant, lines.getvalue(), caplog.text, out, err)
+
+
+async def test_two_connections_count_apart(tenant: Tenant) -> None:
+    one, two = tenant.connect(), tenant.connect()
+    await one.probe()
+    assert sum(Counter(one.calls).values())
+    assert not two.calls
