@@ -26,7 +26,7 @@ from dam_sync.store.store import SqlStore
 from dam_sync.store.vault import FileVault
 from dam_sync.transfer.content import MemoryBudget, content_of
 
-MEMORY_FOR_FILES = 64 * 1024 * 1024
+MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of the usual 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 
 

@@ -232,7 +232,7 @@ class _Pass:
         """The bytes [start, stop), where start is not behind us; at the end of the file also looks that it is one."""
         while self.position < start and await self.next(start - self.position):
             pass
-        taken = io.BytesIO()
+        taken = io.BytesIO(bytes(stop - start))  # made at once in its final size: growing would hold it twice
         while self.position < stop:
             taken.write(await self.next(stop - self.position))
         if stop == self._download.size:
