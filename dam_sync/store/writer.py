@@ -60,6 +60,7 @@ class Writer:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
                 await asyncio.wait([future])  # whoever looks next finds it done or not done, never on its way
+                future.exception()  # there is nobody to tell; the loop would print it otherwise
                 raise
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -86,6 +87,24 @@ async def test_a_cancelled_caller_leaves_a_whole_job(store: SqlStore) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await store.noted("k") == 1
+
+
+async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_loop(
+    store: SqlStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(connection: Connection) -> None:
+        raise ConfigError("no room left")
+
+    writer = store._desk.writer
+    assert writer is not None
+    task = asyncio.create_task(writer.run(refuse))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    assert caplog.records == []
 
 
 async def test_a_closed_store_refuses(store: SqlStore) -> None:
