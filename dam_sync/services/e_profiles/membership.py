@@ -49,7 +49,7 @@ class Members:
 
     async def _parents(self) -> list[str]:
         """Ids of the categories that have others below them, from the tree."""
-        every = [place async for place in self.taxonomy.containers() if place.kind == "category"]
+        every = await self.taxonomy.categories()
         inner = {place.path[:-1] for place in every}
         return [place.id for place in every if place.path in inner]
 

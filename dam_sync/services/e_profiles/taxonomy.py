@@ -16,6 +16,7 @@ from dam_sync.services.e_profiles import facts, trees, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.values import term_of
 
+CATEGORY_PATH = "/api/rest/category/categoryTree"
 COLLECTION_TYPES = ("global", "private", "shared")
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
@@ -123,15 +124,17 @@ class Taxonomy:
 
     async def _all(self, *, again: bool = False) -> Places:
         if again or self._places is None:
-            tree = await self.line.get(
-                facts.CATEGORY_TREE, "/api/rest/category/categoryTree", (("includeEmpty", "true"),)
-            )
-            found = list(trees.categories_of(tree))
+            found = await self.categories()
             found += [trees.collection_of(row) for row in await self.collections()]
             self._places = {}
             for placement in found:
                 self._places.setdefault((placement.kind, placement.path), placement)
         return self._places
+
+    async def categories(self) -> list[Placement]:
+        """All categories, parents first, by one call (wire E 5.4)."""
+        asked = (("includeEmpty", "true"),)
+        return list(trees.categories_of(await self.line.get(facts.CATEGORY_TREE, CATEGORY_PATH, asked)))
 
     async def collections(self) -> list[Json]:
         """Rows of all collections the user sees (wire E 5.5)."""
