@@ -134,8 +134,11 @@ class Pipeline:
         await self.session.store.release([work])
 
     async def _settle(self, work: Work, outcome: Outcome) -> None:
-        await self.session.store.settle(work, outcome)
         self.failures = 0
+        await self._close(work, outcome)
+
+    async def _close(self, work: Work, outcome: Outcome) -> None:
+        await self.session.store.settle(work, outcome)
         _count(self.session, outcome)
 
     async def _later(self, work: Work, error: Transient) -> Prepared:
@@ -153,7 +156,7 @@ class Pipeline:
                 hint="retry it later with `errors JOB --retry`",
                 operation=error.operation,
             )
-            await self._settle(work, outcome)
+            await self._close(work, outcome)  # nothing got through by this: an outage must not park one after the other
         else:
             log.warning("asset.later", asset=work.asset, attempt=work.attempt, message=error.message)
             await self.session.store.retry_later(work, error.retry_after or float(2**work.attempt))

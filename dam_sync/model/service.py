@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import DamSyncError, Unsupported
+from dam_sync.model.errors import ContractBroken, DamSyncError, Unsupported
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -216,6 +216,8 @@ class Vault(Protocol):
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+MISREAD = (AttributeError, TypeError, KeyError, IndexError, ValueError)  # what reading JSON of another shape raises
+GIVING = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that give one after the other
 
 
 def optional(operation: Operation) -> Callable[[F], F]:
@@ -238,8 +240,38 @@ def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]
         except DamSyncError as error:
             error.within(service=self.kind)
             raise
+        except MISREAD as error:
+            raise _misread(self.kind, error) from error
 
     return told
+
+
+def _told_all(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+    """The same for a method that gives one after the other."""
+
+    @functools.wraps(method)
+    async def told(self: Service, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        items = method(self, *args, **kwargs)
+        try:
+            async for item in items:
+                yield item
+        except DamSyncError as error:
+            error.within(service=self.kind)
+            raise
+        except MISREAD as error:
+            raise _misread(self.kind, error) from error
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
+
+    return told
+
+
+def _misread(kind: str, error: Exception) -> ContractBroken:
+    return ContractBroken(
+        f"an answer has a shape that is not documented ({type(error).__name__}: {error})", service=kind
+    )
 
 
 class Service(ABC):
@@ -261,6 +293,8 @@ class Service(ABC):
         for name, method in list(vars(cls).items()):
             if name in vars(Service) and inspect.iscoroutinefunction(method):
                 setattr(cls, name, _told(method))
+            elif name in GIVING and inspect.isfunction(method):
+                setattr(cls, name, _told_all(method))
 
     @property
     @abstractmethod

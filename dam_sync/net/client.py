@@ -71,7 +71,10 @@ class Client:
             answer = await self._repeated(request, self._addresses.of(request), self._shape(request), self._wiring.auth)
         except DamSyncError as problem:
             raise self._told(problem, request) from None
-        return self._reply(request, answer)
+        reply = self._reply(request, answer)
+        if reply.is_html and 200 <= reply.status < 300:
+            reply.json()  # a page for people says nothing of what was asked, least of all that a write was done
+        return reply
 
     async def stream(self, request: Request, offset: int = 0) -> HttpStream:
         """The bytes from `offset` on, or from 0 where the server ignores ranges: see `start`. Redirects are followed.

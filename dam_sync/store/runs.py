@@ -33,6 +33,8 @@ class Runs(Part):
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
             row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
             lease = self._lease()
+            put_back = (text(OPEN), WORK.c.state == "pending")
+            c.execute(update(WORK).where(*put_back).values(attempt=0, due=""))  # what failed then may go through now
             release_claims(c)
             if row is None:
                 fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}

@@ -471,9 +471,8 @@ async def test_the_last_error_is_raised(transport: str) -> None:
 )
 async def test_an_answer_that_is_no_json_is_told(transport: str, answer: Said, words: str) -> None:
     async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
-        reply = await client.send(get(asset="9"))
         with pytest.raises(ContractBroken, match=words) as caught:
-            reply.json()
+            (await client.send(get(asset="9"))).json()
     assert (caught.value.service, caught.value.operation, caught.value.asset) == ("x_service", "GET /v2/thing", "9")
     assert caught.value.hint
 
@@ -655,3 +654,11 @@ async def test_a_server_that_repeats_the_credential_is_not_quoted(transport: str
             await client.send(get())
     assert TOKEN not in str(caught.value)
     assert TOKEN not in str(caught.value.as_json())
+
+
+async def test_a_page_for_people_is_no_answer_to_a_write(transport: str) -> None:
+    page = Said(200, b"<!DOCTYPE html><title>Login</title>", {"Content-Type": "text/html"})
+    async with RawServer(lambda _: page) as server, client_of(server, transport=transport) as client:
+        with pytest.raises(ContractBroken, match="an HTML page") as caught:
+            await client.send(post())
+    assert "proxy" in caught.value.hint
