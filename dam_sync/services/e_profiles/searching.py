@@ -70,7 +70,10 @@ class Search:
                 total = page.total or total
                 if cursor is None and len(seen) < total:
                     raise TruncatedListing(f"a scroll promised {total} assets and gave {len(seen)}")
-                yield fresh, cursor is None
+                complete = cursor is None or len(seen) >= total  # then the empty page at the end is not asked for
+                yield fresh, complete
+                if complete:
+                    return
 
 
 def _params(query: str, limit: int, expand: str, archived: bool, more: Pairs) -> tuple[tuple[str, str], ...]:
