@@ -45,6 +45,7 @@ Full = Annotated[bool, typer.Option("--full", help="Read and map every asset aga
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
 
 KEYWORD = Parameter.KEYWORD_ONLY
+PIPE_WIDTH = 400  # a pipe gets plain lines that nobody has wrapped
 COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("as_json", AsJson, False),
     ("no_progress", NoProgress, False),
@@ -61,7 +62,7 @@ class Output:
         self.as_json = as_json
         self.verbose = verbose
         self.progress = not no_progress
-        self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def report(self, report: Mapping[str, Any]) -> None:

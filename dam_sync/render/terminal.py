@@ -95,7 +95,7 @@ def _table(
         return
     table = Table(title=title, title_justify="left", show_header=any(columns), box=None, pad_edge=False)
     for number, column in enumerate(columns):
-        right = len(columns) == 2 and number == 1
+        right = all(row[number].replace(",", "").isdigit() for row in rows)
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows[:shown]:
         table.add_row(*(escape(str(cell)) for cell in row))
