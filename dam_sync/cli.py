@@ -267,9 +267,10 @@ def errors(
             output.data(parked)
             return 0
         rows = [(r["cause"], r["operation"], str(r["count"]), r["example"], r["hint"]) for r in parked["causes"]]
-        print_table(
-            output.out, f"Parked: {parked['count']}", ("cause", "call", "assets", "for example", "what to do"), rows
-        )
+        if not rows:
+            output.out.print("nothing is parked")
+        columns = ("cause", "call", "assets", "for example", "what to do")
+        print_table(output.out, f"Parked: {parked['count']}", columns, rows)
         if retry:
             output.err.print(f"{parked['retried']} assets will be tried again by the next run")
         return 0
