@@ -28,6 +28,24 @@ ignore: [stat_views, stat_downloads, annotation, point_of_interest, latitude, lo
 unmapped: report
 """
 
+BACK = """\
+version: 1
+locales: [en]
+profile: {default: Picture}
+fields:
+  srckey: {marker: true}
+  title: {from: [fields.title, filename], required: true}
+  note: {from: fields.note}
+  place: {from: fields.place}
+  medium: {from: fields.medium}
+  credit: {from: fields.credit}
+  keywords: {from: "tags[]"}
+asset:
+  status: {const: published}
+placements: {from: "placements.category[].path", as: folder}
+unmapped: report
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
@@ -80,6 +98,44 @@ def write_bulk(folder: Path, bulk: Bulk) -> Written:
     mapping.write_text(_mapping(bulk), encoding="utf-8")
     source = _write(folder / "source.jsonl", _source(bulk))
     return Written(source, _write(folder / "target.jsonl", _target()), mapping, files)
+
+
+def write_bulk_back(folder: Path, bulk: Bulk) -> Written:
+    """The same from service E to service A: six fields beside the marker, no older versions."""
+    files = folder / "files"
+    files.mkdir(parents=True, exist_ok=True)
+    (files / TINY).write_bytes(b"the same few bytes for every asset\n")
+    mapping = folder / "mapping.yaml"
+    mapping.write_text(BACK, encoding="utf-8")
+    source = _write(folder / "source.jsonl", _source_of_e(bulk))
+    return Written(source, _write(folder / "target.jsonl", _target_of_a()), mapping, files)
+
+
+def _source_of_e(bulk: Bulk) -> Iterator[Record]:
+    yield from _target()
+    for key in ("place", "medium", "credit"):
+        yield {"record": "field", "key": key, "label": key, "kind": "text", "types": ["Images"], "max_length": 255}
+    for number in range(bulk.folders):
+        yield {"record": "container", "kind": "category", "path": [f"Category {number}"]}
+    for number in range(1, bulk.assets + 1):
+        asset = _asset(bulk, number)
+        keywords = asset["fields"].pop("keywords", [])
+        asset["fields"] |= {"place": "Quay", "medium": "Oil on canvas", "credit": f"Gift no. {number}"}
+        path = [f"Category {(number - 1) % bulk.folders}"] if bulk.folders else []
+        places = [{"kind": "category", "path": path}] if path else []
+        yield {**asset, "type": "Images", "tags": keywords, "placements": places, "rights": {"groups": ["public"]}}
+
+
+def _target_of_a() -> Iterator[Record]:
+    yield {"record": "type", "name": "Picture", "media": ["PICTURE"]}
+    for key, more in (
+        ("srckey", {}),
+        ("title", {"required": True}),
+        *((key, {}) for key in ("note", "place", "medium", "credit")),
+        ("keywords", {"multiple": True}),
+    ):
+        kind = "long_text" if key == "note" else "text"
+        yield {"record": "field", "key": key, "label": key, "kind": kind, "types": ["Picture"], **more}
 
 
 def _mapping(bulk: Bulk) -> str:

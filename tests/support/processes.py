@@ -19,6 +19,22 @@ from typing import IO, Any
 from tests.support.bulk import Written
 from tests.support.tenants import JOB, Pair, Tenant
 
+BACK = """\
+version: 1
+name: back
+source:
+  kind: e_profiles
+  base_url: {source}
+  tenant_url: {source}
+  auth: {{flow: token, token: wat_demo_b1d3c61e03c6}}
+target:
+  kind: a_hypermedia
+  base_url: {target}
+  auth: {{flow: basic, login: dam-sync, password: secret-a}}
+mapping: {mapping}
+state: {state}
+{more}
+"""
 STOP_SECONDS = 20
 TICK = 0.02
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
@@ -73,6 +89,28 @@ def processes(
             state=state,
             more=more,
         )
+        job.write_text(text, encoding="utf-8")
+        yield Pair(source, target, job, folder)
+
+
+@contextmanager
+def processes_back(
+    folder: Path,
+    written: Written,
+    *,
+    more: str = "",
+    source_options: Mapping[str, Any] | None = None,
+    target_options: Mapping[str, Any] | None = None,
+) -> Iterator[Pair]:
+    """The other way round: from service E to service A."""
+    first = {"lag": 0.2, "rate": None, **(source_options or {})}
+    second = {"lag": 0.2, **(target_options or {})}
+    with (
+        emulating("e_profiles", written.source, written.files, **first) as source,
+        emulating("a_hypermedia", written.target, **second) as target,
+    ):
+        job, state = folder / "job.yaml", folder / "state" / "job.db"
+        text = BACK.format(source=source.url, target=target.url, mapping=written.mapping, state=state, more=more)
         job.write_text(text, encoding="utf-8")
         yield Pair(source, target, job, folder)
 
