@@ -151,7 +151,7 @@ class Actor:
             return
         now = await self.session.target.fetch(known)
         before: Mapping[str, Json] = link.draft["fields"]
-        edited = foreign_edits(before, now, frozenset(patch.fields), self.session.target_schema)
+        edited = foreign_edits(before, patch.fields, now, self.session.target_schema)
         if edited:
             raise Conflict(
                 f"changed in the target by somebody else: {', '.join(sorted(edited))}",

@@ -44,13 +44,16 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
     ]
 
 
-def foreign_edits(before: Mapping[str, Json], actual: Asset, about: frozenset[str], schema: Schema) -> list[str]:
-    """Fields of `about` whose value in the target is no longer what we last wrote."""
+def foreign_edits(
+    before: Mapping[str, Json], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
+) -> list[str]:
+    """Fields about to become `wanted` that are no longer what we last wrote. One that is as wanted already was written
+    by us before a crash, or by somebody who wants the same: no edit is lost."""
     wrote = {key: value_from_json(value) for key, value in before.items()}
     edited = []
-    for key in sorted(about):
-        now, then = actual.fields.get(key), wrote.get(key)
-        if canonical(now) != canonical(then) and _known(schema, key):
+    for key in sorted(wanted):
+        now, ours = canonical(actual.fields.get(key)), (canonical(wrote.get(key)), canonical(wanted[key]))
+        if now not in ours and _known(schema, key):
             edited.append(key)
     return edited
 

@@ -12,7 +12,7 @@ from tests.support.tenants import Tenant
 
 TRIED = "points tried"
 Record = Callable[[str, object], None]
-References = dict[int, tuple[State, Fuse]]
+References = dict[tuple[int, bool], tuple[State, Fuse]]
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def source() -> Iterator[Tenant]:
 
 @pytest.fixture(scope="session")
 def references() -> References:
-    """How a move ends without a crash, and how much happens in it, by assets at once; filled when first asked for."""
+    """How runs end without a crash, and how much happens in them, by assets at once and whether later."""
     return {}
 
 
@@ -38,12 +38,23 @@ def simulation(at_once: int, source: Tenant, tmp_path_factory: pytest.TempPathFa
         yield Simulation(tmp_path_factory.mktemp("simulation"), source, at_once)
 
 
+def _reference(simulation: Simulation, references: References, *, later: bool) -> tuple[State, Fuse]:
+    key = simulation.at_once, later
+    if key not in references:
+        references[key] = simulation.reference(later=later)
+    return references[key]
+
+
 @pytest.fixture
 def reference(simulation: Simulation, references: References) -> tuple[State, Fuse]:
     """The end without a crash."""
-    if simulation.at_once not in references:
-        references[simulation.at_once] = simulation.reference()
-    return references[simulation.at_once]
+    return _reference(simulation, references, later=False)
+
+
+@pytest.fixture
+def later(simulation: Simulation, references: References) -> tuple[State, Fuse]:
+    """The end of a second run, after changes at the source, without a crash."""
+    return _reference(simulation, references, later=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -56,6 +56,25 @@ def test_a_crash_leaves_no_trace(
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
+@pytest.mark.parametrize(("kind", "when"), KINDS)
+def test_a_crash_while_changes_are_brought_over_leaves_no_trace(
+    simulation: Simulation, later: tuple[State, Fuse], kind: str, when: str, record_property: Record
+) -> None:
+    want, fuse = later
+    chosen = sampled(points(fuse, kind, when), KINDS.index((kind, when)) * 5 + 15 * (simulation.at_once == 4))
+    happened, found = 0, []
+    for point in chosen:
+        with simulation.moving() as moved:
+            moved.live()
+            moved.change()
+            crashed, faults = faults_of(moved, [point], want, IN_DOUBT[simulation.at_once])
+            happened += crashed
+            found += faults
+    record_property(TRIED, f"{happened} crashes, of {getattr(fuse, f'{kind}s')} {kind}s")
+    assert found == []
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
 def test_a_crash_while_going_on_after_a_crash_leaves_no_trace(
     simulation: Simulation, reference: tuple[State, Fuse], record_property: Record
 ) -> None:

@@ -12,19 +12,27 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from dam_sync.app import connecting
 from dam_sync.app.jobs import run_job
 from dam_sync.app.wish import Wish
+from dam_sync.emulation.app import Application
+from dam_sync.emulation.catalogue import catalogue_of
+from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.library import schema_records, target_records
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.serve import serve_in_thread
+from dam_sync.emulation.world import World
 from dam_sync.engine import run
 from dam_sync.mapping.document import load_mapping
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import PartBounds
+from dam_sync.services import discover
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.emulator.options import Options
 from dam_sync.store import runs
@@ -66,6 +74,17 @@ def library() -> list[Record]:
     return [first, second, third, fourth, fifth]
 
 
+def changed_library() -> list[Record]:
+    """The same later: values, a new term, a label gone, another place, one version more."""
+    rows = library()
+    first, fourth, fifth = rows[0], rows[3], rows[4]
+    first["fields"] |= {"title": {"texts": {"en": "Other words"}}, "keywords": [{"id": "5", "label": "Harbour"}]}
+    first["placements"] = first["placements"][:1]
+    fourth["placements"] = [_folder("Library", "Collections", "Sea & Shore"), _folder("Library", "Press")]
+    fifth["versions"].append({"name": "harbour.jpg", "generate": {"size": 950, "seed": 50}})
+    return rows
+
+
 def _folder(*path: str) -> Record:
     return {"kind": "folder", "path": list(path)}
 
@@ -98,7 +117,13 @@ class Moved(Pair):
     """A fresh target, a fresh state file, and the source all simulations share."""
 
     lives: int = 0
+    full: bool = False
     told: list[str] = field(default_factory=list)
+
+    def change(self) -> None:
+        """The source is another from now on, and every asset is looked at."""
+        self.full = True
+        _changing(self.source).changed = True
 
     def live(self, point: Point | None = None) -> Fuse:
         """One run, killed at `point`; its fuse. Raises what stopped the run otherwise."""
@@ -107,7 +132,7 @@ class Moved(Pair):
         with pytest.MonkeyPatch.context() as patch:
             fuse.install(patch)
             try:
-                asyncio.run(run_job(self.job, Wish()))
+                asyncio.run(run_job(self.job, Wish(full=self.full)))
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException:
@@ -137,7 +162,7 @@ class Moved(Pair):
         with closing(sqlite3.connect(self.folder / "state" / "job.db")) as connection:
             ask = connection.execute
             links = ask("SELECT source, target, filename, versions, evidence FROM link ORDER BY source").fetchall()
-            journal = Counter(ask("SELECT asset, operation FROM ledger").fetchall())
+            journal = ask("SELECT asset, operation FROM ledger").fetchall()
             left = {table: ask(f"SELECT count(*) FROM {table} WHERE {rows}").fetchone()[0] for table, rows in LEFT}
         return State(
             source=self.source.assets,
@@ -145,15 +170,15 @@ class Moved(Pair):
             terms={key: sorted(each.words.values) for key, each in tenant.metadata.fields.items() if each.words},
             categories=sorted(tenant.taxonomy.path(each) for each in tenant.taxonomy.categories),
             links=[(source, markers.get(target), *more) for source, target, *more in links],
-            journal=Counter({(asset, _batchless(name)): number for (asset, name), number in journal.items()}),
+            journal=Counter((asset, _nameless(name)) for asset, name in journal),
             left=left,
             writes=Counter({call: number for call, number in self.target.calls.items() if call.startswith(WRITES)}),
         )
 
 
-def _batchless(step: str) -> str:
-    """A step without the ids of what it placed, which differ from target to target."""
-    return step.rpartition(":")[0] if step.startswith("place:") else step
+def _nameless(step: str) -> str:
+    """A step without the ids of containers, and the digests made of them, which differ from target to target."""
+    return step.rpartition(":")[0] if step.startswith(("place:", "update:")) else step
 
 
 def seen(asset: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -171,6 +196,11 @@ def seen(asset: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
+def _changing(source: Tenant) -> Changing:
+    assert source.served is not None
+    return cast("Changing", source.served.app)
+
+
 @dataclass
 class Simulation:
     """Moves the library as often as asked, each time into a new target."""
@@ -184,6 +214,7 @@ class Simulation:
     def moving(self) -> Iterator[Moved]:
         """One library to be moved."""
         self.number += 1
+        _changing(self.source).changed = False
         folder = self.folder / str(self.number)
         folder.mkdir()
         mapping = self.folder / "mapping.yaml"
@@ -206,10 +237,13 @@ class Simulation:
             if target.served is not None:
                 target.served.stop()
 
-    def reference(self) -> tuple[State, Fuse]:
-        """How it ends, and how much happens, when nothing goes wrong."""
+    def reference(self, *, later: bool = False) -> tuple[State, Fuse]:
+        """How it ends, and how much happens, when nothing goes wrong: with the move, or `later` with the changes."""
         with self.moving() as moved:
             fuse = moved.live()
+            if later:
+                moved.change()
+                fuse = moved.live()
             return moved.state(), fuse
 
 
@@ -249,6 +283,29 @@ def sampled(points: Sequence[Any], offset: int = 0) -> Sequence[Any]:
     return points[offset % EVERY :: EVERY]
 
 
+class Changing:
+    """The source as an application, before and after it was changed, at one address."""
+
+    def __init__(self) -> None:
+        self.states = [_application(library()), _application(changed_library())]
+        self.world, self.objects = self.states[0].world, self.states[0].objects
+        self.changed = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """To the state of the moment."""
+        world = self.states[self.changed].world
+        world.api_origin, world.storage_origin = self.world.api_origin, self.world.storage_origin
+        await self.states[self.changed](scope, receive, send)
+
+
+def _application(assets: Sequence[Record]) -> Application:
+    world = World(seed=1)
+    app: Application = discover()["a_hypermedia"].emulator(world, Faults(), ObjectStore(world), {"lag": 0.0})
+    app.state.load(catalogue_of([*schema_records(), *assets]), None)
+    return app
+
+
 def source_tenant() -> Tenant:
     """The library, served."""
-    return emulated("a_hypermedia", [*schema_records(), *library()], lag=0.0)
+    served = serve_in_thread(lambda: cast("Application", Changing()))
+    return Tenant(served.url, served)
