@@ -31,7 +31,7 @@ test: $(STAMP) ## every test but the benchmarks
 	$(BIN)/pytest -q -n 2 --dist loadgroup tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
-	$(BIN)/pytest -q tests/conformance
+	$(BIN)/pytest -q -n 2 tests/conformance
 
 sim: $(STAMP) ## every crash point and every lost answer of a tiny library, some minutes
 	DAM_SYNC_SIM=1 $(BIN)/pytest -q -n 2 tests/simulation
