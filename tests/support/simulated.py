@@ -279,8 +279,8 @@ def differences(got: State, want: State, *, in_doubt: int) -> Iterator[str]:
 
 
 def sampled(points: Sequence[Any], offset: int = 0) -> Sequence[Any]:
-    """Every EVERY-th."""
-    return points[offset % EVERY :: EVERY]
+    """Every EVERY-th, one at least."""
+    return points[offset % min(EVERY, len(points)) :: EVERY]
 
 
 class Changing:
