@@ -35,6 +35,15 @@ async def refuse_changed_mapping(store: SqlStore, digest: str, ask: Ask) -> None
     await store.note("mapping", digest)
 
 
+def refuse_unknown_marks(marked: int, ask: Ask) -> None:
+    """Raises SafetyStop when a new state meets assets that were made from this source before: they would be doubled."""
+    if marked and not ask.accept_changes:
+        raise SafetyStop(
+            f"the target has {marked} assets with the marks of this source, and this state knows none of them",
+            hint="restore the state file from a backup; if another job made them, go on with --accept-changes",
+        )
+
+
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
     """Raises SafetyStop when single assets are asked for while a whole run is unfinished."""
     unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from dam_sync.engine.guards import refuse_emptied_source
+from dam_sync.engine.guards import refuse_emptied_source, refuse_unknown_marks
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.session import Session
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
+from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import AssetId, Entry, Placement, Relation, Revision, digest_of
 from dam_sync.model.errors import DamSyncError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
@@ -124,14 +125,25 @@ async def _window(session: Session) -> Window:
 
 
 async def _take_names(session: Session) -> None:
-    """File names the target has already, where an upload under one of them would not be a new asset."""
+    """File names the target has already, where an upload under one of them would not be a new asset. The state is new
+    then: marks of ours that are there already are those of a state that was lost."""
     if not session.target.limits.names_identify or await session.store.noted("names"):
         return
+    marked = 0
     async for shard in session.target.shards(Window()):
         async for batch in session.target.crawl(shard, None):
             named = [(entry.asset.filename, entry.id) for entry in batch.entries if entry.asset is not None]
             await session.store.take_names([(name.casefold(), f"target:{asset}") for name, asset in named])
+            marked += sum(_is_ours(session, entry) for entry in batch.entries)
+    refuse_unknown_marks(marked, session.ask)
     await session.store.note("names", True)
+
+
+def _is_ours(session: Session, entry: Entry) -> bool:
+    """Whether a living asset of the target carries the mark of an asset of this source."""
+    if entry.asset is None or entry.deleted or session.crosswalk.marker is None:
+        return False
+    return is_mark_of(session.source_account.tenant, entry.asset.fields.get(session.crosswalk.marker))
 
 
 async def _read_members(session: Session) -> None:

@@ -18,6 +18,7 @@ from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 4
+TRASH = "trash"  # the status of an asset that went into the trash after it was listed
 LONGEST_EXTENSION = 16
 
 
@@ -45,6 +46,8 @@ class Worker:
         asset = work.payload
         if asset is None:
             asset = await self._fetch(work.asset)
+        if asset.status == TRASH:
+            return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         if Operation.MEMBERS in session.source.operations:
             members = await session.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))

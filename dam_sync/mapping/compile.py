@@ -32,7 +32,7 @@ from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.errors import MappingError
 from dam_sync.model.faults import Place, nearest
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.values import Json, Scalar
+from dam_sync.model.values import Json, Scalar, Value
 
 LONGEST_MARKER = 64
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
@@ -81,7 +81,7 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
 def marker_value(tenant: str, asset: AssetId) -> str:
     """Our mark for one asset of one source: at most 64 letters, digits, `-` and `_`; the same every time, and another
     for every other asset even where a search does not tell capitals from small letters."""
-    origin = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    origin = _origin(tenant)
     escaped = "".join(
         letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
         for letter in asset
@@ -90,6 +90,15 @@ def marker_value(tenant: str, asset: AssetId) -> str:
     if len(value) <= LONGEST_MARKER:
         return value
     return f"h{origin}-{hashlib.sha256(asset.encode('utf-8', 'surrogatepass')).hexdigest()[:48]}"
+
+
+def is_mark_of(tenant: str, value: Value | None) -> bool:
+    """Whether a value is our mark for some asset of this source."""
+    return isinstance(value, str) and value[:1] in ("s", "h") and value[1:].startswith(f"{_origin(tenant)}-")
+
+
+def _origin(tenant: str) -> str:
+    return hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 class Cases(EachVerb):

@@ -106,7 +106,7 @@ def meaning_of(error: BaseException, path: Path) -> DamSyncError:
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
         return DiskFull(f"no room left to write the state {path}")
     if code in _BROKEN:
-        hint = "restore it from a backup, or rename it and run again: assets are found again by their marks"
+        hint = "restore it from a backup; without one the assets that were moved are not known any more"
         return ConfigError(f"the state {path} is damaged or not a state of dam-sync ({error})", hint=hint)
     if code in _REFUSED or isinstance(error, PermissionError):
         hint = "check that the file and its folder exist and that this user may read and write both"

@@ -7,19 +7,21 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import structlog
 from typer.testing import CliRunner
 
 from dam_sync.app import asking, checks, connecting, jobs, wish
 from dam_sync.cli import cli
+from dam_sync.emulation.faults import Fault
 from dam_sync.emulation.library import schema_records, target_records
 from dam_sync.model.clock import SystemClock
 from tests.support.tenants import Pair, duplicates, pair
@@ -34,7 +36,7 @@ SECRETS = (
     base64.b64encode(f"{TOKEN}:x-oauth-basic".encode()).decode(),
 )
 SIGNED = ("Signature=", "Expires=", "X-Amz-", "/objects/")
-FASTER = 25.0
+FASTER = 150.0
 Record = dict[str, Any]
 
 
@@ -60,6 +62,20 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     for module in (asking, checks, connecting, jobs, wish):
         if hasattr(module, "SystemClock"):
             patch.setattr(module, "SystemClock", FastClock)
+
+
+@dataclass(slots=True)
+class Meanwhile(Fault):
+    """Something that happens at the emulated service when a call comes in."""
+
+    act: Callable[[], object] = int
+
+    def strikes(self, call: str) -> bool:
+        """See `Fault.strikes`."""
+        hit = Fault.strikes(self, call)
+        if hit:
+            self.act()
+        return hit
 
 
 def photo(number: int, size: int = 900, name: str = "", **fields: Any) -> Record:
@@ -123,12 +139,12 @@ class Small:
         """A command in this process, whose exit code must be `code`."""
         result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options])
         structlog.reset_defaults()
-        return self._looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)
+        return self.looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)
 
     def process(self, verb: str, *options: str, code: int) -> Ran:
         """The same in a process of its own."""
         done = self.pair.cli(verb, str(self.pair.job), *options, check=None)
-        return self._looked_through(Ran(done.returncode, done.stdout, done.stderr), code)
+        return self.looked_through(Ran(done.returncode, done.stdout, done.stderr), code)
 
     def run(self, *options: str, code: int = 0) -> Ran:
         """`run` with its report as data."""
@@ -150,6 +166,11 @@ class Small:
         """Script faults of one side."""
         (self.pair.source if side == "source" else self.pair.target).add_faults(*lines)
 
+    def meanwhile(self, match: str, nth: int, act: Callable[[], object]) -> None:
+        """Let something happen at the source when the `nth` such call comes in."""
+        assert self.pair.source.served is not None
+        self.pair.source.served.app.faults.lines.append(Meanwhile(match, "delay:0", nth=nth, act=act))
+
     def mend(self) -> None:
         """Every scripted fault was hit; from now on nothing goes wrong."""
         for tenant in (self.pair.source, self.pair.target):
@@ -168,6 +189,11 @@ class Small:
             assert verdict["equal"] == len(there)
         return there
 
+    def retried(self, *options: str, verify: bool = True) -> list[Record]:
+        """The same once `errors --retry` has put back what was parked."""
+        self.ran("errors", "--retry", code=0).says("will be tried again by the next run")
+        return self.ends_complete(*options, verify=verify)
+
     @property
     def state(self) -> Path:
         """The state file."""
@@ -181,7 +207,13 @@ class Small:
                 connection.commit()
             return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
-    def _looked_through(self, ran: Ran, code: int) -> Ran:
+    def source_call(self, method: str, path: str, body: Any = None) -> None:
+        """Somebody changes something at the source."""
+        done = httpx.request(method, self.pair.source.url + path, json=body, auth=("dam-sync", PASSWORD))
+        assert done.status_code < 300, done.text
+
+    def looked_through(self, ran: Ran, code: int) -> Ran:
+        """The same, once it ended with `code` and its texts hold no secret, no signed link and no stack."""
         assert ran.code == code, f"exit {ran.code} instead of {code}\n{ran.text[-4000:]}"
         told = "\n".join((ran.text, *(self._kept())))
         assert "Traceback" not in ran.text
