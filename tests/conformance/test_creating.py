@@ -191,6 +191,7 @@ def renamed(draft: Draft, key: str) -> Draft:
 async def test_no_lost_write_doubles_an_asset(tenant: Tenant, service: Service, schema: Schema, fault: str) -> None:
     """Each write call of a create is lost in turn, before or after it was done; another process goes on."""
     base = await full_draft(tenant, service)
+    await made(tenant, service, renamed(base, f"first-{fault}"))  # what a tenant is given once is there from now on
     with tenant.costs() as spent:
         await made(tenant, service, renamed(base, f"whole-{fault}"))
     for name, times in writes(spent):
