@@ -55,10 +55,13 @@ class FastClock(SystemClock):
         await super().sleep(seconds / FASTER)
 
 
+def set_right() -> None:
+    """The faster clock shows the true time again."""
+    FastClock.began, FastClock.instant = time.monotonic(), datetime.now(UTC)
+
+
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
-    patch.setattr(FastClock, "began", time.monotonic())
-    patch.setattr(FastClock, "instant", datetime.now(UTC))
     for module in (asking, checks, connecting, jobs, wish):
         if hasattr(module, "SystemClock"):
             patch.setattr(module, "SystemClock", FastClock)
@@ -137,6 +140,7 @@ class Small:
 
     def ran(self, verb: str, *options: str, code: int) -> Ran:
         """A command in this process, whose exit code must be `code`."""
+        set_right()
         result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options])
         structlog.reset_defaults()
         return self.looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)
