@@ -42,6 +42,19 @@ async def test_shards_are_added_and_keep_how_far_they_were_read(store: SqlStore)
     assert (await store.shards(run))[0] == ShardRow(ONE, None, True)
 
 
+async def test_a_listing_not_to_be_believed_is_read_anew(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.set_shards(run, [ONE], complete=True)
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    await store.forget_shards(run)
+    await store.forget_shards(run)
+    assert (await store.shards(run), await store.shards_complete(run)) == ([], False)
+    await store.set_shards(run, [ONE], complete=True)
+    await store.record(run, ONE, Batch(entries("a", "b"), None), ())
+    assert (await store.tally(run))["listed"] == 2
+    assert len(await store.claim(run, 9, LEASE)) == 2
+
+
 async def test_an_asset_in_two_windows_is_one_row(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a", "b", "a"), {"page": 2}), ())

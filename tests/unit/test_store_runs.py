@@ -155,3 +155,14 @@ async def test_a_command_resumes_its_own_runs_only(store: SqlStore) -> None:
     assert (part.id, part.resumed) == (whole.id + 1, False)
     await store.finish(part.id, {})
     assert (await store.begin("museum", "run")).id == whole.id
+
+
+async def test_what_was_put_back_begins_anew_in_the_next_run(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.retry_later(work, 3600.0)
+    await store.stop(run, "an outage")
+    await store.begin("museum", "run")
+    (work,) = await store.claim(run, 1, LEASE)
+    assert work.attempt == 1
