@@ -19,7 +19,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
 BUSY_SECONDS = 10.0  # how long a statement waits for another process to let the file go
 ALMOST_FULL_BYTES = 1024 * 1024
 OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
-CACHE_KIB = 16 * 1024
+CACHE_KIB = 4 * 1024
 WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
