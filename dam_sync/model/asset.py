@@ -67,13 +67,23 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """Something the target cannot hold or a rule dropped, by name. path: `fields.title.fr`, `versions`, `tags`, …"""
+
+    path: str
+    rule: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Asset:
     """One asset as read. `versions` are ordered oldest first and end with the current file; the last is `file`.
 
     status: published, archived, draft, import, trash, … in lower case, `substatus` where the tenant has its own.
     form_type: the service's own class of record (PICTURE, Photo, …). type: the name of its form or metadata type.
     created_at: when the work was made or first stored, changed_at: last change, imported_at: arrival at this service.
-    source_links: public addresses of the asset at this service, for redirects.
+    source_links: public addresses of the asset at this service, for redirects. losses: what the asset has and the
+    service does not give out (bytes of older versions, …), by name.
     """
 
     id: AssetId
@@ -95,6 +105,7 @@ class Asset:
     changed_at: datetime | None = None
     imported_at: datetime | None = None
     source_links: Mapping[str, str] = field(default_factory=dict)
+    losses: tuple[Loss, ...] = ()
 
     @property
     def file(self) -> FileRef | None:
@@ -156,15 +167,6 @@ class Patch:
     def empty(self) -> bool:
         """Whether there is nothing to write."""
         return self == Patch()
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Something the target cannot hold or a rule dropped, by name. path: `fields.title.fr`, `versions`, `tags`, …"""
-
-    path: str
-    rule: str
-    detail: str = ""
 
 
 def digest_of(data: object) -> str:

@@ -81,4 +81,5 @@ class Limits:
     lag: timedelta = timedelta(seconds=30)
     member_batch: int = 1
     filename: int = 255
+    sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     names_identify: bool = False  # an upload under an existing file name is not a new asset

@@ -81,6 +81,9 @@ class Schema:
     labels: frozenset[str] | None = None
     locales: tuple[str, ...] = ()
     container_kinds: frozenset[str] = frozenset()  # placements it can hold: folder, category, collection, label, …
+    container_depth: Mapping[str, int] = field(default_factory=dict)  # most levels of a kind; absent: any number
+    container_most: Mapping[str, int] = field(default_factory=dict)  # most containers of a kind for one asset
+    container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
     attachments, relations. What is not here becomes a named loss."""

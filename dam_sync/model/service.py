@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ContractBroken, DamSyncError, Unsupported
+from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -441,7 +442,8 @@ class Kind:
 
     settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
     connect: makes the service, an instance of `service`. limits: as documented. emulator: makes an ASGI app of it, from
-    a World and a Faults (see `emulation`).
+    a World and a Faults (see `emulation`). holds: what a library of this kind holds; a feature that is absent is
+    neither read nor written.
     """
 
     name: str
@@ -454,3 +456,4 @@ class Kind:
     limits: Limits
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
+    holds: Mapping[Feature, Held] = field(default_factory=dict)

@@ -89,9 +89,10 @@ class Tenant:
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """A new connection; `options` are added to those of the table, the rest goes into the Context."""
+        given = self.wired.auth[0] if auth is None else auth
         context = Context(
             self.served.url,
-            self.wired.auth[0] if auth is None else auth,
+            {key: text.format(url=self.served.url) for key, text in given.items()},
             {**self.wired.options, **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),

@@ -1,0 +1,57 @@
+"""How an emulated service is tried: credentials, options, and what must not be expected of it.
+
+Every service exports one as `emulator/trial.py: TRIAL`; the conformance and end-to-end suites and the demo read it, so
+a new service needs no line outside its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Auth = Mapping[str, str]
+PUBLIC = frozenset({"flow", "login", "username", "user", "algorithm", "client_id", "token_url", "form", "grant"})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One service. auth: ways in that the emulator opens to, the first is the usual one; denied: one it does not.
+    `{url}` in a credential is the emulator's address.
+
+    options, emulated: of the adapter and of its emulator. prefix: what the emulator puts before a catalogue's field
+    keys. containers: which kind of container holds the catalogue's folders, labels and collections, by those words.
+    fixed: kinds of container and vocabularies that no call adds to. lacks: abilities it does not have, by the words of
+    `tests/conformance/abilities.py`: operations (`place`), features of the schema (`holds:tags`), limits
+    (`limits:link`), kinds of field (`kind:number`), ways of fields (`fields:localized`): what needs them is skipped.
+    refuses: what the contract lets it refuse as Unsupported (`fileless`: an asset without a file; `names`: letters to
+    avoid in one reading of its contract) or not do (`filename`: rename by a patch). quiet: what it does not publish
+    (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). lean:
+    options that leave out calls for each row. facts: numbers of the adapter's `facts` made small, so that a listing's
+    reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the adapter and of
+    the emulator (`demo_emulated`) for `make demo`.
+    """
+
+    auth: tuple[Auth, ...]
+    denied: Auth
+    lacks: frozenset[str] = frozenset()
+    containers: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    emulated: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+    fixed: frozenset[str] = frozenset()
+    refuses: frozenset[str] = frozenset()
+    quiet: frozenset[str] = frozenset()
+    overlaps: bool = False
+    lean: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, int] = field(default_factory=dict)
+    narrow: Mapping[str, Any] = field(default_factory=dict)
+    narrow_emulated: Mapping[str, Any] = field(default_factory=dict)
+    demo: Mapping[str, Any] = field(default_factory=dict)
+    demo_emulated: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must never be shown."""
+        ways = (*self.auth, self.denied)
+        return frozenset(text for way in ways for key, text in way.items() if key not in PUBLIC)

@@ -1,0 +1,30 @@
+"""How the emulated service A is tried."""
+
+from __future__ import annotations
+
+from dam_sync.emulation.trial import Trial
+
+TRIAL = Trial(
+    auth=(
+        {"flow": "basic", "login": "dam-sync", "password": "secret-a"},
+        {
+            "flow": "signed_token",
+            "client_id": "demo-instance-id",
+            "login": "dam-sync",
+            "key": "sharedkey123",
+            "algorithm": "HS256",
+        },
+    ),
+    denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
+    lacks=frozenset(
+        {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups"}
+        | {"limits:per_second", "limits:link"}
+    ),
+    refuses=frozenset({"filename"}),
+    containers={"folder": "folder", "label": "label"},
+    options={"locales": "en,fr", "timezone": "Europe/Paris"},
+    fixed=frozenset({"label", "country"}),
+    facts={"PAGE": 10, "REACH": 40},
+    narrow={"keyset": "off"},
+    narrow_emulated={"window": 40},
+)

@@ -1,0 +1,23 @@
+"""How the emulated service E is tried."""
+
+from __future__ import annotations
+
+from dam_sync.emulation.trial import Trial
+
+TRIAL = Trial(
+    auth=(
+        {"flow": "token", "token": "wat_demo_b1d3c61e03c6"},
+        {"flow": "token", "token": "wat_demo_b1d3c61e03c6", "form": "basic"},
+    ),
+    denied={"flow": "token", "token": "wat_demo_000000000000"},
+    lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status"}),
+    refuses=frozenset({"fileless", "names"}),
+    quiet=frozenset({"digests"}),
+    overlaps=True,
+    lean={"attachments": "off"},
+    containers={"folder": "category", "collection": "collection"},
+    options={"version_policy": "file_only", "attachments": "on"},
+    emulated={"rate": None},
+    demo={"version_policy": "file_only"},
+    demo_emulated={"lag": 1},
+)
