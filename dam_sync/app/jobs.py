@@ -15,6 +15,7 @@ import anyio
 
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
+from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryTarget, dry_contents
 from dam_sync.engine.guards import (
     refuse_changed_mapping,
@@ -22,7 +23,7 @@ from dam_sync.engine.guards import (
     refuse_other_library,
     refuse_unseen_source,
 )
-from dam_sync.engine.report import Report, Side, count_operations, losses_of, operation_kind
+from dam_sync.engine.report import Report, Side, count_operations, operation_kind
 from dam_sync.engine.run import close_books, execute
 from dam_sync.engine.session import Ask, Session
 from dam_sync.engine.verify import LEVELS, Verifier
@@ -132,13 +133,17 @@ async def report_of(kind: str, opened: Opened, session: Session, ledger_after: i
     report.resumed = session.run.resumed
     report.counts = dict(await session.store.tally(session.run.id))
     report.operations = count_operations(await _ledger_names(session.store, session.run, ledger_after))
-    report.losses = losses_of(session.losses)
+    report.losses = [
+        {"path": path, "rule": rule, "assets": number}
+        for path, rule, number in await session.store.losses(session.run.id)
+    ]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
         for cause, operation, hint, count, example in await session.store.parked_causes()
     ]
     report.bytes = session.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
+    report.notes.extend(await left_over(session))
     return report
 
 

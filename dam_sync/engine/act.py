@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from dam_sync.engine.compare import foreign_edits
-from dam_sync.engine.plan import Create, Park, Skip, Update, decide, draft_digest, version_key, whole_patch
+from dam_sync.engine.plan import (
+    Able,
+    Create,
+    Park,
+    Skip,
+    Update,
+    decide,
+    draft_digest,
+    fresh_attachments,
+    fresh_relations,
+    version_key,
+    whole_patch,
+)
 from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.service import Call, Content, Operation, Steps
@@ -60,6 +72,18 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Bulk:
+    """What is written later, once all assets exist."""
+
+    placed: frozenset[Placement] = frozenset()
+    unplaced: frozenset[Placement] = frozenset()
+    relations: frozenset[Relation] = frozenset()
+
+
+NOTHING = Bulk()
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
     """Writes to the target of one session."""
 
@@ -71,7 +95,8 @@ class Actor:
         asset, drafted = prepared.asset, prepared.drafted
         if asset is None or drafted is None:
             raise ContractBroken("work reached the writer unread", asset=prepared.work.asset)
-        action = decide(asset, drafted.draft, prepared.link, session.target.operations, session.policy)
+        able = Able.of(session.target.operations, session.target_schema)
+        action = decide(asset, drafted.draft, prepared.link, able, session.policy)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
@@ -99,9 +124,12 @@ class Actor:
         if begun != draft_digest(draft):  # the source changed between a crash and this run
             await target.update(made, whole_patch(draft))
         await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
-        await self._attach(made, asset, steps)
+        attachments = fresh_attachments(asset, None, target.operations)
+        await self._attach(made, attachments, steps)
+        relations = fresh_relations(asset, None, target.operations)
         link = self._link(asset, draft, made, action.versions)
-        return self._settled("created", prepared, link, placed=draft.placements)
+        link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
+        return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))
 
     async def _update(self, prepared: Prepared, asset: Asset, drafted: Drafted, action: Update) -> Outcome:
         link = prepared.link
@@ -114,10 +142,15 @@ class Actor:
             name = f"update:{draft_digest(drafted.draft)}"
             await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
         await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)
-        versions = tuple(link.versions) + tuple(version_key(file) for file in action.versions)
-        fresh = self._link(asset, drafted.draft, known, action.versions)
-        fresh = replace(fresh, versions=versions)
-        return self._settled("updated", prepared, fresh, action.patch.placements_add, action.patch.placements_remove)
+        await self._attach(known, action.attachments, steps)
+        fresh = replace(
+            self._link(asset, drafted.draft, known, action.versions),
+            versions=(*link.versions, *_keys(action.versions)),
+            attachments=(*link.attachments, *_keys(action.attachments)),
+            relations=(*link.relations, *_pairs(action.relations)),
+        )
+        bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
+        return self._settled("updated", prepared, fresh, bulk, action.losses)
 
     async def _add_versions(
         self, made: AssetId, versions: tuple[FileRef, ...], current: FileRef | None, draft: Draft, steps: Steps
@@ -132,10 +165,8 @@ class Actor:
 
             await steps.once(f"version:{key}", add, harmless=True)
 
-    async def _attach(self, made: AssetId, asset: Asset, steps: Steps) -> None:
-        if Operation.ATTACH not in self.session.target.operations:
-            return
-        for file in asset.attachments:
+    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps) -> None:
+        for file in files:
             key = version_key(file)
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
@@ -173,12 +204,11 @@ class Actor:
             source_revision=asset.revision,
             source_fingerprint=fingerprint(asset),
             draft_fingerprint=draft_digest(draft),
-            target_revision="",
             filename=draft.filename,
             evidence="V1",
             digests=dict(current.digests) if current else {},
             size=current.size if current else None,
-            versions=tuple(version_key(file) for file in versions),
+            versions=_keys(versions),
             draft=draft_to_json(draft),
         )
 
@@ -187,24 +217,32 @@ class Actor:
         action: str,
         prepared: Prepared,
         link: LinkRow | None,
-        placed: frozenset[Placement] = frozenset(),
-        unplaced: frozenset[Placement] = frozenset(),
+        bulk: Bulk = NOTHING,
+        losses: tuple[Loss, ...] = (),
     ) -> Outcome:
         asset, drafted = prepared.asset, prepared.drafted
         if asset is None or drafted is None or link is None:
             raise ContractBroken("nothing to settle", asset=prepared.work.asset)
-        bulk = Operation.PLACE in self.session.target.operations
         target = AssetId(link.target)
-        rows = [(p, target, True) for p in sorted(placed, key=str)] + [(p, target, False) for p in unplaced]
-        relate = Operation.RELATE in self.session.target.operations and action == "created"
+        rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
         return Outcome(
             action=action,
-            losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in drafted.losses],
+            losses=[
+                {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
+            ],
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
-            placements=tuple(rows) if bulk else (),
-            relations=tuple((r.kind, r.target) for r in asset.relations) if relate else (),
+            placements=tuple(rows) if Operation.PLACE in self.session.target.operations else (),
+            relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
             evidence=link.evidence,
         )
+
+
+def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
+    return tuple(version_key(file) for file in files)
+
+
+def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
 
 
 def _constant(value: Json) -> Callable[[], Awaitable[Json]]:

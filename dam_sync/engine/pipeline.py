@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -176,9 +175,3 @@ def _count(session: Session, outcome: Outcome) -> None:
             progress.parked += 1
         case _:
             progress.skipped += 1
-    for loss in _losses(outcome):
-        session.losses[loss] += 1
-
-
-def _losses(outcome: Outcome) -> Sequence[tuple[str, str]]:
-    return [(loss["path"], loss["rule"]) for loss in outcome.losses or ()]

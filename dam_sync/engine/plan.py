@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from dam_sync.model.asset import Asset, Draft, FileRef, Patch, digest_of
+from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
+from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LinkRow
@@ -30,10 +31,14 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes to an asset of ours; `versions` are files the target has not got yet, oldest first."""
+    """Changes to an asset of ours: `versions` and `attachments` are files the target has not got yet, in order;
+    `relations` were not asked for before; `losses` is what an update cannot do."""
 
     patch: Patch
     versions: tuple[FileRef, ...] = ()
+    attachments: tuple[FileRef, ...] = ()
+    relations: frozenset[Relation] = frozenset()
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +58,33 @@ class Park:
 Action: TypeAlias = Create | Update | Skip | Park
 
 
-def decide(
-    asset: Asset, draft: Draft, link: LinkRow | None, operations: frozenset[Operation], policy: Policy
-) -> Action:
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What the target can do, as far as a decision needs it."""
+
+    operations: frozenset[Operation]
+    fixed: frozenset[str] = frozenset()  # kinds of container in which an asset stays
+    renames: bool = True
+
+    @classmethod
+    def of(cls, operations: frozenset[Operation], schema: Schema) -> Able:
+        """From what the target said."""
+        return cls(operations, schema.container_fixed, "filename" in schema.holds)
+
+
+def decide(asset: Asset, draft: Draft, link: LinkRow | None, able: Able, policy: Policy) -> Action:
     """The one place that says what happens to an asset."""
+    operations = able.operations
     kept = kept_versions(asset, operations, policy)
     if link is None:
         if Operation.CREATE not in operations:
             return Park("Unsupported", "the target cannot take new assets", "choose another target")
         return Create(kept)
     fresh = _fresh_versions(kept, link)
-    patch = patch_between(link.draft, draft)
-    if patch.empty and not fresh:
+    patch, losses = _possible(patch_between(link.draft, draft), able)
+    attachments = fresh_attachments(asset, link, operations)
+    relations = fresh_relations(asset, link, operations)
+    if patch.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in operations:
         return Park(
@@ -74,7 +94,37 @@ def decide(
         )
     if not patch.empty and Operation.UPDATE not in operations:
         return Park("Unsupported", "the target cannot change assets")
-    return Update(patch, fresh)
+    return Update(patch, fresh, attachments, relations, losses)
+
+
+def fresh_attachments(asset: Asset, link: LinkRow | None, operations: frozenset[Operation]) -> tuple[FileRef, ...]:
+    """The attachments that the target can hold and has not got."""
+    if Operation.ATTACH not in operations:
+        return ()
+    known = frozenset(link.attachments) if link else frozenset()
+    return tuple(file for file in asset.attachments if version_key(file) not in known)
+
+
+def fresh_relations(asset: Asset, link: LinkRow | None, operations: frozenset[Operation]) -> frozenset[Relation]:
+    """The relations that the target can hold and was not asked for."""
+    if Operation.RELATE not in operations:
+        return frozenset()
+    known = frozenset(link.relations) if link else frozenset()
+    return frozenset(relation for relation in asset.relations if (relation.kind, relation.target) not in known)
+
+
+def _possible(patch: Patch, able: Able) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what an existing asset of the target cannot be given, and that as losses."""
+    stuck = frozenset(p for p in patch.placements_add | patch.placements_remove if p.kind in able.fixed)
+    kinds = sorted({placement.kind for placement in stuck})
+    losses = [Loss(f"placements.{kind}", "fixed", "an asset stays where it was created") for kind in kinds]
+    if patch.filename is not None and not able.renames:
+        losses.append(Loss("filename", "fixed", "the target renames no asset"))
+        patch = replace(patch, filename=None)
+    patch = replace(
+        patch, placements_add=patch.placements_add - stuck, placements_remove=patch.placements_remove - stuck
+    )
+    return patch, tuple(losses)
 
 
 def kept_versions(asset: Asset, operations: frozenset[Operation], policy: Policy) -> tuple[FileRef, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dam_sync.model.values import Json
@@ -60,12 +59,6 @@ class Report:
     def as_json(self) -> dict[str, Json]:
         """For `--json` and files."""
         return asdict(self)
-
-
-def losses_of(counted: Mapping[tuple[str, str], int]) -> list[dict[str, Json]]:
-    """Most frequent first."""
-    ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-    return [{"path": path, "rule": rule, "assets": number} for (path, rule), number in ordered]
 
 
 def operation_kind(name: str) -> str:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
 
+from dam_sync.engine.afterwards import place, relate
 from dam_sync.engine.guards import refuse_emptied_source, refuse_unknown_marks
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.session import Session
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import is_mark_of
-from dam_sync.model.asset import AssetId, Entry, Placement, Relation, Revision, digest_of
+from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import DamSyncError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 
 log = structlog.get_logger(__name__)
 HEARTBEAT_SECONDS = 5.0
-RELATIONS_AT_ONCE = 200
 
 
 async def execute(session: Session) -> None:
@@ -56,8 +55,8 @@ async def _phases(session: Session) -> None:
     if session.ask.stopped:
         raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
     session.progress.phase = "placing and relating"
-    await _place(session)
-    await _relate(session)
+    await place(session)
+    await relate(session)
     session.progress.phase = "closing"
 
 
@@ -152,36 +151,6 @@ async def _read_members(session: Session) -> None:
     await session.store.begin_members(session.run.id)
     async for membership in session.source.members():
         await session.store.add_members(session.run.id, membership)
-
-
-async def _place(session: Session) -> None:
-    """Bulk memberships, in full batches, once all assets exist."""
-    steps = session.store.run_steps(f"place:{session.run.id}")
-    while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
-        container, add, remove = pending
-
-        async def place(
-            container: Placement = container, add: Sequence[AssetId] = add, remove: Sequence[AssetId] = remove
-        ) -> Json:
-            await session.target.place(container, add, remove)
-            return {"add": len(add), "remove": len(remove)}
-
-        name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
-        await steps.once(name, place, harmless=True)
-        await session.store.placements_done(container, [*add, *remove])
-
-
-async def _relate(session: Session) -> None:
-    """Relations whose two ends exist; the others are told as losses."""
-    if Operation.RELATE not in session.target.operations:
-        return
-    after = 0
-    while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
-        for row in rows:
-            after = row.seq
-            if row.owner_target and row.other_target:
-                await session.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
-                await session.store.relations_done([row])
 
 
 async def close_books(session: Session, outcome: Json) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -91,7 +90,6 @@ class Session:
     run: Run
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
-    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def readers(self) -> int:

@@ -86,4 +86,5 @@ class Schema:
     container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
-    attachments, relations. What is not here becomes a named loss."""
+    attachments, relations, and `filename` where an existing asset can be renamed. What is not here becomes a named
+    loss."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, insert, select
 
-from dam_sync.model.values import Json
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.tables import LEDGER
@@ -12,11 +11,6 @@ from dam_sync.store.tables import LEDGER
 
 class Ledger(Part):
     """What was written, for reports, explanations and undoing."""
-
-    async def write_ledger(self, run: int, operation: str, asset: str, target: str, detail: Json) -> None:
-        """One write; `asset` is the source's id, `target` the target's."""
-        row = LedgerRow(0, run, operation, asset, target, detail, self._now())
-        await self._write(lambda c: append(c, row))
 
     async def ledger(self, after_seq: int, at_most: int) -> list[LedgerRow]:
         """A page behind `after_seq`, in the order of writing."""

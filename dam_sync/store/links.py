@@ -1,4 +1,4 @@
-"""Links from source to target: assets, the file names they took, terms and containers."""
+"""Links from source to target assets, and the file names these took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from dam_sync.model.asset import AssetId
 from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
-from dam_sync.store.tables import CONTAINER, LINK, NAME, TERM
+from dam_sync.store.tables import LINK, NAME
 
 
 class Links(Part):
@@ -30,10 +30,6 @@ class Links(Part):
         """Write a link, in place of the one its source had; when it was last listed stays as it was."""
         await self._write(lambda c: write_link(c, row))
 
-    async def drop_link(self, source: str) -> None:
-        """Forget a link and the file names its asset took; safe to repeat."""
-        await self._write(lambda c: drop_link(c, source))
-
     async def iter_links(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
         """A page of all links in the order of source ids, behind the id `after`."""
         chosen = select(LINK).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
@@ -43,11 +39,17 @@ class Links(Part):
         """How many source assets are linked."""
         return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))
 
-    async def unseen_links(self, run: int, limit: int, after: str = "") -> list[LinkRow]:
-        """Links whose source asset this run did not list, behind the source id `after`. It means `gone` only when the
-        run listed everything."""
-        chosen = select(LINK).where(LINK.c.source > after, LINK.c.seen_run != run).order_by(LINK.c.source).limit(limit)
-        return await self._read(lambda c: _rows(c, chosen))
+    async def unseen(self, run: int, examples: int) -> tuple[int, list[str]]:
+        """How many linked source assets this run did not list, and the first of them. It means `gone` only when the run
+        listed everything."""
+        gone = LINK.c.seen_run != run
+        first = select(LINK.c.source).where(gone).order_by(LINK.c.source).limit(examples)
+
+        def job(c: Connection) -> tuple[int, list[str]]:
+            number = int(c.execute(select(func.count()).select_from(LINK).where(gone)).scalar_one())
+            return number, [row.source for row in c.execute(first)]
+
+        return await self._read(job)
 
     async def _found(
         self, ids: Sequence[str], among: Callable[[Sequence[str]], Any], key: Callable[[Row[Any]], str]
@@ -83,45 +85,11 @@ class Names(Part):
         row = upsert(NAME).values(folded=key, owner="").on_conflict_do_nothing()
         return await self._write(lambda c: c.execute(row).rowcount == 1)
 
-    async def release_name(self, folded: str, owner: str) -> None:
-        """Give a name back if it is `owner`'s; safe to repeat."""
-        mine = delete(NAME).where(NAME.c.folded == folded, NAME.c.owner == owner)
-        await self._write(lambda c: c.execute(mine) and None)
-
-
-class Taxonomy(Part):
-    """A durable cache of the target's terms and containers."""
-
-    async def term_links(self, vocabulary: str) -> dict[str, str]:
-        """Target term ids by source key."""
-        chosen = select(TERM.c.source_key, TERM.c.target).where(TERM.c.vocabulary == vocabulary)
-        return await self._read(lambda c: {row.source_key: row.target for row in c.execute(chosen)})
-
-    async def put_term(self, vocabulary: str, source_key: str, target: str) -> None:
-        """Remember a term, in place of what the key meant before."""
-        row = upsert(TERM).values(vocabulary=vocabulary, source_key=source_key, target=target)
-        row = row.on_conflict_do_update(index_elements=["vocabulary", "source_key"], set_={"target": target})
-        await self._write(lambda c: c.execute(row) and None)
-
-    async def container_links(self) -> dict[tuple[str, tuple[str, ...]], str]:
-        """Target container ids by kind and path."""
-
-        def job(c: Connection) -> dict[tuple[str, tuple[str, ...]], str]:
-            return {(row.kind, tuple(from_text(row.path))): row.target for row in c.execute(select(CONTAINER))}
-
-        return await self._read(job)
-
-    async def put_container(self, kind: str, path: Sequence[str], target: str) -> None:
-        """Remember a container, in place of what was there before."""
-        row = upsert(CONTAINER).values(kind=kind, path=to_text(list(path)), target=target)
-        row = row.on_conflict_do_update(index_elements=["kind", "path"], set_={"target": target})
-        await self._write(lambda c: c.execute(row) and None)
-
 
 def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> None:
     """Insert or replace; `seen_run` is left as it was unless given."""
     values = asdict(link)
-    values |= {name: to_text(values[name]) for name in ("digests", "versions", "draft")}
+    values |= {name: to_text(values[name]) for name in ("digests", "versions", "attachments", "relations", "draft")}
     if seen_run is not None:
         values["seen_run"] = seen_run
     changed = {name: value for name, value in values.items() if name != "source"}
@@ -145,11 +113,12 @@ def _link(row: Row[Any]) -> LinkRow:
         source_revision=row.source_revision,
         source_fingerprint=row.source_fingerprint,
         draft_fingerprint=row.draft_fingerprint,
-        target_revision=row.target_revision,
         filename=row.filename,
         evidence=row.evidence,
         digests=from_text(row.digests),
         size=row.size,
         versions=tuple(from_text(row.versions)),
+        attachments=tuple(from_text(row.attachments)),
+        relations=tuple((kind, other) for kind, other in from_text(row.relations)),
         draft=from_text(row.draft),
     )

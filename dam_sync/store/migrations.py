@@ -74,6 +74,15 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TRIGGER ledger_fixed BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
         " END",
     ),
+    3: (
+        "DROP TABLE term",
+        "DROP TABLE container",
+        "ALTER TABLE link DROP COLUMN target_revision",
+        "ALTER TABLE link ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE link ADD COLUMN relations TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE placement ADD COLUMN refused TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE relation ADD COLUMN refused TEXT NOT NULL DEFAULT ''",
+    ),
 }
 VERSION = max(MIGRATIONS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Table, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
@@ -51,25 +51,34 @@ class Members(Part):
 class Placements(Part):
     """Bulk placements waiting for the target."""
 
-    async def queue_placements(self, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
-        """(container, target asset, add or remove); the last word on a pair holds. Safe to repeat."""
-        if rows:
-            await self._write(lambda c: add_placements(c, rows))
-
     async def next_placements(self, at_most: int) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
         """One container with up to `at_most` assets to add and to remove; None when nothing waits."""
 
         def job(c: Connection) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
-            first = select(PLACEMENT.c.spot).order_by(PLACEMENT.c.spot).limit(1)
+            waits = PLACEMENT.c.refused == ""
+            first = select(PLACEMENT.c.spot).where(waits).order_by(PLACEMENT.c.spot).limit(1)
             spot = c.execute(select(SPOT).where(SPOT.c.id == first.scalar_subquery())).first()
             if spot is None:
                 return None
-            waiting = select(PLACEMENT).where(PLACEMENT.c.spot == spot.id).order_by(PLACEMENT.c.asset)
+            waiting = select(PLACEMENT).where(PLACEMENT.c.spot == spot.id, waits).order_by(PLACEMENT.c.asset)
             rows = c.execute(waiting.limit(max(1, at_most))).all()
             add = tuple(AssetId(row.asset) for row in rows if row.adds)
             return _placement(spot), add, tuple(AssetId(row.asset) for row in rows if not row.adds)
 
         return await self._read(job)
+
+    async def placement_refused(self, placement: Placement, asset: str, why: str) -> None:
+        """The target will not have it; it is kept to be told, and tried anew when the placement is asked for again."""
+
+        def job(c: Connection) -> None:
+            one = (PLACEMENT.c.spot == _spot(c, placement), PLACEMENT.c.asset == asset)
+            c.execute(update(PLACEMENT).where(*one).values(refused=why))
+
+        await self._write(job)
+
+    async def placements_refused(self) -> list[tuple[str, int]]:
+        """Reasons and how many memberships each concerns."""
+        return await self._read(lambda c: _reasons(c, PLACEMENT))
 
     async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
         """These wait no more; safe to repeat."""
@@ -85,18 +94,13 @@ class Placements(Part):
 class Relations(Part):
     """Relations waiting for both their ends."""
 
-    async def queue_relations(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        """(owner's source id, kind, other's source id); safe to repeat."""
-        if rows:
-            await self._write(lambda c: add_relations(c, rows))
-
     async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:
         """A page behind `after_seq`, with target ids where the ends are linked and empty ones where not."""
         owner, other = LINK.alias("of_owner"), LINK.alias("of_other")
         joined = RELATION.outerjoin(owner, owner.c.source == RELATION.c.owner)
         joined = joined.outerjoin(other, other.c.source == RELATION.c.other)
         columns = (RELATION, owner.c.target.label("owner_target"), other.c.target.label("other_target"))
-        chosen = select(*columns).select_from(joined).where(RELATION.c.seq > after_seq)
+        chosen = select(*columns).select_from(joined).where(RELATION.c.seq > after_seq, RELATION.c.refused == "")
         chosen = chosen.order_by(RELATION.c.seq).limit(at_most)
 
         def job(c: Connection) -> list[RelationRow]:
@@ -106,6 +110,15 @@ class Relations(Part):
             ]
 
         return await self._read(job)
+
+    async def relation_refused(self, row: RelationRow, why: str) -> None:
+        """The target will not have it; it is kept to be told."""
+        one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)
+        await self._write(lambda c: c.execute(one) and None)
+
+    async def relations_refused(self) -> list[tuple[str, int]]:
+        """Reasons and how many relations each concerns; the empty reason: an end was not moved."""
+        return await self._read(lambda c: _reasons(c, RELATION))
 
     async def relations_done(self, rows: Sequence[RelationRow]) -> None:
         """These wait no more; safe to repeat."""
@@ -126,13 +139,23 @@ def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]
         spots[key] = spots.get(key) or _spot(c, placement)
         values.append({"spot": spots[key], "asset": asset, "adds": adds})
     added = upsert(PLACEMENT)
-    c.execute(added.on_conflict_do_update(index_elements=["spot", "asset"], set_={"adds": added.excluded.adds}), values)
+    c.execute(
+        added.on_conflict_do_update(
+            index_elements=["spot", "asset"], set_={"adds": added.excluded.adds, "refused": ""}
+        ),
+        values,
+    )
 
 
 def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
     """Queue relations."""
     values = [{"owner": owner, "kind": kind, "other": other} for owner, kind, other in rows]
     c.execute(upsert(RELATION).on_conflict_do_nothing(), values)
+
+
+def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:
+    chosen = select(table.c.refused, func.count()).group_by(table.c.refused).order_by(table.c.refused)
+    return [(row[0], int(row[1])) for row in c.execute(chosen)]
 
 
 def _spot(c: Connection, placement: Placement) -> int:

@@ -64,20 +64,24 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """A source asset and what we made of it. `versions` are keys of the files written, oldest first; `draft` is what we
-    last wrote, as JSON."""
+    """A source asset and what we made of it.
+
+    versions: keys of the files written, oldest first. attachments: keys of those added. relations: `[kind, source id]`
+    of those asked for. draft: what we last wrote, as JSON.
+    """
 
     source: str
     target: str
     source_revision: str = ""
     source_fingerprint: str = ""
     draft_fingerprint: str = ""
-    target_revision: str = ""
     filename: str = ""
     evidence: str = "V0"
     digests: Mapping[str, str] = field(default_factory=dict)
     size: int | None = None
     versions: tuple[str, ...] = ()
+    attachments: tuple[str, ...] = ()
+    relations: tuple[tuple[str, str], ...] = ()
     draft: Json = None
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.store.ledger import Ledger
-from dam_sync.store.links import Links, Names, Taxonomy
+from dam_sync.store.links import Links, Names
 from dam_sync.store.listing import Shards
 from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, version_of
 from dam_sync.store.notes import Notes
@@ -28,7 +28,7 @@ from dam_sync.store.writer import Reader, Writer
 COPIED_PAGES = 1_000  # in one go; between two, others may write
 
 
-class SqlStore(Runs, Shards, Queue, Links, Names, Taxonomy, Members, Placements, Relations, Ledger, StepKeeping, Notes):
+class SqlStore(Runs, Shards, Queue, Links, Names, Members, Placements, Relations, Ledger, StepKeeping, Notes):
     """The checkpoint store of one job. Every write is durable when its call returns.
 
     Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy when another process

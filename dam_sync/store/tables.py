@@ -113,7 +113,6 @@ class LinkTable(SQLModel, table=True):
     source_revision: str
     source_fingerprint: str
     draft_fingerprint: str
-    target_revision: str
     filename: str
     evidence: str
     digests: str
@@ -121,6 +120,8 @@ class LinkTable(SQLModel, table=True):
     versions: str
     draft: str
     seen_run: int = 0
+    attachments: str = "[]"
+    relations: str = "[]"
 
 
 class NameTable(SQLModel, table=True):
@@ -130,24 +131,6 @@ class NameTable(SQLModel, table=True):
     __table_args__ = (Index("name_owner", "owner"),)
     folded: str = Field(primary_key=True)
     owner: str
-
-
-class TermTable(SQLModel, table=True):
-    """Terms of the target that stand for terms of the source."""
-
-    __tablename__: ClassVar[str] = "term"
-    vocabulary: str = Field(primary_key=True)
-    source_key: str = Field(primary_key=True)
-    target: str
-
-
-class ContainerTable(SQLModel, table=True):
-    """Containers of the target by kind and path, with the target's id."""
-
-    __tablename__: ClassVar[str] = "container"
-    kind: str = Field(primary_key=True)
-    path: str = Field(primary_key=True)
-    target: str
 
 
 class SpotTable(SQLModel, table=True):
@@ -170,16 +153,17 @@ class MemberTable(SQLModel, table=True):
 
 
 class PlacementTable(SQLModel, table=True):
-    """Bulk memberships still to be written to the target."""
+    """Bulk memberships still to be written to the target; `refused` is why it would not."""
 
     __tablename__: ClassVar[str] = "placement"
     spot: int = Field(primary_key=True)
     asset: str = Field(primary_key=True)
     adds: bool
+    refused: str = ""
 
 
 class RelationTable(SQLModel, table=True):
-    """Relations still to be written, by source ids."""
+    """Relations still to be written, by source ids; `refused` is why the target would not."""
 
     __tablename__: ClassVar[str] = "relation"
     __table_args__ = (UniqueConstraint("owner", "kind", "other"),)
@@ -187,6 +171,7 @@ class RelationTable(SQLModel, table=True):
     owner: str
     kind: str
     other: str
+    refused: str = ""
 
 
 class StepTable(SQLModel, table=True):
@@ -235,8 +220,6 @@ WORK = table_of(WorkTable)
 TALLY = table_of(TallyTable)
 LINK = table_of(LinkTable)
 NAME = table_of(NameTable)
-TERM = table_of(TermTable)
-CONTAINER = table_of(ContainerTable)
 SPOT = table_of(SpotTable)
 MEMBER = table_of(MemberTable)
 PLACEMENT = table_of(PlacementTable)

@@ -17,7 +17,7 @@ from dam_sync.store.pending import add_placements, add_relations
 from dam_sync.store.rows import Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
 from dam_sync.store.steps import drop_steps, vouch_for
-from dam_sync.store.tables import OPEN, PARKED, RUN, TALLY, WORK
+from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, RUN, TALLY, WORK
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
 UNCERTAIN = "Uncertain"
@@ -88,7 +88,8 @@ class Queue(Part):
         await self._write(job)
 
     async def unpark(self, causes: Collection[str] | None) -> int:
-        """Put parked assets back into the queue, all or those of some causes; how many there were.
+        """Put parked assets back into the queue, all (and the memberships and relations that were refused) or those of
+        some causes; how many assets there were.
 
         Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
         """
@@ -99,6 +100,9 @@ class Queue(Part):
             chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
             if causes is not None and UNCERTAIN in causes:
                 vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
+            if causes is None:
+                for table in (PLACEMENT, RELATION):
+                    c.execute(update(table).values(refused=""))
             return c.execute(update(WORK).where(*chosen).values(**fresh, **blank)).rowcount
 
         return await self._write(job)
@@ -156,11 +160,15 @@ class Queue(Part):
         chosen = chosen.order_by(many.desc(), WORK.c.cause)
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
 
-    async def size_by_state(self) -> Mapping[str, int]:
-        """Rows by what became of them, over all runs; a scan."""
-        label = func.iif(WORK.c.state == "settled", WORK.c.action, WORK.c.state)
-        chosen = select(label, func.count()).group_by(label)
-        return await self._read(lambda c: {row[0]: row[1] for row in c.execute(chosen)})
+    async def losses(self, run: int) -> list[tuple[str, str, int]]:
+        """(path, rule, assets) over all that this run settled, most frequent first."""
+        chosen = text(
+            "SELECT json_extract(loss.value, '$.path') AS path, json_extract(loss.value, '$.rule') AS rule,"
+            " count(DISTINCT work.seq) AS assets FROM work, json_each(work.losses) AS loss"
+            " WHERE work.run = :run AND work.state = 'settled' AND json_type(work.losses) = 'array'"
+            " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+        )
+        return await self._read(lambda c: [tuple(row) for row in c.execute(chosen, {"run": run})])
 
     async def _on_each(self, statement: Update, works: Sequence[Work]) -> None:
         if works:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.plan import (
+    Able,
     Create,
     Park,
     Policy,
@@ -23,14 +24,15 @@ from dam_sync.engine.plan import (
     version_key,
     whole_patch,
 )
-from dam_sync.engine.report import INNER, count_operations, losses_of
+from dam_sync.engine.report import INNER, count_operations
 from dam_sync.engine.worker import with_suffix
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
 
 ALL = frozenset(Operation)
+ABLE = Able(ALL)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
 DRAFT = Draft(None, "a.jpg", fields={"title": "Sea"})
@@ -46,30 +48,30 @@ def link(draft: Draft = DRAFT, *files: FileRef) -> LinkRow:
 
 
 def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
-    assert decide(asset(*FILES), DRAFT, None, ALL, Policy()) == Create(FILES)
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy()) == Create(FILES)
 
 
 def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
-    assert decide(asset(*FILES), DRAFT, None, ALL, Policy(versions="current")) == Create(FILES[-1:])
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == Create(FILES[-1:])
     assert kept_versions(asset(*FILES), ALL - {Operation.REPLACE}, Policy()) == FILES[-1:]
 
 
 def test_an_equal_asset_is_left_alone() -> None:
-    assert decide(asset(), DRAFT, link(), ALL, Policy()) == Skip()
+    assert decide(asset(), DRAFT, link(), ABLE, Policy()) == Skip()
 
 
 def test_a_changed_value_is_patched_and_nothing_else() -> None:
-    action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ALL, Policy())
+    action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ABLE, Policy())
     assert action == Update(Patch(fields={"title": "Lake"}))
 
 
 def test_versions_after_the_last_one_written_are_added() -> None:
-    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ALL, Policy()) == Update(Patch(), FILES[1:])
+    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == Update(Patch(), FILES[1:])
 
 
 def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> None:
     known = link(DRAFT, FileRef("gone", "a.jpg", 99))
-    assert decide(asset(*FILES), DRAFT, known, ALL, Policy()) == Update(Patch(), FILES[-1:])
+    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Update(Patch(), FILES[-1:])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> No
     ],
 )
 def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft, missing: Operation) -> None:
-    action = decide(asset(), draft, known, ALL - {missing}, Policy())
+    action = decide(asset(), draft, known, replace(ABLE, operations=ALL - {missing}), Policy())
     assert isinstance(action, Park)
     assert action.cause == "Unsupported"
 
@@ -141,6 +143,25 @@ def test_a_report_counts_writes_by_kind() -> None:
     assert count_operations(names) == {"container": 2, "create": 3, "term": 1}
 
 
-def test_losses_are_told_most_frequent_first() -> None:
-    told = losses_of({("tags", "not mapped"): 1, ("versions", "not held"): 5})
-    assert [row["path"] for row in told] == ["versions", "tags"]
+def test_attachments_and_relations_that_came_later_are_brought_over() -> None:
+    paper, plan = FileRef("p", "paper.pdf", 5), FileRef("q", "plan.pdf", 6)
+    known = replace(link(), attachments=(version_key(paper),), relations=(("view", "8"),))
+    views = frozenset({Relation("view", AssetId("8")), Relation("view", AssetId("9"))})
+    now = replace(asset(), attachments=(paper, plan), relations=views)
+    expected = Update(Patch(), attachments=(plan,), relations=frozenset({Relation("view", AssetId("9"))}))
+    assert decide(now, DRAFT, known, ABLE, Policy()) == expected
+    without = replace(ABLE, operations=ALL - {Operation.ATTACH, Operation.RELATE})
+    assert decide(now, DRAFT, known, without, Policy()) == Skip()
+
+
+def test_what_an_existing_asset_cannot_be_given_is_a_loss_and_no_call() -> None:
+    there, here = Placement("section", ("A",), "1"), Placement("section", ("B",), "2")
+    known = link(replace(DRAFT, placements=frozenset({there})))
+    draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))
+    action = decide(asset(), draft, known, Able(ALL, frozenset({"section"}), renames=False), Policy())
+    assert isinstance(action, Update)
+    assert action.patch.empty
+    assert [(loss.path, loss.rule) for loss in action.losses] == [
+        ("placements.section", "fixed"),
+        ("filename", "fixed"),
+    ]

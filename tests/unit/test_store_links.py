@@ -1,16 +1,18 @@
-"""Links, names, terms, memberships, and what waits until all assets exist."""
+"""Links, names, memberships, and what waits until all assets exist."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.service import Membership
-from dam_sync.store.rows import LinkRow
+from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 
 PRESS = Placement("category", ("Press", "2024/25"), "c1")
@@ -21,12 +23,13 @@ WHOLE = LinkRow(
     source_revision="r1",
     source_fingerprint="f1",
     draft_fingerprint="d1",
-    target_revision="x",
     filename="été.jpg",
     evidence="V4",
     digests={"md5": "0f"},
     size=12,
     versions=("k1", "k2"),
+    attachments=("k3",),
+    relations=(("view", "b"),),
     draft={"fields": {"title": "Sea"}},
 )
 
@@ -38,6 +41,14 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.close()
 
 
+async def settle(store: SqlStore, asset: str, action: str = "created", **more: Any) -> None:
+    """List an asset, claim it and settle it so."""
+    run = (await store.begin("job", "run")).id
+    await store.record(run, Shard(asset), Batch((Entry(AssetId(asset), Revision("1")),), None), ())
+    (work,) = await store.claim(run, 1, timedelta(minutes=1))
+    await store.settle(work, Outcome(action, **more))
+
+
 async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
     await store.put_link(WHOLE)
     await store.put_link(LinkRow("b", "t2"))
@@ -46,8 +57,7 @@ async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
     assert await store.links([]) == {}
     await store.put_link(LinkRow("a", "t3"))
     assert await store.links_by_target(["t1"]) == {}
-    await store.drop_link("a")
-    await store.drop_link("a")
+    await settle(store, "a", action="removed")
     assert await store.link_count() == 1
 
 
@@ -68,19 +78,8 @@ async def test_a_name_belongs_to_one(store: SqlStore) -> None:
     await store.take_names([])
     assert await store.reserve_name("sea.jpg", "a") == "target:1"
     assert await store.reserve_name("land.jpg", "a") is None
-    await store.release_name("land.jpg", "b")
     assert await store.reserve_name("land.jpg", "b") == "a"
     assert [await store.first_time("x"), await store.first_time("x")] == [True, False]
-
-
-async def test_terms_and_containers_are_remembered(store: SqlStore) -> None:
-    await store.put_term("subjects", "3", "t3")
-    await store.put_term("subjects", "3", "t4")
-    await store.put_term("places", "3", "p3")
-    await store.put_container("category", ("Press", "2024/25"), "c1")
-    await store.put_container("category", ("Press", "2024/25"), "c9")
-    assert await store.term_links("subjects") == {"3": "t4"}
-    assert await store.container_links() == {("category", ("Press", "2024/25")): "c9"}
 
 
 async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) -> None:
@@ -96,9 +95,8 @@ async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) ->
 
 async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
     rows = [(PRESS, AssetId(f"t{number}"), True) for number in range(5)] + [(BEST, AssetId("t1"), False)]
-    await store.queue_placements(rows)
-    await store.queue_placements([(PRESS, AssetId("t0"), False)])
-    await store.queue_placements([])
+    await settle(store, "a", placements=tuple(rows))
+    await settle(store, "b", placements=((PRESS, AssetId("t0"), False),))
     seen = []
     while (pending := await store.next_placements(3)) is not None:
         container, add, remove = pending
@@ -111,7 +109,7 @@ async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
 async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> None:
     """The same path has one id at the source and another at the target."""
     await store.add_members(1, Membership(Placement("category", ("Press", "2024/25"), "source"), (AssetId("a"),)))
-    await store.queue_placements([(PRESS, AssetId("t1"), True)])
+    await settle(store, "a", placements=((PRESS, AssetId("t1"), True),))
     pending = await store.next_placements(9)
     assert pending is not None
     assert pending[0].id == "c1"
@@ -119,7 +117,8 @@ async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> No
 
 async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
     await store.put_link(LinkRow("a", "t1"))
-    await store.queue_relations([("a", "view", "b"), ("a", "view", "b"), ("b", "detail", "a")])
+    await settle(store, "a", relations=(("view", AssetId("b")), ("view", AssetId("b"))))
+    await settle(store, "b", relations=(("detail", AssetId("a")),))
     first, second = await store.next_relations(9)
     assert (first.owner_target, first.other_target, first.kind) == ("t1", "", "view")
     assert [row.kind for row in await store.next_relations(9, first.seq)] == ["detail"]
@@ -129,3 +128,31 @@ async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
     await store.relations_done([first, second])
     await store.relations_done([])
     assert await store.next_relations(9) == []
+
+
+async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore) -> None:
+    await store.put_link(LinkRow("a", "t1"))
+    await store.put_link(LinkRow("b", "t2"))
+    both = (PRESS, AssetId("t1"), True), (PRESS, AssetId("t2"), True)
+    await settle(store, "a", placements=both, relations=(("view", AssetId("b")), ("view", AssetId("c"))))
+    await store.placement_refused(PRESS, "t1", "no room")
+    first, _ = await store.next_relations(9)
+    await store.relation_refused(first, "a circle")
+    assert await store.next_placements(9) == (PRESS, ("t2",), ())
+    assert [row.other for row in await store.next_relations(9)] == ["c"]
+    assert await store.placements_refused() == [("", 1), ("no room", 1)]
+    assert await store.relations_refused() == [("", 1), ("a circle", 1)]
+    await store.unpark(None)
+    assert await store.next_placements(9) == (PRESS, ("t1", "t2"), ())
+    assert len(await store.next_relations(9)) == 2
+
+
+async def test_losses_are_summed_over_all_that_a_run_settled(store: SqlStore) -> None:
+    cut = {"path": "fields.title", "rule": "truncate", "detail": "x"}
+    tags = {"path": "tags", "rule": "not held", "detail": ""}
+    await settle(store, "a", losses=[cut, cut, tags])
+    await settle(store, "b", losses=[cut])
+    await settle(store, "c")
+    run = (await store.begin("job", "run")).id
+    assert await store.losses(run) == [("fields.title", "truncate", 2), ("tags", "not held", 1)]
+    assert await store.losses(run + 1) == []
