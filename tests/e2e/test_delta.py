@@ -101,6 +101,18 @@ def test_an_asset_in_the_trash_is_left_alone_in_the_target(tenants: Pair) -> Non
     assert len(tenants.target.assets) == ASSETS
 
 
+def test_what_is_gone_from_the_source_is_told(tenants: Pair) -> None:
+    tenants.cli("run", str(tenants.job), "--no-progress")
+    first = tenants.source.assets[20]["id"]
+    for address in (f"/api/dam/medias/{first}", f"/api/dam/medias/{first}?definitive=true"):
+        urlopen(Request(tenants.source.url + address, method="DELETE", headers=SOURCE)).close()
+    settle(tenants)
+    report = tenants.json("run", str(tenants.job), "--full")
+    (told,) = [note for note in report["notes"] if "gone from the source" in note]
+    assert told.startswith(f"1 assets moved before are gone from the source ({first}")
+    assert len(tenants.target.assets) == ASSETS
+
+
 def test_a_changed_mapping_stops_until_the_operator_says_how_to_go_on(tenants: Pair) -> None:
     mapping = tenants.folder / "mapping.yaml"
     job = tenants.job.read_text(encoding="utf-8")

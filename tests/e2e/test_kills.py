@@ -32,6 +32,19 @@ def test_ten_kills_leave_no_trace(tenants: Pair) -> None:
     assert repeated_steps(tenants) == []
 
 
+def test_the_report_of_a_resumed_run_tells_every_loss(tenants: Pair) -> None:
+    planned = tenants.json("plan", str(tenants.job))["losses"]
+    process = tenants.start("run", str(tenants.job), "--no-progress")
+    while process.poll() is None and len(tenants.target.assets) < ASSETS // 3:
+        pass
+    process.kill()
+    process.wait()
+    report = tenants.json("run", str(tenants.job))
+    assert report["resumed"]
+    assert report["losses"] == planned
+    assert planned
+
+
 def repeated_steps(tenants: Pair) -> list[tuple[str, str]]:
     """Steps that the journal has twice for one asset: a recorded step is never called again."""
     with sqlite3.connect(tenants.folder / "state" / "job.db") as connection:

@@ -54,7 +54,9 @@ def test_the_museum_moves_through_kills_and_is_equal(museum: Pair) -> None:
         process.wait()
         kills += 1
     assert kills, "the run was over before it could be killed"
+    before = too_fast(museum)
     report = museum.json("run", str(museum.job))
+    assert too_fast(museum) == before, "calls were refused as too fast in a run that nobody killed"
     assert report["counts"]["created"] == RECORDS, report["parked"]
     target = museum.target.assets
     assert len(target) == RECORDS
@@ -63,6 +65,13 @@ def test_the_museum_moves_through_kills_and_is_equal(museum: Pair) -> None:
     assert repeated_steps(museum) == []
     verdict = museum.json("verify", str(museum.job), "--level", "digest")["verdict"]
     assert (verdict["equal"], verdict["different"], verdict["missing"], verdict["unaccounted"]) == (RECORDS, 0, 0, 0)
+    print(f"{before} calls were refused as too fast in {kills} processes that were killed, none in the one that ended")
     museum.target.forget_calls()
     museum.cli("run", str(museum.job), "--no-progress")
     assert museum.target.writes == 0
+    assert too_fast(museum) == 0
+
+
+def too_fast(museum: Pair) -> int:
+    """Calls the target has refused with 429."""
+    return museum.target.refused.get("429", 0)
