@@ -86,7 +86,7 @@ class _Account:
         """Tags, labels, groups, containers: sets of names."""
         left = self._left(labels)
         if left:
-            held = path in ("machine_tags", "labels", "placements") or path in self.books.holds
+            held = path == "machine_tags" or path in self.books.holds
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
 
     def single(self, path: str, value: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import string
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from dam_sync.mapping.accounting import Books
@@ -23,7 +24,8 @@ from dam_sync.mapping.document import Document, PlacementLine, placement_places
 from dam_sync.mapping.document import Line as WrittenLine
 from dam_sync.mapping.fitting import Fit, text_field
 from dam_sync.mapping.lines import Line
-from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.paths import LABEL, as_container
+from dam_sync.mapping.placing import ContainerFit
 from dam_sync.mapping.shapes import Made, Tongue
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.verb import EachVerb, Setting
@@ -69,7 +71,7 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
         notes=tuple(dict.fromkeys(builder.notes)),
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, target.holds),
+        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, _held(target)),
         selection=selection,
         tongue=tongue,
         lookups=document.lookups,
@@ -117,6 +119,11 @@ class Cases(EachVerb):
             return text
         found = self.table.get(text, self.otherwise)
         return Made((found,)) if found else self.fail(f"there is no case for {text}")
+
+
+def _held(target: Schema) -> frozenset[str]:
+    """What the target can be given at all, so that what is missing there is told from what no line carries."""
+    return target.holds | ({"placements", "labels"} if target.container_kinds else frozenset())
 
 
 def _tongue(document: Document, target: Schema) -> Tongue:
@@ -182,6 +189,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         status=single(("asset", "status"), body.asset.status, Fit(text_field("status"), target.statuses)),
         tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True))),
         placements=tuple(_placement_lines(builder)),
+        container_most=target.container_most,
         groups=single(
             ("security", "groups"), body.security.groups, Fit(text_field("groups", multiple=True), target.groups)
         ),
@@ -205,7 +213,10 @@ def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:
     for place, spec in zip(places, builder.document.body.placements, strict=True):
         kind = _container_kind(builder, place, spec)
         choices = builder.target.labels if kind == LABEL else None
-        yield builder.build(place, spec, Fit(text_field("placements", multiple=True), choices)), kind
+        depth = builder.target.container_depth.get(kind)
+        fit = ContainerFit(text_field("placements", multiple=True), choices, kind=kind, depth=depth)
+        line = builder.build(place, spec, fit)
+        yield (line if kind == LABEL else replace(line, paths=tuple(map(as_container, line.paths)))), kind
 
 
 def _container_kind(builder: Builder, place: Place, spec: PlacementLine) -> str:

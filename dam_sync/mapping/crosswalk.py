@@ -11,11 +11,11 @@ from dam_sync.mapping.accounting import Books
 from dam_sync.mapping.document import Document
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
 from dam_sync.mapping.lines import Line, Ran
-from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.placing import container_of, limit_containers, told_once
 from dam_sync.mapping.shapes import Tongue
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.verb import Setting
-from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.asset import Asset, Draft, Loss, Marker, Placement, Rights
 from dam_sync.model.schema import Field
 from dam_sync.model.values import Scalar, Term, Value
@@ -26,7 +26,8 @@ class Drafted:
     """What came of one asset. Any fault parks it; new terms have to be made first, then it is drafted again.
 
     new_terms: (vocabulary of the target, term), parents before children. tally: values by (path, outcome), where the
-    outcome is written, transformed, dropped or parked; a value read by several lines counts once for each.
+    outcome is written, transformed, dropped or parked; a value read by several lines counts once for each. losses begin
+    with what the source itself has and does not give out.
     """
 
     draft: Draft
@@ -53,6 +54,7 @@ class Plan:
     status: Line | None = None
     tags: Line | None = None
     placements: tuple[tuple[Line, str], ...] = ()  # with the kind of container
+    container_most: Mapping[str, int] = field(default_factory=dict)
     groups: Line | None = None
     release: Line | None = None
     expiry: Line | None = None
@@ -149,7 +151,7 @@ class _Drafting:
         losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped, self._within_reach)
         return Drafted(
             draft,
-            (*self.losses, *losses),
+            (*dict.fromkeys(self.asset.losses), *self.losses, *losses),
             tuple(self.faults),
             tuple(self.new_terms.values()),
             dict(self.tally + counted),
@@ -196,13 +198,14 @@ class _Drafting:
         return made
 
     def _placements(self) -> frozenset[Placement]:
-        found = set()
-        for line, kind in self.crosswalk.plan.placements:
-            for value in self._values(line):
-                path = (str(value),) if kind == LABEL else path_of(str(value))
-                if path:
-                    found.add(Placement(kind, path))
-        return frozenset(found)
+        plan = self.crosswalk.plan
+        made = [(line.run(self.asset, self.setting), kind) for line, kind in plan.placements]
+        limit_containers(made, plan.container_most)
+        start = len(self.losses)
+        for ran, _ in made:
+            self._keep(ran)
+        self.losses[start:] = told_once(self.losses[start:])
+        return frozenset(Placement(kind, container_of(value, kind)) for ran, kind in made for value in ran.values)
 
     def _rights(self) -> Rights:
         plan = self.crosswalk.plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from dam_sync.mapping.fitting import SEVERAL, Fit
@@ -19,15 +20,40 @@ REQUIRED = "required"
 
 @dataclass(slots=True)
 class Ran:
-    """What one line made of one asset. consumed: how many values of each name it took, whatever became of them."""
+    """What one line made of one asset. consumed: how many values of each name it took, whatever became of them.
+
+    outcomes: (name, what became of it) of each value that was read; origins: for each of `values` the outcomes it was
+    made of.
+    """
 
     values: tuple[Scalar, ...] = ()
     losses: list[Loss] = field(default_factory=list)
     faults: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
-    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+    outcomes: list[tuple[str, str]] = field(default_factory=list)
+    origins: list[tuple[int, ...]] = field(default_factory=list)
     consumed: Counter[str] = field(default_factory=Counter)
     emptied: bool = False
+
+    @property
+    def tally(self) -> Counter[tuple[str, str]]:
+        """How many values of each name came out how."""
+        return Counter(self.outcomes)
+
+    def keep_only(self, kept: Collection[Scalar], rule: str) -> None:
+        """Give up the other values, each a loss by this rule; what was read for them alone counts as dropped."""
+        pairs = list(zip(self.values, self.origins, strict=True))
+        left = [(value, indices) for value, indices in pairs if value in kept]
+        used = {index for _, indices in left for index in indices}
+        for value, indices in pairs:
+            if value in kept:
+                continue
+            names = [self.outcomes[index][0] for index in indices]
+            self.losses.append(Loss(names[0] if names else "placements", rule, str(value)))
+            for index in set(indices) - used:
+                name, outcome = self.outcomes[index]
+                self.outcomes[index] = (name, outcome if outcome == PARKED else DROPPED)
+        self.values, self.origins = tuple(value for value, _ in left), [indices for _, indices in left]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +110,7 @@ class Line:
             made = self.fit.each(value, setting)
             ran.new_terms.extend(made.new_terms)
             ran.values += made.values
+            ran.origins += [()] * len(made.values)
             if made.note is not None and made.note.fate is not Fate.KEPT:
                 ran.faults.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
 
@@ -133,14 +160,15 @@ class _Passage:
 
     def account(self, ran: Ran) -> None:
         """Add what happened to what came of the whole line."""
+        before = len(ran.outcomes)
         ran.values += tuple(item.value for item in self.items)
+        ran.origins += [tuple(before + index for index in item.origins) for item in self.items]
         ran.losses += self.losses
         ran.faults += self.faults
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
         ran.consumed |= Counter(origin.label for origin in self.origins)
-        for index, origin in enumerate(self.origins):
-            ran.tally[origin.label, self._outcome(index, origin)] += 1
+        ran.outcomes += [(origin.label, self._outcome(index, origin)) for index, origin in enumerate(self.origins)]
 
     def _take(self, found: Found) -> None:
         start = len(self.origins)

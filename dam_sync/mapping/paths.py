@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dam_sync.mapping.shapes import SHAPES, Shape, Tongue, empty
@@ -71,7 +71,8 @@ class AssetPath:
                     Found(f"placements.{p.kind}[]", p.text) for p in sorted(kept, key=lambda p: (p.kind, p.path))
                 )
             case "labels":
-                yield from (Found("labels[]", name) for name in labels_of(asset))
+                names = label_paths(asset) if self.part == "path" else labels_of(asset)
+                yield from (Found("labels[]", name) for name in names)
             case "groups":
                 yield from (Found("groups[]", name) for name in sorted(asset.rights.groups))
             case "tags" | "machine_tags":
@@ -140,6 +141,16 @@ def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
 def labels_of(asset: Asset) -> list[str]:
     """Names of the labels on an asset."""
     return sorted("/".join(p.path) for p in asset.placements if p.kind == LABEL)
+
+
+def label_paths(asset: Asset) -> list[str]:
+    """The labels on an asset as paths from the root, a slash inside a name kept apart from one between names."""
+    return sorted(p.text.removeprefix("/") for p in asset.placements if p.kind == LABEL)
+
+
+def as_container(path: AssetPath) -> AssetPath:
+    """The path as a line reads it that puts assets into containers: labels told as paths."""
+    return replace(path, part="path") if path.root == "labels" else path
 
 
 def _known(source: Schema) -> Iterator[str]:

@@ -1,0 +1,165 @@
+"""Containers of the target: their levels, their number, and what the source itself does not give out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.placing import flattened
+from dam_sync.model.asset import Asset, AssetId, Loss, Placement, Revision
+from dam_sync.model.schema import Schema
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
+from tests.support.values import words
+
+ALL = ("folder", "category", "section", "collection", "label")
+ANYTHING = replace(SOURCE, container_kinds=frozenset(ALL))
+BOTH = """\
+placements:
+  - {from: "placements.folder[].path", as: section}
+  - {from: "placements.collection[].path", as: collection}
+"""
+
+
+def target(
+    depth: Mapping[str, int] | None = None,
+    most: Mapping[str, int] | None = None,
+    kinds: Collection[str] = ALL,
+    labels: frozenset[str] | None = None,
+) -> Schema:
+    limited = replace(TARGET, container_depth=depth or {}, container_most=most or {})
+    return replace(limited, container_kinds=frozenset(kinds), labels=labels)
+
+
+def asset(*placements: tuple[str, str], **more: object) -> Asset:
+    placed = frozenset(Placement(kind, tuple(path.split("/"))) for kind, path in placements)
+    return Asset(AssetId("7"), Revision("1"), filename="a.jpg", placements=placed, **more)  # type: ignore[arg-type]
+
+
+def draft(folder: Path, text: str, given_: Asset, to: Schema) -> Drafted:
+    return compiled(folder, LEAST + text, ANYTHING, to).draft(given_, "mark", {})
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_kind_of_container_is_reached_by_name(tmp_path: Path, kind: str) -> None:
+    text = f'placements: {{from: "placements.folder[].path", as: {kind}}}\n'
+    drafted = draft(tmp_path, text, asset(("folder", "Press")), target(kinds=[kind]))
+    path = ("/Press",) if kind == "label" else ("Press",)
+    assert drafted.draft.placements == {Placement(kind, path)}
+    assert drafted.losses == ()
+
+
+def test_deeper_levels_are_joined_into_the_last_and_told(tmp_path: Path) -> None:
+    given_ = asset(("folder", "Press/2024/May/Fair"), ("folder", "Archive"))
+    drafted = draft(tmp_path, BOTH, given_, target({"section": 2}))
+    assert drafted.draft.placements == {
+        Placement("section", ("Press", "2024 / May / Fair")),
+        Placement("section", ("Archive",)),
+    }
+    assert drafted.losses == (Loss("placements.folder[]", "flattened", "/Press/2024/May/Fair"),)
+    assert drafted.tally["placements.folder[]", "transformed"] == 1
+    assert drafted.tally["placements.folder[]", "written"] == 1
+
+
+def test_a_path_that_two_lines_flatten_is_told_once(tmp_path: Path) -> None:
+    text = BOTH.replace("placements.collection[]", "placements.folder[]")
+    drafted = draft(tmp_path, text, asset(("folder", "a/b")), target({"section": 1, "collection": 1}))
+    assert drafted.draft.placements == {Placement("section", ("a / b",)), Placement("collection", ("a / b",))}
+    assert drafted.losses == (Loss("placements.folder[]", "flattened", "/a/b"),)
+
+
+def test_one_container_too_many_is_a_named_loss_and_the_first_stays(tmp_path: Path) -> None:
+    given_ = asset(("folder", "b"), ("folder", "a"), ("folder", "c"), ("collection", "z"))
+    drafted = draft(tmp_path, BOTH, given_, target({"section": 1}, {"section": 1, "collection": 1}))
+    assert drafted.draft.placements == {Placement("section", ("a",)), Placement("collection", ("z",))}
+    rule = "the target takes one section for each asset"
+    assert drafted.losses == (Loss("placements.folder[]", rule, "/b"), Loss("placements.folder[]", rule, "/c"))
+    assert drafted.tally["placements.folder[]", "written"] == 1
+    assert drafted.tally["placements.folder[]", "dropped"] == 2
+
+
+def test_the_number_counts_over_all_lines_of_a_kind(tmp_path: Path) -> None:
+    text = BOTH.replace("as: collection", "as: section")
+    given_ = asset(("folder", "b"), ("folder", "c"), ("collection", "a"))
+    drafted = draft(tmp_path, text, given_, target(most={"section": 2}))
+    assert drafted.draft.placements == {Placement("section", ("a",)), Placement("section", ("b",))}
+    assert drafted.losses == (
+        Loss("placements.folder[]", "the target takes at most 2 of kind section for each asset", "/c"),
+    )
+
+
+def test_paths_that_become_the_same_container_are_one(tmp_path: Path) -> None:
+    both = frozenset((Placement("folder", ("a", "b")), Placement("folder", ("a / b",))))
+    given_ = replace(asset(), placements=both)
+    drafted = draft(tmp_path, BOTH, given_, target({"section": 1}, {"section": 1}))
+    assert drafted.draft.placements == {Placement("section", ("a / b",))}
+    assert [loss.rule for loss in drafted.losses] == ["flattened"]
+
+
+def test_a_constant_too_many_is_told_at_its_line(tmp_path: Path) -> None:
+    text = 'placements:\n  - {const: /z, as: section}\n  - {from: "placements.folder[].path", as: section}\n'
+    drafted = draft(tmp_path, text, asset(("folder", "a")), target(most={"section": 1}))
+    assert drafted.draft.placements == {Placement("section", ("a",))}
+    assert drafted.losses == (Loss("placements", "the target takes one section for each asset", "/z"),)
+
+
+def test_a_path_without_a_name_is_no_container_and_counts_as_dropped(tmp_path: Path) -> None:
+    given_ = replace(asset(), placements=frozenset((Placement("folder", (" ",)),)))
+    drafted = draft(tmp_path, BOTH, given_, target())
+    assert drafted.draft.placements == frozenset()
+    assert drafted.losses == (Loss("placements.folder[]", "placements", "nothing is left"),)
+    assert drafted.tally == {("placements.folder[]", "dropped"): 1, ("filename", "written"): 1}
+
+
+def test_a_slash_in_the_name_of_a_label_is_no_level(tmp_path: Path) -> None:
+    text = 'placements: {from: "labels[]", as: category}\n'
+    given_ = replace(asset(), placements=frozenset((Placement("label", ("a/b",)), Placement("label", ("c", "d")))))
+    drafted = draft(tmp_path, text, given_, target())
+    assert drafted.draft.placements == {Placement("category", ("a/b",)), Placement("category", ("c", "d"))}
+
+
+def test_what_the_source_does_not_give_out_is_among_the_losses(tmp_path: Path) -> None:
+    loss = Loss("versions", "not given out", "2 older")
+    drafted = draft(tmp_path, "", asset(losses=(loss, loss)), target())
+    assert drafted.losses == (loss,)
+
+
+@given(st.lists(st.text(max_size=5), max_size=6), st.integers(0, 4))
+def test_flattening_keeps_the_names_and_the_depth(path: list[str], depth: int) -> None:
+    flat = flattened(path, depth)
+    assert len(flat) <= max(depth, 1) or not path
+    assert " / ".join(flat) == " / ".join(path)
+
+
+placed = st.builds(
+    Placement, st.sampled_from(("folder", "collection", "label")), st.lists(words, min_size=1, max_size=4).map(tuple)
+)
+limits = st.dictionaries(st.sampled_from(("section", "collection")), st.integers(1, 2))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.frozensets(placed, max_size=6), limits, limits)
+def test_every_container_is_accounted_for(
+    tmp_path: Path, placements: frozenset[Placement], depth: dict[str, int], most: dict[str, int]
+) -> None:
+    text = BOTH + '  - {from: "labels[]", as: collection}\n'
+    drafted = draft(tmp_path, text, replace(asset(), placements=placements), target(depth, most))
+    counted: Counter[str] = Counter()
+    for (name, _), times in drafted.tally.items():
+        counted[name] += times
+    del counted["filename"]
+    assert counted == Counter(
+        "labels[]" if placement.kind == "label" else f"placements.{placement.kind}[]" for placement in placements
+    )
+    for kind in ("section", "collection"):
+        found = [placement for placement in drafted.draft.placements if placement.kind == kind]
+        assert len(found) <= most.get(kind, len(found))
+        assert all(len(placement.path) <= depth.get(kind, 9) for placement in found)
+    dropped = sum(times for (_, outcome), times in drafted.tally.items() if outcome == "dropped")
+    assert dropped <= sum("the target takes" in loss.rule for loss in drafted.losses)
