@@ -40,4 +40,5 @@ KIND = Kind(
     service=HypermediaService,
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,
+    holds=facts.HOLDS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.model.errors import (
@@ -14,6 +15,7 @@ from dam_sync.model.errors import (
     SessionGone,
     TooLarge,
 )
+from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
@@ -92,6 +94,39 @@ RULES = (
     ErrorRule(400, InvalidValue),
     ErrorRule(415, Rejected, hint="the service does not take this type of file"),
 )
+
+# spec 000, Resources; wire A 3 (read), 6 (write). Rights, release and expiry are fields of the customer's own (3.1)
+HOLDS: Mapping[Feature, Held] = {
+    Feature.FILELESS: YES,
+    Feature.VERSIONS: YES,
+    Feature.ATTACHMENTS: Held("yes", "where the instance takes them"),
+    Feature.DIGESTS: Held("MD5", "MD5, of what was stored"),
+    Feature.TEXT: YES,
+    Feature.LONG_TEXT: YES,
+    Feature.HTML: YES,
+    Feature.NUMBER: YES,
+    Feature.FLAG: YES,
+    Feature.DATE: YES,
+    Feature.INSTANT: YES,
+    Feature.TERM: YES,
+    Feature.PLACE: YES,
+    Feature.PERSON: Held("yes", "those the field's list has"),
+    Feature.EMAIL: YES,
+    Feature.URL: YES,
+    Feature.ROWS: YES,
+    Feature.MULTIPLE: Held("in lists, persons, thesauri and field sets", "in lists, persons, thesauri and field sets"),
+    Feature.LOCALIZED: YES,
+    Feature.TERMS: Held("yes", "added to thesauri; lists are closed"),
+    Feature.HIERARCHY: YES,
+    Feature.TERM_LOCALES: YES,
+    Feature.SYNONYMS: YES,
+    Feature.FOLDER: YES,
+    Feature.LABEL: Held("yes", "assigned, never made"),
+    Feature.STATUS: Held("yes", "those the instance has"),
+    Feature.RELATIONS: Held("yes", "of types that a media shows already"),
+    Feature.CREATED: Held("yes", ""),
+    Feature.TRASH: Held("yes", "moved there, never purged"),
+}
 
 ASSUMPTIONS = (
     Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),

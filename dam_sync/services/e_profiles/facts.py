@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.model.errors import (
@@ -14,6 +15,7 @@ from dam_sync.model.errors import (
     TooLarge,
     Unsupported,
 )
+from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
@@ -149,6 +151,36 @@ RULES = (
     ErrorRule(413, TooLarge, hint="let chunks be used: drop `chunked: off` from the options"),
     ErrorRule(400, InvalidValue),
 )
+
+# spec 002, Resources, Service E; wire E 3 (read), 6 (write)
+HOLDS: Mapping[Feature, Held] = {
+    Feature.VERSIONS: Held("yes", "where the upload profile adds them"),
+    Feature.ATTACHMENTS: Held("where asked for, one call for each asset", ""),
+    Feature.TEXT: Held("yes", "1,280 letters"),
+    Feature.LONG_TEXT: YES,
+    Feature.HTML: Held("", "as text"),
+    Feature.NUMBER: YES,
+    Feature.FLAG: Held("a checkbox of one value, or of yes and no", "a checkbox of one value, or of yes and no"),
+    Feature.DATE: YES,
+    Feature.INSTANT: Held("", "as text; in date fields at midnight only"),
+    Feature.TERM: YES,
+    Feature.PLACE: Held("", "address or point, as text"),
+    Feature.PERSON: Held("", "the name"),
+    Feature.EMAIL: Held("", "as text"),
+    Feature.URL: Held("", "as text"),
+    Feature.MULTIPLE: Held("in lists and checkboxes", "in lists and checkboxes"),
+    Feature.TERMS: Held("yes", "added"),
+    Feature.CATEGORY: YES,
+    Feature.COLLECTION: Held("yes", "filled; made as private ones"),
+    Feature.TAGS: YES,
+    Feature.MACHINE_TAGS: Held("yes", ""),
+    Feature.STATUS: Held("published, archived, trash", ""),
+    Feature.RELEASE: YES,
+    Feature.EXPIRY: YES,
+    Feature.GROUPS: Held("yes", "those the tenant has, one at least"),
+    Feature.CREATED: Held("the first upload", ""),
+    Feature.TRASH: Held("yes", "moved there, never purged"),
+}
 
 ASSUMPTIONS = (
     Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),

@@ -166,7 +166,7 @@ def profile_of(row: Json) -> Profile:
 
 def schema_of(tenant: Tenant, *, versions: bool) -> Schema:
     """The neutral schema; `versions`: whether an upload profile that makes versions is at hand."""
-    holds = {"tags", "release", "expiry", "groups"} | ({"versions"} if versions else set())
+    holds = {"tags", "release", "expiry", "groups", "filename"} | ({"versions"} if versions else set())
     listed = [info for info in tenant.fields.values() if info.kind is FieldKind.TERM]
     return Schema(
         fields=_derived() | {key: _field(info) for key, info in tenant.fields.items()},

@@ -17,7 +17,7 @@ TRIAL = Trial(
     ),
     denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
     lacks=frozenset(
-        {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups"}
+        {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups", "holds:filename"}
         | {"limits:per_second", "limits:link"}
     ),
     refuses=frozenset({"filename"}),
