@@ -26,7 +26,7 @@ class Trial:
     (`limits:link`), kinds of field (`kind:number`), ways of fields (`fields:localized`): what needs them is skipped.
     refuses: what the contract lets it refuse as Unsupported (`fileless`: an asset without a file; `names`: letters to
     avoid in one reading of its contract) or not do (`filename`: rename by a patch). quiet: what it does not publish
-    (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). lean:
+    (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the calls that list assets, as faults match them. lean:
     options that leave out calls for each row. facts: numbers of the adapter's `facts` made small, so that a listing's
     reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the adapter and of
     the emulator (`demo_emulated`) for `make demo`.
@@ -43,6 +43,7 @@ class Trial:
     refuses: frozenset[str] = frozenset()
     quiet: frozenset[str] = frozenset()
     overlaps: bool = False
+    listing: str = "GET *search*"
     lean: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, int] = field(default_factory=dict)
     narrow: Mapping[str, Any] = field(default_factory=dict)

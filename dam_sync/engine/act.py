@@ -225,6 +225,7 @@ class Actor:
             raise ContractBroken("nothing to settle", asset=prepared.work.asset)
         target = AssetId(link.target)
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
+        rows = [row for row in rows if self.session.target_schema.fills(row[0].kind)]
         return Outcome(
             action=action,
             losses=[

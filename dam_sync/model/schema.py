@@ -83,8 +83,14 @@ class Schema:
     container_kinds: frozenset[str] = frozenset()  # placements it can hold: folder, category, collection, label, …
     container_depth: Mapping[str, int] = field(default_factory=dict)  # most levels of a kind; absent: any number
     container_most: Mapping[str, int] = field(default_factory=dict)  # most containers of a kind for one asset
+    container_bulk: frozenset[str] | None = None  # kinds that `place` fills; None: all, where the service has `place`
     container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
     attachments, relations, and `filename` where an existing asset can be renamed. What is not here becomes a named
     loss."""
+
+    def fills(self, kind: str) -> bool:
+        """Whether `Service.place` puts assets into containers of this kind; the others are `create`'s and `update`'s
+        affair."""
+        return self.container_bulk is None or kind in self.container_bulk

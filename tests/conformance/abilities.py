@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from dam_sync.model.features import Feature, Held
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation, Service
 
-HOLDS = ("tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations")
+HOLDS = ("tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 
-def abilities(service: Service, schema: Schema) -> frozenset[str]:
-    """Operations by name, `holds:…` of the schema, `limits:…` that are numbers."""
+MORE = ("types", "nested", "sweeps")
+
+
+def abilities(service: Service, schema: Schema, holds: Mapping[Feature, Held], folder: str) -> frozenset[str]:
+    """Operations by name, `holds:…` of the schema, `limits:…` that are numbers, `read:…` and `write:…` of features.
+
+    types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
+    """
     found = {operation.value for operation in service.operations}
     found |= {f"holds:{name}" for name in schema.holds}
     found |= {f"limits:{name}" for name in LIMITS if getattr(service.limits, name) is not None}
     found |= {"limits:per_second"} if service.limits.pace.per_second is not None else set()
     found |= {"limits:link"} if service.limits.lifetimes.link is not None else set()
+    found |= {word("read", feature) for feature, held in holds.items() if held.read}
+    found |= {word("write", feature) for feature, held in holds.items() if held.write}
+    found |= {"types"} if schema.types else set()
+    found |= {"nested"} if schema.container_depth.get(folder, 2) > 1 else set()
+    found |= {"sweeps"} if service.limits.sweeps else set()
     return frozenset(found)
+
+
+def word(way: str, feature: Feature) -> str:
+    """`read:long_text`."""
+    return f"{way}:{feature.name.lower()}"
 
 
 def every_ability() -> frozenset[str]:
@@ -26,6 +43,8 @@ def every_ability() -> frozenset[str]:
     limits: Sequence[str] = (*LIMITS, "per_second", "link")
     return frozenset(
         {operation.value for operation in Operation}
+        | set(MORE)
         | {f"holds:{name}" for name in HOLDS}
         | {f"limits:{name}" for name in limits}
+        | {word(way, feature) for feature in Feature for way in ("read", "write")}
     )

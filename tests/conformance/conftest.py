@@ -76,7 +76,7 @@ def said(library_tenant: Tenant) -> tuple[Schema, frozenset[str]]:
         one = library_tenant.connect()
         schema = await one.schema()
         await library_tenant.disconnect()
-        return schema, abilities(one, schema)
+        return schema, abilities(one, schema, library_tenant.kind.holds, library_tenant.wired.containers["folder"])
 
     return asyncio.run(ask())
 

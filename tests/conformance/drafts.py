@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Localized, Place, Scalar, Term, Value
 from tests.conformance.catalogue import MARKER
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
+from tests.conformance.wiring import WIRED
 from tests.support.steps import MemorySteps
 
 T = TypeVar("T")
@@ -53,17 +54,37 @@ KEYS = (
 )
 
 
-async def value_for(service: Service, schema: Schema, key: str, *, other: bool = False) -> Value:
-    """A value of the field's kind; terms exist in the target, made where they are missing."""
-    field = schema.fields[key]
+def spell(service: Service, name: str) -> str:
+    """How a service spells a field of the catalogue."""
+    return WIRED[service.kind].prefix + name
+
+
+def vocabulary_of(service: Service, schema: Schema, name: str) -> str:
+    """The key of the vocabulary behind a field of the catalogue."""
+    return schema.fields[spell(service, name)].vocabulary
+
+
+def names_in(service: Service, schema: Schema) -> list[str]:
+    """The catalogue's fields that this service has, by the catalogue's names."""
+    return [name for name in KEYS if spell(service, name) in schema.fields]
+
+
+async def values_for(
+    service: Service, schema: Schema, names: Iterable[str], *, other: bool = False
+) -> dict[str, Value]:
+    """Values for several fields, under the service's own keys."""
+    return {spell(service, name): await value_for(service, schema, name, other=other) for name in names}
+
+
+async def value_for(service: Service, schema: Schema, name: str, *, other: bool = False) -> Value:
+    """A value of the field's kind; terms exist in the target, made where they are missing and can be."""
+    field = schema.fields[spell(service, name)]
     if field.kind is FieldKind.TERM:
-        labels = (OTHER_LABELS if other else LABELS)[key]
-        terms = tuple(
-            [await service.ensure_term(field.vocabulary, await _term(service, field, text)) for text in labels]
-        )
+        terms = tuple(await _terms(service, schema, field, name, other=other))
         return terms if field.multiple else terms[0]
-    if key == "keywords":
-        return (OTHER_LABELS if other else LABELS)[key]
+    if name == "keywords":
+        labels = (OTHER_LABELS if other else LABELS)[name]
+        return labels if field.multiple else labels[0]
     scalar = (OTHER if other else FIRST)[field.kind]
     if field.localized:
         texts = {locale: f"{scalar} {locale}" for locale in schema.locales[: 1 if other else 2]}
@@ -71,9 +92,13 @@ async def value_for(service: Service, schema: Schema, key: str, *, other: bool =
     return scalar
 
 
-async def _term(service: Service, field: Field, label: str) -> Term:
+async def _terms(service: Service, schema: Schema, field: Field, name: str, *, other: bool) -> list[Term]:
     known = {term.label: term async for term in service.terms(field.vocabulary)}
-    return known.get(label, Term(label))
+    labels = (OTHER_LABELS if other else LABELS).get(name) or list(known)[-1 if other else 0 :][:1]
+    wanted = [known.get(label, Term(label)) for label in labels]
+    if Operation.ENSURE_TERM not in service.operations or schema.vocabularies[field.vocabulary].closed:
+        return wanted
+    return [await service.ensure_term(field.vocabulary, term) for term in wanted]
 
 
 async def places(tenant: Tenant, service: Service) -> dict[str, Placement]:
@@ -82,19 +107,32 @@ async def places(tenant: Tenant, service: Service) -> dict[str, Placement]:
 
 
 async def placed(tenant: Tenant, service: Service) -> frozenset[Placement]:
-    """Where drafts go, for services that place in `create`: a nested container, and a flat one if there is."""
-    if Operation.PLACE in service.operations:
-        return frozenset()
+    """Where drafts go, for kinds of container that `create` fills: a nested container, and a flat one if there is."""
     kinds = tenant.wired.containers
     known = await places(tenant, service)
-    wanted = [f"{kinds['folder']} /Press/2024", *(f"{kinds[name]} /Highlight" for name in ("label",) if name in kinds)]
-    return frozenset(known[name] for name in wanted)
+    schema = await service.schema()
+    wanted = [folder(tenant, "Press", "2024")]
+    wanted += [f"{kinds[name]} /Highlight" for name in ("label", "collection") if name in kinds]
+    return frozenset(known[name] for name in wanted if creates_in(service, schema, name.split()[0]))
+
+
+def creates_in(service: Service, schema: Schema, kind: str) -> bool:
+    """Whether `create` and `update` put assets into containers of this kind."""
+    bulk = Operation.PLACE in service.operations and schema.fills(kind)
+    return kind in schema.container_kinds and not bulk
+
+
+def folder(tenant: Tenant, *path: str) -> str:
+    """A folder of the catalogue by `kind text`, in the words of `places`: flat services join the levels."""
+    kind = tenant.wired.containers["folder"]
+    flat = "nested" in tenant.wired.lacks
+    return f"{kind} {Placement(kind, (' / '.join(path),) if flat else path).text}"
 
 
 async def full_draft(tenant: Tenant, service: Service, **more: Any) -> Draft:
     """Everything this target can hold."""
     schema = await service.schema()
-    fields = {key: await value_for(service, schema, key) for key in KEYS}
+    fields = await values_for(service, schema, names_in(service, schema))
     given: dict[str, Any] = {"placements": await placed(tenant, service)}
     given |= {"tags": frozenset({"sea", "été", "two words"})} if "tags" in schema.holds else {}
     given |= {"rights": RIGHTS} if {"release", "expiry", "groups"} <= schema.holds else {}
@@ -105,10 +143,11 @@ async def full_draft(tenant: Tenant, service: Service, **more: Any) -> Draft:
 async def plain_draft(service: Service, key: str = "", **more: Any) -> Draft:
     """The least a target takes: a marker, the required title, the type."""
     schema = await service.schema()
-    marker = Marker(MARKER, key or f"m-{next(NUMBERS)}")
-    title = Localized({schema.locales[0]: "New"}) if schema.fields["title"].localized else "New"
-    profile = next(each.profile for each in schema.types if each.name == "Photo")
-    fields = {"title": title, **more.pop("fields", {}), MARKER: marker.value}
+    marker = Marker(spell(service, MARKER), key or f"m-{next(NUMBERS)}")
+    field = spell(service, "title")
+    title = Localized({schema.locales[0]: "New"}) if schema.fields[field].localized else "New"
+    profile = next((each.profile for each in schema.types if each.name == "Photo"), "")
+    fields = {field: title, **more.pop("fields", {}), marker.field: marker.value}
     return Draft(marker, **{"filename": f"{marker.value}.jpg", "profile": profile, "fields": fields, **more})
 
 
@@ -137,7 +176,7 @@ def check_made(tenant: Tenant, schema: Schema, draft: Draft, digest: str = "") -
     (row,) = tenant.marked(draft.marker.value)
     found, wanted = true_fields(row, schema), own_fields(draft.fields)
     assert {key: found.get(key) for key in wanted} == wanted
-    assert row["type"] == "Photo"
+    assert row["type"] == ("Photo" if "types" not in tenant.wired.lacks else row["type"])
     assert set(draft.tags) == set(row["tags"])
     assert {(place.kind, place.path) for place in draft.placements} == {
         (place["kind"], tuple(place["path"])) for place in row["placements"]

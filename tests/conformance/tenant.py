@@ -113,13 +113,21 @@ class Tenant:
         """Every asset there is, by id."""
         return {AssetId(str(row["id"])): row for row in self.served.app.state.dump()}
 
+    def key(self, name: str) -> str:
+        """How this service spells a field of the catalogue."""
+        return self.wired.prefix + name
+
+    def value(self, identity: AssetId, name: str) -> Json:
+        """A field of an asset as the emulator keeps it."""
+        return self.truth()[identity]["fields"][self.key(name)]
+
     def of_catalogue(self, number: int) -> AssetId:
         """The id of a catalogue's asset."""
         return next(key for key, row in self.truth().items() if str(row.get("catalogue_id")) == str(number))
 
     def marked(self, marker: str) -> list[Json]:
         """The assets that carry this marker."""
-        return [row for row in self.truth().values() if row["fields"].get(MARKER) == marker]
+        return [row for row in self.truth().values() if row["fields"].get(self.key(MARKER)) == marker]
 
     def advance(self, seconds: float) -> None:
         """Move the emulated world's clock, as anybody can from outside."""
