@@ -234,7 +234,8 @@ async def test_an_update_whose_answer_is_lost_is_repeated(
 @updates
 async def test_updates_of_many_assets_at_once_stay_apart(tenant: Tenant, service: Service) -> None:
     ids = [await one(tenant, service) for _ in range(5)]
-    patches = [Patch(fields={tenant.key("note"): f"note {n}", tenant.key("mail"): f"{n}@example.org"}) for n in range(5)]
+    note, mail = tenant.key("note"), tenant.key("mail")
+    patches = [Patch(fields={note: f"note {n}", mail: f"{n}@example.org"}) for n in range(5)]
     await asyncio.gather(*(service.update(i, p) for i, p in zip(ids, patches, strict=True)))
     assert [tenant.value(i, "note") for i in ids] == [f"note {n}" for n in range(5)]
 
