@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.mapping.lines import DROPPED
-from dam_sync.mapping.paths import LABEL, labelled, labels_of
+from dam_sync.mapping.paths import LABEL, field_name, labelled, labels_of
 from dam_sync.mapping.shapes import empty, listed
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar
@@ -64,7 +64,7 @@ class _Account:
             return
         if key not in self.books.read:
             if not self.books.quiet:
-                self.losses.append(Loss(f"fields.{key}", NOT_MAPPED))
+                self.losses.append(Loss(field_name(key), NOT_MAPPED))
             return
         self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
 
@@ -75,11 +75,11 @@ class _Account:
         return left
 
     def _why(self, key: str, label: str, partly: bool) -> Loss:
-        language = label not in (f"fields.{key}", f"fields.{key}[]")
+        language = label not in (field_name(key), f"{field_name(key)}[]")
         if label in self.skipped:
             return Loss(label, OTHER_TYPE, self.skipped[label])
         if not partly and label in self.reach():
-            return Loss(f"fields.{key}", NOT_USED, "another path of its line came first")
+            return Loss(field_name(key), NOT_USED, "another path of its line came first")
         return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it has not the part that is read")
 
     def members(self, path: str, labels: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dam_sync.mapping.building import Builder
+from dam_sync.mapping.paths import field_name
 from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
 
@@ -80,6 +81,11 @@ def _unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
         yield f"it is not in {', '.join(missing)}"
 
 
+def writable(known: Field) -> bool:
+    """Whether a line may write this field."""
+    return known.editable and not known.system and not known.derived
+
+
 def check_written(builder: Builder, makes: Makes) -> None:
     """Every line writes a field that exists, can be written, and is in a type that some asset gets."""
     target = builder.target
@@ -87,7 +93,7 @@ def check_written(builder: Builder, makes: Makes) -> None:
         place, known = ("fields", key), target.fields.get(key)
         if known is None:
             builder.fault(place, "the target has no such field", nearest(key, target.fields))
-        elif known.system or known.derived or not known.editable:
+        elif not writable(known):
             builder.fault(place, "the target does not let this field be written")
         elif known.types and makes.types and not known.types & makes.types and not line.marker:
             wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping makes"
@@ -98,7 +104,7 @@ def check_required(builder: Builder, makes: Makes) -> None:
     """Every field the target requires has a line."""
     every = frozenset(known.name for known in builder.target.types)
     for key, known in builder.target.fields.items():
-        if not known.required or key in builder.document.body.fields or known.system or not known.editable:
+        if not known.required or key in builder.document.body.fields or not writable(known):
             continue
         concerned = known.types & makes.types if makes.types else known.types
         if not known.types or (concerned if makes.types else known.types >= every):
@@ -120,7 +126,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
         for key in unread:
             label = source.fields[key].label
             named = f" (“{label}”)" if label and label != key else ""
-            hint = f"write fields.{key} into a line, or list it under ignore"
+            hint = f"write {field_name(key)} into a line, or list it under ignore"
             builder.fault(("unmapped",), f"no line reads the source's field {key}{named}", hint)
     elif unread and body.unmapped == "report":
         builder.notes.append(f"{len(unread)} fields of the source are read by no line: {', '.join(unread)}")

@@ -75,6 +75,13 @@ Steps = tuple[Annotated[Json, WithJsonSchema(_step_schema())], ...]
 Ways = Annotated[tuple[Json, ...], AfterValidator(_matching)]
 
 
+FROM = (
+    "a path, or paths tried in order: filename, status, tags[], placements.folder[].path, fields.title.en, "
+    "fields.keywords[], fields.lib:title; a key in double quotes is taken as it is, so that it may hold points, blanks "
+    'and brackets: fields."Release Date".en'
+)
+
+
 class Part(BaseModel):
     """A piece of the file; unknown keys are refused."""
 
@@ -84,7 +91,7 @@ class Part(BaseModel):
 class Line(Part):
     """What is written: from where, through which pipe, and what happens when there is nothing or too much."""
 
-    from_: Texts = Field(default=(), alias="from")
+    from_: Texts = Field(default=(), alias="from", description=FROM)
     pipe: Steps = ()
     const: Constant = None
     default: Constant = None

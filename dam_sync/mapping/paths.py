@@ -1,7 +1,15 @@
-"""Paths into the neutral asset: read from text once, checked against the source's schema, then only followed."""
+r"""Paths into the neutral asset: read from text once, checked against the source's schema, then only followed.
+
+Metadata fields are written `fields.KEY`, `fields.KEY[]` (the marks are optional), and with a language or a part of the
+value behind a point: `fields.title.fr`, `fields.keywords[].path`, `fields.lib:title.en`. A key or part in double
+quotes is taken as it is: `fields."Release Date".en`, `fields."a.b"[]`, `fields.sizes[]."Net weight"`; inside the quotes
+`\"` is a quote and `\\` a backslash. Quotes are needed only where a key holds a point, brackets or a quote and could
+be read in two ways; in a YAML file a path with quotes stands in single quotes: `from: 'fields."Release Date".en'`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +26,10 @@ INSTANTS = ("release_at", "expires_at", "created_at", "changed_at", "imported_at
 SETS = ("tags", "machine_tags", "labels", "groups")
 FILE_PARTS = {"name": Shape.TEXT, "size": Shape.NUMBER, "media_type": Shape.TEXT, "md5": Shape.TEXT}
 LABEL = "label"
+PLAIN = re.compile(r'[^\s."\[\]\\]+')
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+ENDS_QUOTED = re.compile(r'(.+)\.("(?:[^"\\]|\\.)*"(?:\[\])?)', re.DOTALL)
+EXAMPLE = 'write it like fields."Release Date".en'
 PARTS = {
     Shape.PLACE: ("latitude", "longitude", "address"),
     Shape.TERM: ("label", "id", "path"),
@@ -133,9 +145,9 @@ def parse_path(text: str, source: Schema) -> AssetPath:
 def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
     """The single values of a field under the names by which they are accounted for."""
     if isinstance(value, tuple):
-        yield from ((f"fields.{key}[]", item) for item in value)
+        yield from ((f"{field_name(key)}[]", item) for item in value)
     else:
-        yield f"fields.{key}", value
+        yield field_name(key), value
 
 
 def labels_of(asset: Asset) -> list[str]:
@@ -156,7 +168,7 @@ def as_container(path: AssetPath) -> AssetPath:
 def _known(source: Schema) -> Iterator[str]:
     yield from (*TEXTS, *INSTANTS, *(f"{name}[]" for name in SETS), "placements[].path")
     yield from (f"file.{part}" for part in FILE_PARTS)
-    yield from (f"fields.{key}" + ("[]" if field.multiple else "") for key, field in source.fields.items())
+    yield from (field_name(key) + ("[]" if field.multiple else "") for key, field in source.fields.items())
 
 
 def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPath:
@@ -172,14 +184,58 @@ def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPa
 
 
 def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
+    key, part = _quoted_key(text, rest) if rest.startswith('"') else _bare_key(text, rest, source)
+    field = source.fields.get(key)
+    if field is None:
+        raise PathFault(f"the source has no field {key}", nearest(spelt(key), map(spelt, source.fields)))
+    if part:
+        return _part_path(text, field, part)
+    return AssetPath(text, "fields", SHAPES[field.kind], key, many=field.multiple, localized=field.localized)
+
+
+def _quoted_key(text: str, rest: str) -> tuple[str, str]:
+    """The key in quotes, and what is asked of it."""
+    found = QUOTED.match(rest)
+    if found is None:
+        raise PathFault(f"a quote in {text} is not closed", EXAMPLE)
+    after = rest[found.end() :].removeprefix("[]")
+    if after and (not after.startswith(".") or after == "."):
+        raise PathFault(f"after the quotes in {text} there is something that is no part", EXAMPLE)
+    return _unquoted(found[0]), _part_named(text, after[1:])
+
+
+def _bare_key(text: str, rest: str, source: Schema) -> tuple[str, str]:
+    """The longest key there is, and what is asked of it."""
     plain = rest.replace("[]", "")
     if plain in source.fields:
-        field = source.fields[plain]
-        return AssetPath(text, "fields", SHAPES[field.kind], plain, many=field.multiple, localized=field.localized)
-    key, _, part = plain.rpartition(".")
-    if key not in source.fields:
-        raise PathFault(f"the source has no field {key or plain}", nearest(key or plain, source.fields))
-    return _part_path(text, source.fields[key], part)
+        return plain, ""
+    quoted = ENDS_QUOTED.fullmatch(rest)
+    key, part = (quoted[1], quoted[2]) if quoted else (plain.rpartition(".")[0], plain.rpartition(".")[2])
+    key = key.removesuffix("[]")
+    return (key, _part_named(text, part)) if key else (plain, "")
+
+
+def _part_named(text: str, part: str) -> str:
+    part = part.removesuffix("[]")
+    if not part.startswith('"'):
+        return part
+    if QUOTED.fullmatch(part) is None:
+        raise PathFault(f"a quote in {text} is not closed", EXAMPLE)
+    return _unquoted(part)
+
+
+def spelt(key: str) -> str:
+    """A key as a path has it: in quotes where it could be read in another way."""
+    return key if PLAIN.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def field_name(key: str) -> str:
+    """The path of a metadata field, and the name under which its values are accounted for."""
+    return f"fields.{spelt(key)}"
+
+
+def _unquoted(quoted: str) -> str:
+    return re.sub(r"\\(.)", r"\1", quoted[1:-1], flags=re.DOTALL)
 
 
 def _part_path(text: str, field: Field, part: str) -> AssetPath:

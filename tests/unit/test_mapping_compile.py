@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.mapping.compile import LONGEST_MARKER, compile_mapping, marker_value
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Relation, Revision, Rights
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, read, with_lines
+from dam_sync.model.values import Localized, Value
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, read, schema, with_lines
 
 
 def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:
@@ -281,3 +283,113 @@ def test_a_tree_against_a_list_is_noted(tmp_path: Path) -> None:
 def test_a_term_field_without_a_list_takes_labels(tmp_path: Path) -> None:
     free = replace(TARGET, fields={**TARGET.fields, "free": Field("free", FieldKind.TERM)})
     assert compiled(tmp_path, with_lines("free: {from: fields.country}"), target=free).vocabularies == {}
+
+
+ODD_SOURCE = schema(
+    Field("lib:title", FieldKind.TEXT, localized=True),
+    Field("lib:words", FieldKind.TEXT, multiple=True),
+    Field("Release Date", FieldKind.DATE, localized=False),
+    Field("a.b", FieldKind.TEXT),
+)
+ODD_TARGET = schema(
+    Field("lib:title", FieldKind.TEXT),
+    Field("lib:mark", FieldKind.TEXT),
+    Field("Release Date", FieldKind.DATE),
+    Field("a.b", FieldKind.TEXT, multiple=True),
+    Field("must", FieldKind.TEXT, required=True, derived=True),
+)
+ODD_MAPPING = """\
+version: 1
+fields:
+  "lib:mark": {marker: true}
+  "lib:title": {from: [fields.lib:title.en, fields.lib:title]}
+  Release Date: {from: 'fields."Release Date"'}
+  a.b:
+    from: "fields.lib:words[]"
+    pipe: [trim]
+ignore: [a.b]
+"""
+
+
+def test_keys_with_colons_blanks_and_points_on_both_sides(tmp_path: Path) -> None:
+    crosswalk = compiled(tmp_path, ODD_MAPPING, ODD_SOURCE, ODD_TARGET)
+    assert crosswalk.writes == {"lib:mark", "lib:title", "Release Date", "a.b"}
+    assert crosswalk.marker == "lib:mark"
+    fields: dict[str, Value] = {
+        "lib:title": Localized({"en": "Sea", "fr": "Mer"}),
+        "lib:words": ("a ", "b"),
+        "Release Date": date(2024, 1, 2),
+        "a.b": "x",
+    }
+    drafted = crosswalk.draft(Asset(AssetId("7"), Revision("1"), fields=fields), "mark", {})
+    assert drafted.draft.fields == {
+        "lib:mark": "mark",
+        "lib:title": "Sea",
+        "Release Date": date(2024, 1, 2),
+        "a.b": ("a", "b"),
+    }
+    assert drafted.losses == (Loss("fields.lib:title.fr", "language not carried"),)
+    assert drafted.tally['fields."Release Date"', "written"] == 1
+    assert drafted.tally['fields."a.b"', "dropped"] == 1
+
+
+def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:
+    text = ODD_MAPPING.replace('"lib:title":', '"lib:titel":').replace("fields.lib:title.en", "fields.lib:titl.en")
+    text = text.replace('"fields.lib:words[]"', "'fields.\"a.b'").replace("ignore: [a.b]\n", "")
+    assert told(tmp_path, text, ODD_SOURCE, ODD_TARGET) == [
+        "mapping.yaml:1: unmapped: no line reads the source's field a.b; "
+        'write fields."a.b" into a line, or list it under ignore',
+        "mapping.yaml:1: unmapped: no line reads the source's field lib:words; "
+        "write fields.lib:words into a line, or list it under ignore",
+        "mapping.yaml:4: fields.lib:titel: the target has no such field; did you mean lib:title?",
+        "mapping.yaml:4: fields.lib:titel.from[0]: the source has no field lib:titl; did you mean lib:title?",
+        'mapping.yaml:7: fields.a.b.from: a quote in fields."a.b is not closed; write it like fields."Release Date".en',
+    ]
+
+
+HELD = ("tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations")
+LADEN = Asset(
+    AssetId("7"),
+    Revision("1"),
+    filename="a.jpg",
+    status="archived",
+    tags=frozenset(("a",)),
+    rights=Rights(datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC), frozenset(("staff",))),
+    versions=(FileRef("1", "a.jpg"), FileRef("2", "b.jpg")),
+    attachments=(FileRef("3", "plan.pdf"),),
+    relations=frozenset((Relation("Views", AssetId("8")),)),
+)
+LINES = {
+    "tags": 'tags: {from: "tags[]"}\n',
+    "status": "asset: {status: {from: status}}\n",
+    "release": "security: {release: {from: release_at}}\n",
+    "expiry": "security: {expiry: {from: expires_at}}\n",
+    "groups": 'security: {groups: {from: "groups[]"}}\n',
+}
+
+
+@pytest.mark.parametrize("word", HELD)
+def test_what_a_target_cannot_hold_is_a_named_loss_and_never_silence(tmp_path: Path, word: str) -> None:
+    able = replace(TARGET, holds=frozenset(HELD), groups=None)
+    unable = replace(able, holds=able.holds - {word})
+
+    def lost(target: Schema, text: str = LEAST) -> set[str]:
+        drafted = compiled(tmp_path, text, target=target).draft(LADEN, "mark", {})
+        return {loss.rule for loss in drafted.losses if loss.path == word}
+
+    assert lost(unable) == {"target cannot hold"}
+    if word in LINES:
+        assert lost(able) == {"not mapped"}
+        assert lost(able, LEAST + LINES[word]) == set()
+        assert f"the target cannot be given {word}" in told(tmp_path, LEAST + LINES[word], target=unable)[0]
+    else:
+        assert lost(able) == set()
+
+
+def test_a_target_without_containers_cannot_hold_placements(tmp_path: Path) -> None:
+    placed = replace(LADEN, placements=frozenset((Placement("folder", ("Press",)), Placement("label", ("Top",)))))
+    drafted = compiled(tmp_path, LEAST, target=replace(TARGET, container_kinds=frozenset())).draft(placed, "m", {})
+    assert {loss.path: loss.rule for loss in drafted.losses if loss.path in ("placements", "labels")} == {
+        "placements": "target cannot hold",
+        "labels": "target cannot hold",
+    }

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.paths import PathFault, parse_path
+from dam_sync.mapping.paths import PathFault, field_name, parse_path
 from dam_sync.mapping.shapes import Shape, Tongue, empty
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
+from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
-from tests.support.schemas import SOURCE
+from tests.support.schemas import SOURCE, schema
 from tests.support.values import assets
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -130,6 +131,82 @@ def test_paths_that_lead_nowhere(path: str, hint: str) -> None:
     with pytest.raises(PathFault) as caught:
         parse_path(path, SOURCE)
     assert caught.value.hint == hint or hint == ""
+
+
+ODD = schema(
+    Field("lib:title", FieldKind.TEXT, localized=True),
+    Field("lib:subjects", FieldKind.TEXT, multiple=True, localized=True),
+    Field("Release Date", FieldKind.TEXT, localized=True),
+    Field("a", FieldKind.TEXT, localized=True),
+    Field("a.b", FieldKind.TEXT),
+    Field("a.b.c", FieldKind.TERM, multiple=True),
+    Field('say "x"', FieldKind.TEXT),
+    Field("back\\slash", FieldKind.TEXT),
+    Field("list[]", FieldKind.TEXT),
+    Field("sizes", FieldKind.ROWS, multiple=True),
+    Field("", FieldKind.TEXT),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "locale", "part"),
+    [
+        ("fields.lib:title", "lib:title", "", ""),
+        ("fields.lib:title.en", "lib:title", "en", ""),
+        ("fields.lib:subjects[]", "lib:subjects", "", ""),
+        ("fields.lib:subjects[].pt-BR", "lib:subjects", "pt-br", ""),
+        ('fields."lib:subjects"[].fr', "lib:subjects", "fr", ""),
+        ("fields.Release Date.en", "Release Date", "en", ""),
+        ('fields."Release Date"', "Release Date", "", ""),
+        ('fields."Release Date".en', "Release Date", "en", ""),
+        ("fields.a.b", "a.b", "", ""),
+        ('fields."a.b"', "a.b", "", ""),
+        ('fields."a".b', "a", "b", ""),
+        ("fields.a.b.c[].path", "a.b.c", "", "path"),
+        ('fields."a.b.c"[].path', "a.b.c", "", "path"),
+        ('fields."say \\"x\\""', 'say "x"', "", ""),
+        ('fields."back\\\\slash"', "back\\slash", "", ""),
+        ('fields."list[]"', "list[]", "", ""),
+        ('fields.sizes[]."Net weight"', "sizes", "", "Net weight"),
+        ('fields."sizes"[]."a.b"[]', "sizes", "", "a.b"),
+        ("fields.sizes[].w[]", "sizes", "", "w"),
+        ('fields.""', "", "", ""),
+    ],
+)
+def test_keys_of_any_letters(path: str, key: str, locale: str, part: str) -> None:
+    found = parse_path(path, ODD)
+    assert (found.key, found.locale, found.part) == (key, locale, part)
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "hint"),
+    [
+        ('fields."Release Date', 'a quote in fields."Release Date is not closed', "write it like"),
+        ('fields."Release Dat"', "the source has no field Release Dat", 'did you mean "Release Date"?'),
+        ('fields."Release Date"en', "something that is no part", "write it like"),
+        ('fields."Release Date".', "something that is no part", "write it like"),
+        ('fields."Release Date"."en', "is not closed", "write it like"),
+        ('fields."a.b".c', "field a.b is a text without languages; it has no c", ""),
+        ("fields.lib:titel", "the source has no field lib:titel", "did you mean lib:title?"),
+        ("fields..en", "the source has no field .en", ""),
+    ],
+)
+def test_faults_of_keys_of_any_letters(path: str, told: str, hint: str) -> None:
+    with pytest.raises(PathFault) as caught:
+        parse_path(path, ODD)
+    assert told in str(caught.value)
+    assert caught.value.hint.startswith(hint)
+
+
+@given(st.text(max_size=12), st.booleans())
+def test_the_name_of_a_field_leads_to_it(key: str, multiple: bool) -> None:
+    source = schema(Field(key, FieldKind.TEXT, localized=True, multiple=multiple), Field("other", FieldKind.TEXT))
+    name = field_name(key) + ("[]" if multiple else "")
+    assert parse_path(name, source).key == key
+    assert (parse_path(f"{name}.fr", source).key, parse_path(f"{name}.fr", source).locale) == (key, "fr")
+    value = ("x",) if multiple else "x"
+    (found,) = parse_path(name, source).read(Asset(AssetId("7"), Revision("1"), fields={key: value}), Tongue())
+    assert found.label == name
 
 
 def test_every_language_goes_along_where_the_target_has_languages() -> None:
