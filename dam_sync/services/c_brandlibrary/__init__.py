@@ -1,0 +1,45 @@
+"""Service C: a brand library; an asset's section and collection are fixed at birth, its fields come in second calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dam_sync.model.service import Kind
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.service import BrandLibraryService
+
+
+def emulator(*args: Any, **options: Any) -> Any:
+    """An emulated library, loaded only when somebody wants one."""
+    from dam_sync.services.c_brandlibrary.emulator import emulator as make
+
+    return make(*args, **options)
+
+
+KIND = Kind(
+    name=facts.NAME,
+    summary="a brand library: sections, collections, labels, custom fields of text, one API key, signed storage links",
+    settings={
+        "library": "the library of the job, by name or id; needed when the key sees several",
+        "section": "where assets without a section go (dam-sync), made when first needed",
+        "multiple": "custom fields that take several values, comma separated; a sample of assets tells others",
+        "delta": "updated (default: what changed by its date) or sweep (all assets each time: deletions, labels and "
+        "collections show too)",
+        "version_counts": "on (default: learn how many older versions files have, one more listing for each section) "
+        "or off",
+        "extend_lists": "off (default) or on: add values to restricted lists",
+        "keep_marker": "off (default) or on: leave the mark in the description of new assets, one call less each",
+        "readiness": "later (default: the size of a new file is checked by `verify`) or wait until it was looked at",
+        "resumable_above": "bytes above which files travel in ranges (200000000)",
+        "upload_method": "auto (default), put or post: how the upload link takes bytes",
+        "index_lag": "seconds the search may run behind (60), waited before an asset counts as absent",
+        "libraries_word": "the word for libraries in this deployment's addresses (libraries)",
+    },
+    flows={"token": ("token",)},
+    connect=BrandLibraryService,
+    emulator=emulator,
+    service=BrandLibraryService,
+    limits=facts.LIMITS,
+    assumptions=facts.ASSUMPTIONS,
+    holds=facts.HOLDS,
+)

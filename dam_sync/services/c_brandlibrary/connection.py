@@ -1,0 +1,236 @@
+"""One connection to service C: its options, its key, its calls; an empty list is never believed without proof."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import cast
+
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Context
+from dam_sync.model.values import Json
+from dam_sync.net.auth import Bearer
+from dam_sync.net.client import Client, Reply, Request, Wiring
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.envelope import Document, document_of
+
+ROOT = "/api/v4"
+JSON_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}  # spec 001, Endpoints, Service C
+_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")  # wire C 1
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the job says about this library; see KIND.settings."""
+
+    library: str = ""
+    section: str = facts.SECTION
+    multiple: frozenset[str] = frozenset()
+    delta: str = "updated"
+    counts_versions: bool = True
+    extends_lists: bool = False
+    keeps_marker: bool = False
+    waits_ready: bool = False
+    resumable_above: int = facts.SINGLE_BYTES
+    upload_method: str = "auto"
+    index_lag: float = facts.LAG.total_seconds()
+    libraries_word: str = "libraries"
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Options:
+        """The options of a job, checked. Raises ConfigError."""
+        return cls(
+            library=str(given.get("library") or ""),
+            section=str(given.get("section") or facts.SECTION).strip(),
+            multiple=_words(given.get("multiple")),
+            delta=_one_of(given, "delta", ("updated", "sweep")),
+            counts_versions=_switch(given, "version_counts", default=True),
+            extends_lists=_switch(given, "extend_lists", default=False),
+            keeps_marker=_switch(given, "keep_marker", default=False),
+            waits_ready=_one_of(given, "readiness", ("later", "wait")) == "wait",
+            resumable_above=int(_number(given, "resumable_above", facts.SINGLE_BYTES)),
+            upload_method=_one_of(given, "upload_method", ("auto", "put", "post")),
+            index_lag=_number(given, "index_lag", facts.LAG.total_seconds()),
+            libraries_word=str(given.get("libraries_word") or "libraries").strip("/"),
+        )
+
+
+def limits_of(context: Context, options: Options) -> Limits:
+    """The documented limits, and what the job asks for; calls a second are not documented, so the job's count."""
+    at_once = max(1, context.concurrency or facts.AT_ONCE)
+    pace = replace(
+        facts.LIMITS.pace, per_second=context.calls_per_second, at_once=at_once, storage_at_once=max(1, at_once)
+    )
+    return replace(
+        facts.LIMITS,
+        page=facts.PAGE,
+        reach=facts.REACH,
+        pace=pace,
+        single_bytes=options.resumable_above,
+        lag=timedelta(seconds=options.index_lag),
+        sweeps=options.delta == "sweep",
+    )
+
+
+@dataclass(slots=True)
+class Line:
+    """The calls of one connection."""
+
+    client: Client
+    clock: Clock
+    options: Options
+    limits: Limits
+    read_only: bool
+    _proven: float | None = field(default=None)
+
+    @classmethod
+    def open(cls, context: Context) -> Line:
+        """Raises ConfigError for an address, options or a credential that cannot be used."""
+        options = Options.of(context.options)
+        limits = limits_of(context, options)
+        wiring = Wiring(
+            service=facts.NAME,
+            bases={"": context.base_url.rstrip("/").removesuffix(ROOT)},
+            auth=credential_of(context),
+            rules=facts.RULES,
+            pace=limits.pace,
+            clock=context.clock,
+            read_only=context.read_only,
+            bandwidth=context.bandwidth,
+            max_calls=context.max_calls,
+            headers=JSON_HEADERS,
+        )
+        return cls(Client(wiring), context.clock, options, limits, context.read_only)
+
+    async def listed(
+        self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
+    ) -> Document:
+        """One page of a list; where it is empty the key is proven first, for a bad one sees empty lists (wire C 1).
+
+        An accepted refusal is a document that says so by `refused`.
+        """
+        request = replace(self.reading(operation, ids, params), accept=accept, timeout=facts.LIST_SECONDS)
+        reply = await self.client.send(request)
+        if reply.status in accept:
+            return Document((), refused=reply.status)
+        document = document_of(reply.json(), operation)
+        if not document.rows and not document.total:
+            await self.prove()
+        return document
+
+    async def everything(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> list[Json]:
+        """All rows of a short list, in pages of 3,000."""
+        rows: list[Json] = []
+        number = 1
+        while True:
+            asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            document = await self.listed(operation, ids, asked)
+            rows += document.rows
+            if not document.rows or document.more is False or len(rows) >= (document.total or len(rows)):
+                return list({str(row["id"]): row for row in rows}.values())
+            number += 1
+
+    async def one(self, operation: str, ids: Sequence[str], params: Pairs = (), *, asset: str = "") -> Json:
+        """One resource, its relations resolved."""
+        try:
+            request = replace(self.reading(operation, ids, params), asset=asset)
+            return document_of((await self.client.send(request)).json(), operation).single
+        except DamSyncError as error:
+            raise error.within(asset=asset) from None
+
+    def reading(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> Request:
+        """A GET request."""
+        return Request(operation, "GET", self.path(operation, ids), params=tuple(params))
+
+    async def write(
+        self,
+        operation: str,
+        ids: Sequence[str],
+        body: Json = None,
+        *,
+        asset: str = "",
+        again: bool = False,
+        accept: frozenset[int] = frozenset(),
+    ) -> Reply:
+        """Send JSON with the operation's method; `again`: harmless to repeat."""
+        method = operation.partition(" ")[0]
+        try:
+            path = self.path(operation, ids)
+        except NotFound as error:
+            raise error.within(asset=asset) from None
+        return await self.client.send(
+            Request(operation, method, path, json=body, asset=asset, repeatable=again, accept=accept)
+        )
+
+    def path(self, operation: str, ids: Sequence[str]) -> str:
+        """The address of an endpoint, its slots filled in order. Raises NotFound for what is no id."""
+        for each in ids:
+            if not _ID.fullmatch(each):
+                raise NotFound(f"{each[:80]!r} is no id of this service", operation=operation)
+        parts = operation.partition(" ")[2].replace("/libraries", f"/{self.options.libraries_word}").split("{id}")
+        return "".join(text for pair in zip(parts, [*ids, ""], strict=True) for text in pair)
+
+    async def prove(self) -> None:
+        """Ask whose key this is, unless that was proven a moment ago. Raises Denied."""
+        if self._proven is not None and self.clock.monotonic() - self._proven < facts.PROOF_SECONDS:
+            return
+        await self.whoami()
+
+    async def whoami(self) -> Reply:
+        """The user of the key. Raises Denied; the service says 404 to a bad key (spec 001, Authentication)."""
+        try:
+            reply = await self.client.send(self.reading(facts.WHOAMI))
+        except NotFound as error:
+            raise Denied(
+                f"the key is not known: {error.message}",
+                operation=facts.WHOAMI,
+                hint="check the API key in the job, and that `base_url` is the service's own address",
+            ) from error
+        self._proven = self.clock.monotonic()
+        return reply
+
+
+def credential_of(context: Context) -> Bearer:
+    """The key of the job. Raises ConfigError."""
+    if context.auth.get("flow", "token") != "token":
+        raise ConfigError(f"service {facts.NAME} knows no auth flow {context.auth['flow']!r}", hint="use `token`")
+    token = context.auth.get("token")
+    if not token:
+        raise ConfigError("auth.token is missing")
+    return Bearer(token)
+
+
+def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> str:
+    value = str(given.get(name) or allowed[0])
+    if value not in allowed:
+        raise ConfigError(f"option {name} takes {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def _switch(given: Mapping[str, object], name: str, *, default: bool) -> bool:
+    value = given.get(name, default)
+    if value in (True, "on"):
+        return True
+    if value in (False, "off"):
+        return False
+    raise ConfigError(f"option {name} takes on or off, not {value!r}")
+
+
+def _number(given: Mapping[str, object], name: str, default: float) -> float:
+    try:
+        number = float(cast("str", given.get(name, default)))
+    except (TypeError, ValueError):
+        number = -1.0
+    if number < 0:
+        raise ConfigError(f"option {name} takes a number, not {given.get(name)!r}")
+    return number
+
+
+def _words(given: object) -> frozenset[str]:
+    words = given.split(",") if isinstance(given, str) else cast("Sequence[object]", given or ())
+    return frozenset(str(word).strip() for word in words if str(word).strip())

@@ -1,0 +1,97 @@
+"""The envelope of service C: rows with their relations resolved, whatever the page left out (wire C 2). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one answer holds. more: whether another page follows, None where it does not say.
+
+    A row is `{"id", "type", "attributes", "related": {name: [rows]}}`; a related row that was not included has empty
+    attributes.
+    """
+
+    rows: tuple[Json, ...]
+    total: int | None = None
+    more: bool | None = None
+    refused: int = 0
+
+    @property
+    def single(self) -> Json:
+        """The one resource. Raises ContractBroken when there is another number of them."""
+        if len(self.rows) != 1:
+            raise ContractBroken(f"one resource was asked for and {len(self.rows)} came")
+        return self.rows[0]
+
+
+def document_of(reply: Json, operation: str) -> Document:
+    """A document from an answer; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
+    if not isinstance(reply, dict):
+        raise ContractBroken("the answer has no `data`", operation=operation)
+    data = reply["data"] if "data" in reply else _bare(reply)
+    if isinstance(data, dict):
+        data = [data]
+    if not isinstance(data, list) or not all(isinstance(row, dict) and row.get("id") for row in data):
+        raise ContractBroken("the answer has no `data` of resources with ids", operation=operation)
+    included = {
+        (row.get("type"), str(row["id"])): row
+        for row in reply.get("included") or ()
+        if isinstance(row, dict) and row.get("id")
+    }
+    meta = reply.get("meta") or {}
+    total = meta.get("total_count")
+    more = meta["next_page"] is not None if "next_page" in meta else None
+    return Document(tuple(_row(row, included) for row in data), total if isinstance(total, int) else None, more)
+
+
+def made_of(reply: Json, operation: str) -> Json:
+    """The resource an answer to a write tells: the first object with an id, however it is wrapped (wire C 11.39)."""
+    waiting = [reply]
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, list):
+            waiting = [*part, *waiting]
+        elif isinstance(part, dict):
+            if part.get("id") and isinstance(part.get("attributes"), dict):
+                return _row(part, {})
+            waiting += list(part.values())
+    raise ContractBroken("the answer to a write names no resource", operation=operation)
+
+
+def related(row: Json, name: str) -> list[Json]:
+    """The related rows of that name; none where it was not included."""
+    found: list[Json] = row["related"].get(name, [])
+    return found
+
+
+def _bare(reply: Mapping[str, Json]) -> Json:
+    """A resource whose wrapper has another name, or none."""
+    if reply.get("id"):
+        return reply
+    return next((part for part in reply.values() if isinstance(part, dict) and part.get("id")), None)
+
+
+def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
+    return {
+        "id": str(row["id"]),
+        "type": str(row.get("type") or ""),
+        "attributes": row.get("attributes") or {},
+        "related": {name: _related(part, included) for name, part in (row.get("relationships") or {}).items()},
+    }
+
+
+def _related(part: Json, included: Mapping[tuple[Json, str], Json]) -> list[Json]:
+    """Identifiers may come twice, without the `data` around them, or with nothing included (wire C 2)."""
+    data = part.get("data", part) if isinstance(part, dict) else part
+    rows = data if isinstance(data, list) else [data]
+    named = {str(row["id"]): row.get("type") for row in rows if isinstance(row, dict) and row.get("id")}
+    return [
+        {"id": key, "type": str(kind or ""), "attributes": (included.get((kind, key)) or {}).get("attributes") or {}}
+        for key, kind in named.items()
+    ]

@@ -1,0 +1,188 @@
+"""Numbers, error rules and open questions of service C, each with its source. Nothing here does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from dam_sync.model.errors import ContractBroken, NotFound, TooLarge
+from dam_sync.model.features import YES, Feature, Held
+from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.service import Assumption
+from dam_sync.net.rules import ErrorRule
+
+NAME = "c_brandlibrary"
+
+PAGE = 500  # wire C 11.35: prefer per=200..500 with several includes
+LONG_PAGE = 3000  # spec 001, Limits, Service C: per at most 3,000
+RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets by 100
+REACH = 10_000  # wire C 2.2, 8: the last page is not shown; stay at 10,000 rows of a listing
+AT_ONCE = 4  # wire C 8: threshold not shown; start with 4, adaptive
+LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
+SINGLE_BYTES = 200_000_000  # spec 001, Limits, Service C: single request below 200 MB from a workstation
+CHUNK_BYTES = 16 * MIB  # wire C 8: 8 to 64 MiB
+CHUNK_GRID = 262_144  # wire C 6.2: every chunk but the last a multiple of it
+UPLOAD_LIFE = timedelta(hours=23)  # spec 001, Limits, Service C: upload addresses expire after 24 h
+OBJECT_LIFE = timedelta(days=6)  # wire C 6.9: purged 7 days after the upload; older than 6 days is sent anew
+FRESH_UPLOADS = 2  # wire C 6.1: fresh upload requests after a refusal, at most
+ATTACHMENTS = 75  # spec 001, Limits, Service C: attachments of one asset
+LINK_LIFE = timedelta(hours=24)  # wire C 4: observed
+LINK_RESERVE = timedelta(minutes=15)  # renew when less remains
+LINKS_KEPT = 20_000  # signed links held in memory at most
+LINK_RENEWALS = 2  # wire C 4: re-read the attachment, then fail it
+LAG = timedelta(seconds=60)  # wire C 6.9: recovery_wait, must exceed the lag of the index
+LAG_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # between looks for a token, the last repeated
+OVERLAP = timedelta(minutes=10)  # wire C 2.3: index lag plus clock skew
+RECENT = timedelta(hours=1)  # how far back the newest assets are read for a mark
+EARLIER = timedelta(minutes=5)  # wire C 6.9: read back to t0 - 5 min
+RECENT_PAGES = 30  # pages of the newest assets, at most
+PROOF_SECONDS = 60.0  # an empty list is believed so long after the key was proven
+DAY = timedelta(days=1)  # wire C 2.2: day precision avoids the reserved colon
+TICK = timedelta(seconds=1)
+AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is later, whatever the clocks say
+EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any library began
+READY_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
+READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
+VERSION_FIRST = 20.0  # before the first look at a new version; small files take 5 s and more (wire C 6.3)
+SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
+TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously
+SECTION = "dam-sync"  # where assets without a section go, unless the job says otherwise
+MARK_KEY = "dam_sync_source_id"  # wire C 6.9
+VALUE_BATCH = 100  # wire C 8: values in one call
+
+TYPES: Mapping[str, str] = {  # wire C 3.1; spec 001, Resources, Service C: asset types
+    "generic_files": "GenericFile",
+    "colors": "Color",
+    "fonts": "Font",
+    "external_media": "ExternalMedium",
+    "people": "Person",
+    "presses": "Press",
+    "texts": "Text",
+}
+FILE_TYPE = "GenericFile"  # wire C 5.2: use it for sections loaded by the API
+ROLES = ("admin", "owner")  # wire C 1: others do not see pending, draft and expired assets
+
+# Endpoint templates: keys of the call counters and of the texts of errors
+WHOAMI = "GET /api/v4/users/whoami"
+ORGANIZATIONS = "GET /api/v4/organizations"
+LIBRARIES = "GET /api/v4/libraries"
+LIBRARY = "GET /api/v4/libraries/{id}"
+PERMISSIONS = "GET /api/v4/libraries/{id}/user_permissions"
+SECTIONS = "GET /api/v4/libraries/{id}/sections"
+ADD_SECTION = "POST /api/v4/libraries/{id}/sections"
+COLLECTIONS = "GET /api/v4/libraries/{id}/collections"
+ADD_COLLECTION = "POST /api/v4/libraries/{id}/collections"
+LABELS = "GET /api/v4/libraries/{id}/labels"
+ADD_LABEL = "POST /api/v4/libraries/{id}/labels"
+KEYS = "GET /api/v4/libraries/{id}/custom_field_keys"
+ADD_KEY = "POST /api/v4/libraries/{id}/custom_field_keys"
+PUT_KEY = "PUT /api/v4/custom_field_keys/{id}"
+ADD_VALUES = "POST /api/v4/custom_field_keys/{id}/custom_field_values"
+PUT_VALUE = "PUT /api/v4/custom_field_values/{id}"
+DELETE_VALUE = "DELETE /api/v4/custom_field_values/{id}"
+LIBRARY_ASSETS = "GET /api/v4/libraries/{id}/assets"
+SECTION_ASSETS = "GET /api/v4/sections/{id}/assets"
+LABEL_ASSETS = "GET /api/v4/labels/{id}/assets"
+SECTION_ATTACHMENTS = "GET /api/v4/sections/{id}/attachments"
+ASSET = "GET /api/v4/assets/{id}"
+ASSET_ATTACHMENTS = "GET /api/v4/assets/{id}/attachments"
+ASSET_TAGS = "GET /api/v4/assets/{id}/tags"
+ADD_TAGS = "POST /api/v4/assets/{id}/tags"
+DELETE_TAGS = "DELETE /api/v4/async/tags/assets/{id}"
+ADD_TO_LIBRARY = "POST /api/v4/libraries/{id}/assets"
+ADD_TO_COLLECTION = "POST /api/v4/collections/{id}/assets"
+PUT_ASSET = "PUT /api/v4/assets/{id}"
+DELETE_ASSET = "DELETE /api/v4/assets/{id}"
+ATTACHMENT = "GET /api/v4/attachments/{id}"
+PUT_ATTACHMENT = "PUT /api/v4/attachments/{id}"
+UPLOAD_REQUEST = "GET /api/v4/upload_requests"
+DOWNLOAD = "GET download link"
+SEND_FILE = "PUT upload link"
+SEND_RANGES = "PUT upload session"
+START_RANGES = "POST upload session"
+
+LIMITS = Limits(
+    page=PAGE,
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE),  # wire C 8: no rate is shown
+    reach=REACH,
+    single_bytes=SINGLE_BYTES,
+    parts=PartBounds(preferred=CHUNK_BYTES, least=CHUNK_GRID, at_once=1),  # wire C 6.2: in sequence
+    largest_bytes=None,  # wire C 8: not shown
+    lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
+    precision=timedelta(milliseconds=1),  # spec 001, Resources, Service C: dates with milliseconds
+    lag=LAG,
+    member_batch=1,
+)
+
+_LINK = "the download link was refused though it was fresh; a view-only asset gives out no original"
+_GONE = "it was deleted, or this key lost access to it (the service says 403 to both)"
+
+RULES = (
+    # wire C 7, spec 001, Errors, Service C: 403 for what was deleted; the key itself is proven by `whoami`
+    *(
+        ErrorRule(status, NotFound, operation=f"{method} /api/v4/{thing}/*", hint=_GONE)
+        for status in (403, 404)
+        for method in ("GET", "PUT", "POST", "DELETE")
+        for thing in ("assets", "attachments", "custom_field_values", "async/tags/assets")
+    ),
+    # wire C 4: expired or replaced; renewed by the reader
+    *(ErrorRule(status, NotFound, operation=DOWNLOAD, hint=_LINK) for status in (400, 401, 403, 404, 410)),
+    # wire C 7: our own parameters were refused
+    *(ErrorRule(400, ContractBroken, operation=operation) for operation in (LIBRARY_ASSETS, SECTION_ASSETS, KEYS)),
+    ErrorRule(413, TooLarge),
+)
+
+HOLDS: Mapping[Feature, Held] = {
+    Feature.FILELESS: YES,
+    Feature.VERSIONS: Held("the current one; how many older ones", "yes"),
+    Feature.ATTACHMENTS: Held("yes", "75 files with the first"),
+    Feature.TEXT: YES,
+    Feature.LONG_TEXT: Held("the description; custom fields as text", "as text"),
+    Feature.HTML: Held("", "as text"),
+    Feature.NUMBER: Held("as text", "as text"),
+    Feature.FLAG: Held("as text", "as text"),
+    Feature.DATE: Held("as text", "as text"),
+    Feature.INSTANT: Held("as text", "as text"),
+    Feature.TERM: YES,
+    Feature.PLACE: Held("", "as JSON text"),
+    Feature.PERSON: Held("", "the name"),
+    Feature.EMAIL: Held("as text", "as text"),
+    Feature.URL: Held("as text", "as text"),
+    Feature.ROWS: Held("", "as JSON text"),
+    Feature.MULTIPLE: Held("as seen in the assets", "yes"),
+    Feature.LOCALIZED: Held("", "as JSON text"),
+    Feature.TERMS: Held("yes", "added; in restricted lists where the job allows it"),
+    Feature.COLLECTION: Held("yes", "one, when the asset is made"),
+    Feature.SECTION: Held("one for each asset", "one, when the asset is made"),
+    Feature.LABEL: Held("yes", "made, never assigned"),
+    Feature.TAGS: YES,
+    Feature.MACHINE_TAGS: Held("yes", ""),
+    Feature.STATUS: Held("published, pending", "published, pending"),
+    Feature.RELEASE: YES,
+    Feature.EXPIRY: YES,
+    Feature.CREATED: Held("yes", ""),
+    Feature.TRASH: Held("", "deleted assets, until an administrator brings them back"),
+}
+
+ASSUMPTIONS = (
+    Assumption(1, "the list of a section has every asset of it, also pending, draft and expired ones", "2.2"),
+    Assumption(2, "a page past the end is an empty one, with the total", "2"),
+    Assumption(3, "a search by created_at takes days, both ends included; what lies outside is left out here", "2.2"),
+    Assumption(4, "whole instants in a search are quoted, because of their colons", "2.4"),
+    Assumption(5, "updated_at may stand still when labels or collections change: a full run sees it", "2.3"),
+    Assumption(6, "availability dates may come on lists or on single assets alone: they are asked for where", "3.2"),
+    Assumption(7, "several records of one key on one asset mean that the key takes several values", "5.1"),
+    Assumption(8, "a label's path has its own id at one end; the neighbour is the parent", "5.1"),
+    Assumption(9, "the upload link takes PUT; POST and PUT without a type are tried once", "6.1"),
+    Assumption(10, "the answer to a single upload tells the MD5 by ETag or x-goog-hash", "6.1"),
+    Assumption(11, "an object given to a create whose outcome is unknown may be used up: sent anew", "6.9"),
+    Assumption(12, "reads by id are immediate; only searches, and perhaps lists, lag", "6.9"),
+    Assumption(13, "a new version shows itself by version_count once its bytes were looked at", "6.5"),
+    Assumption(14, "a key made without flags is free text, neither restricted nor required", "5.2"),
+    Assumption(15, "a value record posted twice is there twice; equal ones are read as one", "6.7"),
+    Assumption(16, "a tag is one record for each asset and name, whatever its case", "6.6"),
+    Assumption(17, "an asset may be made without attachments", "6.3"),
+    Assumption(18, "whether approval is honoured depends on the account: it is read back", "6.3"),
+    Assumption(19, "a collection whose name gives a slug in use is made again with a slug of its own", "5.2"),
+    Assumption(20, "an identical file may be deleted ten minutes later without a trace: `verify` tells it", "6.9"),
+)

@@ -1,0 +1,163 @@
+"""The library a job is about: who we are in it, what it is called, its keys and sections, each read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
+
+from dam_sync.model.errors import ConfigError, Denied, Rejected
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply
+from dam_sync.services.c_brandlibrary import facts, fields, wire
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.fields import Key, Keys
+from dam_sync.services.c_brandlibrary.once import Once
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One library."""
+
+    id: str
+    name: str
+    organization: str = ""
+
+
+class Library:
+    """Reads what is true of the library as a whole."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.chosen = Once(self._choose)
+        self.keys = Once(self._keys)
+        self._sample = Once(self._several)
+
+    async def id(self) -> str:
+        """The id of the job's library. Raises ConfigError where the job does not say which."""
+        return (await self.chosen.get()).id
+
+    async def probe(self) -> Account:
+        """Prove the key on its own user and on an organization it must see (wire C 1). Raises Denied."""
+        reply = await self.line.whoami()
+        user = document_of(reply.json(), facts.WHOAMI).single
+        if not (await self.line.listed(facts.ORGANIZATIONS)).rows:
+            raise Denied(
+                "the key sees no organization",
+                operation=facts.ORGANIZATIONS,
+                hint="use the key of an owner or administrator of the organization",
+            )
+        library = await self.chosen.get()
+        counted = await self.line.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
+        total = counted["attributes"].get("asset_count")
+        return Account(
+            tenant=library.id,
+            user=str(user["attributes"].get("email") or user["id"]),
+            release="v4",
+            total=total if isinstance(total, int) else None,
+            clock_skew=self._skew(reply),
+            notes=tuple(await self._notes(library, user["id"])),
+        )
+
+    async def schema(self) -> Schema:
+        """Fields, vocabularies, what an asset can be given."""
+        return fields.schema_of(await self.keys.get(), extends=self.line.options.extends_lists)
+
+    async def sense(self) -> wire.Sense:
+        """All that is needed to read assets."""
+        return wire.Sense(await self.keys.get())
+
+    async def _choose(self) -> Chosen:
+        rows = await self.line.everything(facts.LIBRARIES, (), (("include", "organization"),))
+        wanted = self.line.options.library
+        found = [row for row in rows if not wanted or wanted in _names(row)]
+        if len(found) == 1:
+            organization = related(found[0], "organization")
+            name = str(found[0]["attributes"].get("name") or "")
+            return Chosen(found[0]["id"], name, organization[0]["id"] if organization else "")
+        names = ", ".join(f"{row['attributes'].get('name')} ({row['id']})" for row in rows[:20]) or "none"
+        if wanted:
+            text = f"no library is called {wanted!r}" if not found else f"several libraries are called {wanted!r}"
+        else:
+            text = f"the key sees {len(rows)} libraries and the job does not say which"
+        raise ConfigError(text, hint=f"set `options: {{library: …}}` to a name or an id; the key sees: {names}")
+
+    async def _keys(self) -> Keys:
+        rows = await self.listed_keys()
+        several = await self._sample.get() if rows else frozenset()
+        return Keys.of(rows, several | self.line.options.multiple)
+
+    async def refresh(self) -> Keys:
+        """The keys read anew; what was seen of several values stays."""
+        return await self.keys.again()
+
+    def replace_key(self, key: Key) -> None:
+        """A key that was just changed by us, in what is known."""
+        known = self.keys.now
+        if known is not None:
+            rows = [key if row.id == key.id else row for row in known.rows]
+            self.keys.put(Keys.of(rows if key in rows else [*rows, key], known.multiple))
+
+    async def listed_keys(self) -> tuple[Key, ...]:
+        """The custom field keys as they are now."""
+        return fields.keys_of(await self.line.everything(facts.KEYS, (await self.id(),)))
+
+    async def _several(self) -> frozenset[str]:
+        """Names of keys that a sample of assets holds several values of; no call tells it (wire C 5.1)."""
+        asked = (
+            ("page", "1"),
+            ("per", str(facts.PAGE)),
+            ("sort_by", "updated_at"),
+            ("order", "DESC"),
+            ("include", "custom_fields"),
+        )
+        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked)
+        seen = Counter(name for row in document.rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
+        return frozenset(seen)
+
+    async def _notes(self, library: Chosen, user: str) -> list[str]:
+        role = await self._role(library, user)
+        notes = []
+        if role in facts.ROLES:
+            pass
+        elif role:
+            notes.append(
+                f"the key's user is {role} in this library: pending, draft and expired assets stay unseen; "
+                "use the key of an administrator"
+            )
+        else:
+            notes.append("the role of the key's user cannot be seen; only administrators see every asset")
+        if not self.line.read_only:
+            notes.append(
+                "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
+            )
+        return notes
+
+    async def _role(self, library: Chosen, user: str) -> str:
+        """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
+        try:
+            rows = await self.line.everything(facts.PERMISSIONS, (library.id,))
+        except (Denied, Rejected):
+            return ""
+        levels = [
+            str(row["attributes"].get("permission_level") or "")
+            for row in rows
+            if any(each["id"] == user for each in related(row, "user"))
+        ]
+        return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
+
+    def _skew(self, reply: Reply) -> timedelta:
+        try:
+            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
+        except ValueError:
+            return timedelta(0)
+        return theirs.astimezone(UTC) - self.line.clock.now()
+
+
+def _names(row: Json) -> tuple[str, ...]:
+    attributes = row["attributes"]
+    return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")

@@ -1,0 +1,308 @@
+"""Service C as a source: sections, windows of creation inside large ones, deltas by last change, whole assets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain, repeat
+
+from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
+from dam_sync.model.asset import Asset, AssetId, Entry
+from dam_sync.model.errors import NotFound, TruncatedListing
+from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.values import Json, instant_text
+from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.envelope import related
+from dam_sync.services.c_brandlibrary.fields import PAYLOAD
+from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.links import Links
+from dam_sync.services.c_brandlibrary.listing import Listing, Wanted, ids_of
+from dam_sync.services.c_brandlibrary.once import Once, together
+
+MISSING = frozenset({403, 404})
+
+
+@dataclass(slots=True)
+class Reader:
+    """Lists and reads assets."""
+
+    line: Line
+    library: Library
+    listing: Listing
+    links: Links
+    _dated: Once[frozenset[str] | None] = field(init=False)
+    _counts: dict[str, dict[str, int] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._dated = Once(self._search_dated)
+
+    # -- shards ----------------------------------------------------------------------------------------------------
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """The newest changes as one, where they are few; else the sections, cut by date of creation where large."""
+        if window.since is not None and self.line.options.delta == "updated":
+            since = window.since - facts.OVERLAP
+            if await self._few(since):
+                yield Shard("changes", {"changes": True, **_ends(since, window.until)})
+                return
+            window = Window(since, window.until)
+        else:
+            window = Window()
+        async with aclosing(self._sections(window)) as shards:
+            async for shard in shards:
+                yield shard
+
+    async def _few(self, since: datetime) -> bool:
+        """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
+        asked = (
+            *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(facts.REACH)), ("per", "1")),
+            ("fields", "updated_at"),
+        )
+        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.library.id(),), asked)
+        last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
+        changed = wire.moment(last)
+        return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
+
+    async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
+        found = 0
+        library = await self.library.id()
+        for section in await self.line.everything(facts.SECTIONS, (library,)):
+            whole = Wanted(facts.SECTION_ASSETS, (section["id"],))
+            total = await self.listing.count(whole)
+            found += total
+            more = {
+                "section": section["id"],
+                "payload": _payload(section),
+                "changed": _ends(changed.since, changed.until),
+            }
+            if total <= facts.REACH:
+                if total:
+                    yield Shard(f"section {section['id']}", {**more, **_ends(None, None)}, _expected(total, changed))
+                continue
+            async with aclosing(self._cut(whole, total, more)) as pieces:
+                async for shard in pieces:
+                    yield shard
+        await self._refuse_fewer(library, found)
+
+    async def _cut(self, whole: Wanted, total: int, more: dict[str, Json]) -> AsyncGenerator[Shard, None]:
+        """Days, then seconds of a day, then all of a second, by the search, which lists need not agree with."""
+
+        async def count(piece: Window) -> int:
+            return await self.listing.count(_within(whole, piece)) if piece != Window() else total
+
+        finest: Partitioner = Whole(counted=True)
+        until = self.line.clock.now() + facts.AHEAD
+        seconds = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=finest)
+        days = ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds)
+        covered = 0
+        async for shard in days.shards(Window(), count):
+            covered += shard.expected or 0
+            yield Shard(f"section {whole.ids[0]} {shard.id}", {**shard.params, **more})
+        if covered < total:
+            raise TruncatedListing(
+                f"section {whole.ids[0]} has {total} assets and its search by date of creation shows {covered}",
+                operation=facts.SECTION_ASSETS,
+                hint="run the same command again; if it stays, the service's search index is not in order",
+            )
+
+    async def _refuse_fewer(self, library: str, found: int) -> None:
+        """The sections together must have as many assets as the library's own list, which is counted last."""
+        total = await self.listing.count(Wanted(facts.LIBRARY_ASSETS, (library,)))
+        if found < total:
+            raise TruncatedListing(
+                f"the library lists {total} assets and its sections together {found}",
+                operation=facts.SECTION_ASSETS,
+                hint="run the same command again when nobody adds assets; else the key may not see every section",
+            )
+
+    # -- crawl -----------------------------------------------------------------------------------------------------
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        """Pages of a shard, each asset whole."""
+        batches = self._changes(shard, cursor) if shard.params.get("changes") else self._section(shard, cursor)
+        async with aclosing(batches) as found:
+            async for batch in found:
+                yield batch
+
+    async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        section, window = str(shard.params["section"]), window_of(shard)
+        changed = window_of(Shard("", shard.params["changed"]))
+        wanted = Wanted(facts.SECTION_ASSETS, (section,), payload=bool(shard.params.get("payload")), size=facts.PAGE)
+        wanted = _within(wanted, window) if window != Window() else wanted
+        counts = await self._counted(section)
+        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+            async for rows, behind in pages:
+                kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
+                yield Batch(await self._entries(kept, counts), behind)
+
+    async def _changes(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        """Newest change first, until one is too old."""
+        window = window_of(shard)
+        library = await self.library.id()
+        size = min(facts.PAGE, facts.RECENT_PAGE)
+        wanted = Wanted(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
+        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+            async for rows, behind in pages:
+                old = any(not _changed_in(row, Window(window.since)) for row in rows)
+                kept = [row for row in rows if _changed_in(row, window)]
+                yield Batch(await self._entries(kept, None), None if old else behind)
+                if old:
+                    return
+
+    async def _entries(self, rows: Sequence[Json], counts: dict[str, int] | None) -> tuple[Entry, ...]:
+        """Entries of rows; an asset that vanished meanwhile is left out, one whose files are worked on comes thin."""
+        sense = await self.library.sense()
+        dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
+        entries = await together([self._entry(row, sense, dated, counts) for row in rows])
+        return tuple(entry for entry in entries if entry is not None)
+
+    async def _entry(
+        self, row: Json, sense: wire.Sense, dated: frozenset[str] | None, counts: dict[str, int] | None
+    ) -> Entry | None:
+        try:
+            if self._lacks(row, dated):
+                row = await self._row(AssetId(row["id"]))
+            known = counts if counts is not None else await self._asset_counts(row)
+        except NotFound:
+            return None
+        if not wire.is_settled(row):
+            thin = wire.asset_of(row, sense, known)
+            return Entry(thin.id, thin.revision, thin.changed_at)
+        self.links.keep(row, known)
+        return wire.entry_of(wire.asset_of(row, sense, known))
+
+    def _lacks(self, row: Json, dated: frozenset[str] | None) -> bool:
+        """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
+        if "attachments" not in row["related"]:
+            return True
+        if self.listing.dates is not False:
+            return False
+        return dated is None or row["id"] in dated or wire.tells_dates(row)
+
+    async def _search_dated(self) -> frozenset[str] | None:
+        """Ids of assets with availability dates; None where the search cannot be trusted, so that all are read singly.
+
+        Both halves together must be the whole, for a misread search is answered with an empty list (wire C 2.4).
+        """
+        library = await self.library.id()
+        whole = Wanted(facts.LIBRARY_ASSETS, (library,), thin=True, size=facts.LONG_PAGE)
+        some = replace(whole, search="(expires_at:*) OR (published_at:*)")
+        none = replace(whole, search="(NOT expires_at:*) AND (NOT published_at:*)")
+        total, having, lacking = [await self.listing.count(each) for each in (whole, some, none)]
+        if having + lacking != total or having > facts.REACH:
+            return None
+        found: set[str] = set()
+        async with aclosing(self.listing.rows(some)) as pages:
+            async for rows, _ in pages:
+                found |= ids_of(rows)
+        return frozenset(found)
+
+    # -- one asset -------------------------------------------------------------------------------------------------
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The whole asset; files still worked on are waited for, for a while, when it is read to be copied."""
+        row = await self._row(asset)
+        if self.line.read_only and not wire.is_settled(row):
+            row = await self._settled(asset, row)
+        counts = await self._asset_counts(row)
+        self.links.keep(row, counts)
+        return wire.asset_of(row, await self.library.sense(), counts)
+
+    async def _settled(self, asset: AssetId, row: Json) -> Json:
+        until = self.line.clock.monotonic() + facts.SETTLE_SECONDS
+        pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
+        while not wire.is_settled(row) and (left := until - self.line.clock.monotonic()) > 0:
+            await self.line.clock.sleep(min(next(pauses), left))
+            row = await self._row(asset)
+        return row
+
+    async def _row(self, asset: AssetId) -> Json:
+        """One asset with everything. `cdn_url` is never asked for: it turns pending assets into errors (wire C 2.2)."""
+        row = await self.line.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
+        if row["type"] not in ("", "generic_files"):
+            row = await self.line.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
+        return row
+
+    async def _asset_counts(self, row: Json) -> dict[str, int]:
+        """Version counts of one asset's attachments."""
+        if not self.line.options.counts_versions or not related(row, "attachments"):
+            return {}
+        asked = (("fields", "version_count"), ("per", str(facts.RECENT_PAGE)))
+        try:
+            document = await self.line.listed(facts.ASSET_ATTACHMENTS, (row["id"],), asked)
+        except NotFound:
+            return {}
+        return _more_than_one(document.rows)
+
+    async def _counted(self, section: str) -> dict[str, int] | None:
+        """Version counts of a section, by one listing; None where the service has no such list."""
+        if not self.line.options.counts_versions:
+            return {}
+        if section not in self._counts:
+            self._counts = {section: await self._count_versions(section)}
+        return self._counts[section]
+
+    async def _count_versions(self, section: str) -> dict[str, int] | None:
+        found: dict[str, int] = {}
+        number = 1
+        while True:
+            asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            document = await self.line.listed(facts.SECTION_ATTACHMENTS, (section,), asked, accept=MISSING)
+            if document.refused:
+                return None
+            found |= _more_than_one(document.rows)
+            if len(document.rows) < facts.LONG_PAGE or document.more is False:
+                return found
+            number += 1
+
+
+def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
+    fields = ",".join((wire.FIELDS, *wire.DATES, *((PAYLOAD,) if payload else ())))
+    return (("include", wire.INCLUDE), ("fields", fields))
+
+
+def _more_than_one(rows: Sequence[Json]) -> dict[str, int]:
+    return {row["id"]: wire.count_of(row) for row in rows if wire.count_of(row) > 1}
+
+
+def _ends(since: datetime | None, until: datetime | None) -> dict[str, Json]:
+    return {"since": instant_text(since) if since else None, "until": instant_text(until) if until else None}
+
+
+def _expected(total: int, changed: Window) -> int | None:
+    return total if changed == Window() else None
+
+
+def _payload(section: Json) -> bool:
+    """Whether a section's assets have no files of their own (wire C 3.1)."""
+    return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
+
+
+def _within(wanted: Wanted, piece: Window) -> Wanted:
+    """Created in the window, ends included: what is outside is left out afterwards."""
+    low, high = piece.since or facts.EPOCH, piece.until or facts.EPOCH.replace(year=9998)
+    return replace(wanted, search=f"created_at:[{_point(low)} TO {_point(high)}]")
+
+
+def _point(moment: datetime) -> str:
+    """A day as it is, another instant quoted because of its colons."""
+    whole = moment == moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return moment.date().isoformat() if whole else f'"{instant_text(moment)}"'
+
+
+def _made_in(row: Json, window: Window) -> bool:
+    return _in(row, "created_at", window)
+
+
+def _changed_in(row: Json, window: Window) -> bool:
+    return _in(row, "updated_at", window)
+
+
+def _in(row: Json, name: str, window: Window) -> bool:
+    moment = wire.moment(row["attributes"].get(name))
+    if moment is None:
+        return True
+    return (window.since is None or moment >= window.since) and (window.until is None or moment < window.until)

@@ -1,0 +1,201 @@
+"""Lists of allowed values, sections, collections and labels of service C: read, and added to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, Denied, InvalidValue, NotFound, Unsupported
+from dam_sync.model.service import Membership
+from dam_sync.model.values import Json, Term
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.envelope import made_of
+from dam_sync.services.c_brandlibrary.fields import Key, Keys, is_closed
+from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.listing import Listing, Wanted
+from dam_sync.services.c_brandlibrary.once import Once, Turns
+from dam_sync.services.c_brandlibrary.values import term_of
+
+Places = dict[tuple[str, tuple[str, ...]], Placement]
+
+
+@dataclass(slots=True)
+class Taxonomy:
+    """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
+
+    line: Line
+    library: Library
+    listing: Listing
+    places: Once[Places] = field(init=False)
+    _turns: Turns = field(default_factory=Turns)
+
+    def __post_init__(self) -> None:
+        self.places = Once(self._places)
+
+    # -- lists of allowed values -----------------------------------------------------------------------------------
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """The list of a key, in its order."""
+        key = await self._key(vocabulary, await self.library.refresh())
+        for text in key.allowed:
+            yield term_of(text)
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """The value as the list has it; lists are flat, so parents are of no account. Lists only grow (wire C 5.2)."""
+        label = term.label.strip()
+        if not label:
+            raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
+        if label in (await self._key(vocabulary, await self.library.keys.get())).allowed:
+            return term_of(label)
+        async with self._turns.of(vocabulary):
+            return await self._add_term(vocabulary, label)
+
+    async def _add_term(self, vocabulary: str, label: str) -> Term:
+        key = await self._key(vocabulary, await self.library.keys.get())
+        if label in key.allowed:
+            return term_of(label)
+        if is_closed(key, self.line.options.extends_lists):
+            raise Unsupported(
+                f"the list {vocabulary} is restricted and does not have {label!r}",
+                hint="map the value to one of the list, or set `options: {extend_lists: on}`",
+            )
+        try:
+            kept = await self._put_list(key, (*key.allowed, label))
+        except DamSyncError:
+            self.library.keys.forget()
+            raise
+        self.library.replace_key(replace(key, allowed=kept))
+        return term_of(label)
+
+    async def _put_list(self, key: Key, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """The whole list with the new value behind it; the answer must have it."""
+        body = {"data": {"attributes": {"name": key.name, "allowed_values": list(allowed)}}}
+        reply = await self.line.write(facts.PUT_KEY, (key.id,), body, again=True)
+        told = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
+        kept = tuple(str(text) for text in told) if isinstance(told, list) else allowed
+        if allowed[-1] not in kept:
+            raise InvalidValue(f"the list {key.name} did not take {allowed[-1]!r}", operation=facts.PUT_KEY)
+        return kept
+
+    async def _key(self, vocabulary: str, keys: Keys) -> Key:
+        key = keys.named(vocabulary)
+        if key is None or not key.allowed:
+            raise NotFound(f"there is no list of allowed values called {vocabulary!r}")
+        return key
+
+    # -- containers ------------------------------------------------------------------------------------------------
+
+    async def containers(self) -> AsyncIterator[Placement]:
+        """Sections, collections, then labels, parents first."""
+        for placement in list((await self.places.again()).values()):
+            yield placement
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str) -> Placement:
+        """The section or collection of that name, or the label below its parent."""
+        wanted = tuple(path)
+        if kind not in ("section", "collection", "label"):
+            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into section or collection")
+        if kind != "label" and len(wanted) != 1:
+            raise Unsupported(f"a {kind} has no levels", hint="map the placement to a path of one name")
+        if not wanted[-1].strip():
+            raise InvalidValue(f"a {kind} needs a name")
+        known = await self.places.get()
+        if (kind, wanted) in known:
+            return known[kind, wanted]
+        async with self._turns.of(f"{kind} {wanted}"):
+            known = await self.places.get()
+            if (kind, wanted) not in known:
+                known[kind, wanted] = await self._make(kind, wanted, parent)
+            return known[kind, wanted]
+
+    async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
+        try:
+            made = await self._added(kind, path[-1], parent)
+        except DamSyncError:
+            self.places.forget()  # nobody knows whether it is there now
+            raise
+        return Placement(kind, path, made["id"])
+
+    async def _added(self, kind: str, name: str, parent: str) -> Json:
+        library = await self.library.id()
+        operation, attributes = _new(kind, name, parent)
+        try:
+            reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
+        except (InvalidValue, Conflict):
+            if kind != "collection":
+                raise
+            attributes["slug"] = _slug(name, self.line.clock.token())  # the name's own slug is in use (wire C 13)
+            reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
+        made = made_of(reply.json(), operation)
+        told = made["attributes"].get("name")
+        if told is not None and told != name:
+            raise ContractBroken(f"the {kind} {name!r} was made as {told!r}", operation=operation)
+        return made
+
+    async def _places(self) -> Places:
+        library = await self.library.id()
+        found: Places = {}
+        for kind, operation in (("section", facts.SECTIONS), ("collection", facts.COLLECTIONS)):
+            for row in await self.line.everything(operation, (library,)):
+                path = (str(row["attributes"].get("name") or ""),)
+                found.setdefault((kind, path), Placement(kind, path, row["id"]))
+        for placement in await self.labels():
+            found.setdefault((placement.kind, placement.path), placement)
+        return found
+
+    async def labels(self) -> list[Placement]:
+        """Labels, parents first; none where the account has no such feature (wire C 10)."""
+        try:
+            rows = await self.line.everything(facts.LABELS, (await self.library.id(),))
+        except (Denied, NotFound):
+            return []
+        names = {row["id"]: str(row["attributes"].get("name") or "") for row in rows}
+        parents = {row["id"]: _parent(row) for row in rows}
+        found = [Placement("label", _path(row["id"], names, parents), row["id"]) for row in rows]
+        return sorted(found, key=lambda placement: len(placement.path))
+
+    # -- memberships -----------------------------------------------------------------------------------------------
+
+    async def members(self) -> AsyncIterator[Membership]:
+        """Who has which label: assets do not tell it, sections and collections come with them (wire C 2.2)."""
+        for label in await self.labels():
+            wanted = Wanted(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
+            async with aclosing(self.listing.rows(wanted)) as pages:
+                async for rows, _ in pages:
+                    if rows:
+                        yield Membership(label, tuple(AssetId(row["id"]) for row in rows))
+
+
+def _new(kind: str, name: str, parent: str) -> tuple[str, dict[str, Json]]:
+    """Operation and attributes of a new container; a slug is never sent (wire C 5.2)."""
+    if kind == "section":
+        return facts.ADD_SECTION, {"name": name, "default_asset_type": facts.FILE_TYPE}
+    if kind == "collection":
+        return facts.ADD_COLLECTION, {"name": name}
+    return facts.ADD_LABEL, {"name": name, **({"parent_key": parent} if parent else {})}
+
+
+def _slug(name: str, token: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")
+    return f"{plain[:40] or 'collection'}-{token[:6]}"
+
+
+def _parent(row: Json) -> str:
+    """The neighbour of the label's own id, whichever end of the path it stands at (wire C 5.1)."""
+    path = [str(each) for each in row["attributes"].get("path") or ()]
+    if len(path) < 2 or row["id"] not in (path[0], path[-1]):
+        return ""
+    return path[-2] if path[-1] == row["id"] else path[1]
+
+
+def _path(label: str, names: dict[str, str], parents: dict[str, str]) -> tuple[str, ...]:
+    """Names from the root down; bounded, for a parent may be missing or its own child."""
+    path: list[str] = []
+    while label in names and len(path) < len(names):
+        path.insert(0, names[label])
+        label = parents[label]
+    return tuple(path)

@@ -1,0 +1,266 @@
+"""The JSON of service C and our model: assets, attachments, bodies to send. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urlsplit
+
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
+from dam_sync.model.codec import fingerprint
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.values import Json, Value, parse_instant
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.envelope import related
+from dam_sync.services.c_brandlibrary.fields import DESCRIPTION, NAME, PAYLOAD, Keys, key_of
+from dam_sync.services.c_brandlibrary.marks import marked, unmarked
+from dam_sync.services.c_brandlibrary.values import decode, moment_text, text_of
+
+INCLUDE = "attachments,section,collections,custom_fields,tags"  # wire C 2.2
+DATES = ("availability_start", "availability_end")
+FIELDS = "created_at,updated_at,availability"
+ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that tells nothing of dates
+PENDING, PUBLISHED = "pending", "published"
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """What is needed to read a row: the keys, and the names of sections and collections that were not included."""
+
+    keys: Keys
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+Counts = Mapping[str, int]
+"""How many versions there are, by attachment id, where it is more than one."""
+
+
+def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
+    """A whole asset from a row with its relations."""
+    attributes = row["attributes"]
+    files = [file_of(each, row["id"], counts) for each in _ordered(related(row, "attachments"))]
+    changed = moment(attributes.get("updated_at"))
+    asset = Asset(
+        id=AssetId(row["id"]),
+        revision=Revision(""),
+        filename=files[0].name if files else str(attributes.get("name") or ""),
+        status=PENDING if attributes.get("approved") is False else PUBLISHED,
+        form_type=row["type"],
+        type=facts.TYPES.get(row["type"], row["type"]),
+        fields=_fields(row, sense.keys),
+        versions=tuple(files[:1]),
+        attachments=tuple(files[1:]),
+        placements=frozenset(_placements(row, sense)),
+        tags=frozenset(_tags(row, machine=False)),
+        machine_tags=frozenset(_tags(row, machine=True)),
+        rights=Rights(moment(attributes.get(DATES[0])), moment(attributes.get(DATES[1]))),
+        created_at=moment(attributes.get("created_at")),
+        changed_at=changed,
+        imported_at=moment(attributes.get("created_at")),
+        losses=tuple(_losses(row, counts)),
+    )
+    return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
+
+
+def entry_of(asset: Asset) -> Entry:
+    """A listed asset."""
+    return Entry(asset.id, asset.revision, asset.changed_at, asset)
+
+
+def file_of(attachment: Json, asset: str, counts: Counts) -> FileRef:
+    """One attachment; its id changes with every new version, whose bytes alone can be read."""
+    attributes = attachment["attributes"]
+    size = attributes.get("size")
+    return FileRef(
+        id=file_id(asset, attachment["id"], counts.get(attachment["id"], 1)),
+        name=str(attributes.get("filename") or ""),
+        size=size if isinstance(size, int) else None,
+        media_type=str(attributes.get("mimetype") or ""),
+        link=str(attributes.get("url") or ""),
+    )
+
+
+def file_id(asset: str, attachment: str, count: int) -> str:
+    """How files are named in the model: `asset/attachment`, from the second version on with its number."""
+    return f"{asset}/{attachment}" + (f"~{count}" if count > 1 else "")
+
+
+def parts_of(file: str) -> tuple[str, str, int]:
+    """Asset, attachment and version number of a file's id."""
+    asset, _, rest = file.partition("/")
+    attachment, _, count = rest.partition("~")
+    return asset, attachment, int(count) if count.isdigit() else 1
+
+
+def is_ready(attachment: Json) -> bool:
+    """Whether the service has looked at the bytes (wire C 6.3)."""
+    attributes = attachment["attributes"]
+    return (
+        attributes.get("size") is not None
+        and bool(attributes.get("mimetype"))
+        and not attributes.get("is_processing", False)
+    )
+
+
+def is_settled(row: Json) -> bool:
+    """Whether every file of an asset that has files of its own was looked at."""
+    return row["type"] not in ("", "generic_files") or all(is_ready(each) for each in related(row, "attachments"))
+
+
+def tells_dates(row: Json) -> bool:
+    """Whether what an asset says of its availability comes from a date."""
+    return str(row["attributes"].get("availability") or "") not in ALWAYS_OUT
+
+
+def attachments_of(row: Json) -> list[Json]:
+    """The attachments of an asset in their order; the first is its file."""
+    return _ordered(related(row, "attachments"))
+
+
+def count_of(attachment: Json) -> int:
+    """How many versions an attachment tells; 1 where it does not tell."""
+    count = attachment["attributes"].get("version_count")
+    return count if isinstance(count, int) and count > 0 else 1
+
+
+def moment(text: Json) -> datetime | None:
+    """An instant of the wire. Raises ContractBroken on a text that is none."""
+    if not text:
+        return None
+    try:
+        return parse_instant(str(text))
+    except ValueError:
+        raise ContractBroken(f"{text!r} is no instant") from None
+
+
+def is_fresh(link: str, now: datetime) -> bool:
+    """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
+    query = parse_qs(urlsplit(link).query)
+    expires = (query.get("Expires") or query.get("expiry") or [""])[0]
+    return not expires.isdigit() or datetime.fromtimestamp(int(expires), UTC) - now > facts.LINK_RESERVE
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An uploaded object and the name its file is to have."""
+
+    url: str
+    filename: str
+
+
+def create_body(draft: Draft, section: str, uploads: Sequence[Upload]) -> Json:
+    """One asset, its token in the description (wire C 6.3, 6.9)."""
+    description = text_at(draft.fields, DESCRIPTION)
+    attributes: dict[str, Json] = {
+        "name": text_at(draft.fields, NAME) or draft.filename,
+        "description": marked(description, draft.marker) if draft.marker else description,
+        **approval(draft.status),
+        **availability(draft.rights),
+        "attachments": [{"url": each.url, "filename": each.filename} for each in uploads],
+    }
+    return {"data": {"attributes": [attributes]}, "section_key": section}
+
+
+def patch_attributes(patch: Patch) -> dict[str, Json]:
+    """The members of a PUT; empty when the patch concerns none of them. `null` clears a date (wire C 6.4)."""
+    attributes: dict[str, Json] = {
+        key: text_at(patch.fields, key) for key in (NAME, DESCRIPTION) if key in patch.fields
+    }
+    if patch.status is not None:
+        attributes |= approval(patch.status)
+    for name, cleared in zip(DATES, ("release", "expiry"), strict=True):
+        if cleared in patch.cleared:
+            attributes[name] = None
+    return attributes | (availability(patch.rights) if patch.rights is not None else {})
+
+
+def approval(status: str) -> dict[str, Json]:
+    """Nothing for a status that was not given."""
+    return {"approved": status == PUBLISHED} if status else {}
+
+
+def availability(rights: Rights) -> dict[str, Json]:
+    """The dates that are given."""
+    pairs = zip(DATES, (rights.release_at, rights.expires_at), strict=True)
+    return {name: moment_text(when) for name, when in pairs if when is not None}
+
+
+def values_body(values: Iterable[str], asset: str) -> Json:
+    """New records of one key; here `data` is the array (wire C 6.7)."""
+    link = {"asset": {"data": {"type": "assets", "id": asset}}}
+    return {"data": [{"attributes": {"value": value}, "relationships": link} for value in values]}
+
+
+def text_at(fields: Mapping[str, Value | None], key: str) -> str:
+    """One built-in text; several values or languages become one."""
+    value = fields.get(key)
+    if value is None:
+        return ""
+    rows = value if isinstance(value, tuple) else (value,)
+    return "; ".join(text_of(row) for row in rows)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(attachments: Sequence[Json]) -> list[Json]:
+    """By position, as they came where none is told."""
+    return sorted(attachments, key=lambda each: each["attributes"].get("position") or 0)
+
+
+def _fields(row: Json, keys: Keys) -> dict[str, Value]:
+    attributes = row["attributes"]
+    found: dict[str, Value] = {}
+    for name, text in ((NAME, attributes.get("name")), (DESCRIPTION, unmarked(attributes.get("description")))):
+        if text:
+            found[name] = str(text)
+    if isinstance(attributes.get(PAYLOAD), dict):
+        found[PAYLOAD] = json.dumps(attributes[PAYLOAD], ensure_ascii=False, sort_keys=True)
+    for name, texts in values_of(row).items():
+        key = key_of(name)
+        value = decode(keys.fields.get(key) or Field(key, FieldKind.TEXT), list(texts.values()))
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def values_of(row: Json) -> dict[str, dict[str, str]]:
+    """Records of custom fields by name of their key: id and text of each (wire C 3.1)."""
+    found: dict[str, dict[str, str]] = {}
+    for record in related(row, "custom_field_values"):
+        attributes = record["attributes"]
+        if attributes.get("key") is not None and attributes.get("value") is not None:
+            found.setdefault(str(attributes["key"]).strip(), {})[record["id"]] = str(attributes["value"])
+    return found
+
+
+def _tags(row: Json, *, machine: bool) -> Iterable[str]:
+    for tag in related(row, "tags"):
+        attributes = tag["attributes"]
+        if attributes.get("name") and bool(attributes.get("auto_generated")) == machine:
+            yield str(attributes["name"])
+
+
+def _placements(row: Json, sense: Sense) -> Iterable[Placement]:
+    for section in related(row, "section"):
+        name = section["attributes"].get("name") or sense.names.get(section["id"])
+        if name:
+            yield Placement("section", (str(name),), section["id"])
+    for collection in related(row, "collections"):
+        if collection["attributes"].get("name"):
+            yield Placement("collection", (str(collection["attributes"]["name"]),), collection["id"])
+
+
+def _losses(row: Json, counts: Counts) -> Iterable[Loss]:
+    for number, attachment in enumerate(attachments_of(row)):
+        older = counts.get(attachment["id"], 1) - 1
+        if older > 0:
+            yield Loss("attachments.versions" if number else "versions", "not given out", f"{older} older")
+    if row["type"] not in ("", "generic_files") and not row["attributes"].get(PAYLOAD):
+        yield Loss("payload", "not given out", facts.TYPES.get(row["type"], row["type"]))
