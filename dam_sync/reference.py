@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dam_sync.mapping.verbs import VERBS
 from dam_sync.model import errors
+from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Kind, Operation
 from dam_sync.services import discover
@@ -62,7 +63,7 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
     kinds = list(discover().values())
-    parts = [_settings(kinds), _abilities(kinds), _limits(kinds), _exits(), _errors()]
+    parts = [_settings(kinds), _features(kinds), _abilities(kinds), _limits(kinds), _exits(), _errors()]
     return {"verbs": _verbs(), "reference": "\n".join(parts)}
 
 
@@ -92,6 +93,18 @@ def _settings(kinds: Sequence[Kind]) -> str:
     flows = _table(("Kind", "`auth.flow`", "Needs"), rows)
     options = [(f"`{kind.name}`", f"`{name}`", text) for kind in kinds for name, text in kind.settings.items()]
     return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
+
+
+def _features(kinds: Sequence[Kind]) -> str:
+    """What a library holds, and how far each service gives and takes it."""
+    ways = [(kind.holds, way, f"`{kind.name}` as {way}") for kind in kinds for way in ("source", "target")]
+    rows = [(feature.value, *(_held(holds, feature, way) for holds, way, _ in ways)) for feature in Feature]
+    return _table(("A library holds", *(title for _, _, title in ways)), rows)
+
+
+def _held(holds: Mapping[Feature, Held], feature: Feature, way: str) -> str:
+    held = holds.get(feature, Held())
+    return (held.read if way == "source" else held.write) or "no"
 
 
 def _abilities(kinds: Sequence[Kind]) -> str:

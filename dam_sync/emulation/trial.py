@@ -22,14 +22,13 @@ class Trial:
     options, emulated: of the adapter and of its emulator. prefix: what the emulator puts before a catalogue's field
     keys. containers: which kind of container holds the catalogue's folders, labels and collections, by those words.
     fixed: kinds of container and vocabularies that no call adds to. lacks: abilities it does not have, by the words of
-    `tests/conformance/abilities.py`: operations (`place`), features of the schema (`holds:tags`), limits
-    (`limits:link`), kinds of field (`kind:number`), ways of fields (`fields:localized`): what needs them is skipped.
-    refuses: what the contract lets it refuse as Unsupported (`fileless`: an asset without a file; `names`: letters to
-    avoid in one reading of its contract) or not do (`filename`: rename by a patch). quiet: what it does not publish
-    (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the calls that list assets, as faults match them. lean:
-    options that leave out calls for each row. facts: numbers of the adapter's `facts` made small, so that a listing's
-    reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the adapter and of
-    the emulator (`demo_emulated`) for `make demo`.
+    `tests/conformance/abilities.py`: what needs them is skipped. refuses: what the contract lets it refuse as
+    Unsupported (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract). quiet:
+    what it does not publish (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs
+    keep rows by id). listing: the calls that list assets, as faults match them. lean: options that leave out calls for
+    each row. facts: numbers of the adapter's `facts` made small, so that a listing's reach can be met in a test;
+    narrow, narrow_emulated: options that go with them. demo: options of the adapter and of the emulator
+    (`demo_emulated`) for `make demo`.
     """
 
     auth: tuple[Auth, ...]
@@ -56,3 +55,8 @@ class Trial:
         """Texts that must never be shown."""
         ways = (*self.auth, self.denied)
         return frozenset(text for way in ways for key, text in way.items() if key not in PUBLIC)
+
+
+def words(way: str, features: str) -> frozenset[str]:
+    """Words of `Trial.lacks` for features that are not held: `words("read", "tags label")`."""
+    return frozenset(f"{way}:{name}" for name in features.split())

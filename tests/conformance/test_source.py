@@ -11,7 +11,6 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Patch
 from dam_sync.model.errors import ContractBroken, Denied, Transient, TruncatedListing
-from dam_sync.model.features import Feature
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Operation, Service, Shard, Window
 from tests.conformance.abilities import every_ability
@@ -76,10 +75,6 @@ async def test_probe_only_takes_abilities_away(tenant: Tenant) -> None:
 
 def test_abilities_are_exactly_those_written_down(library_tenant: Tenant, can: frozenset[str]) -> None:
     assert can == every_ability() - library_tenant.wired.lacks
-
-
-def test_every_feature_is_told_of_as_source_and_as_target(library_tenant: Tenant) -> None:
-    assert set(library_tenant.kind.holds) == set(Feature)
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------

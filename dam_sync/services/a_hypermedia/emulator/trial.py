@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulation.trial import Trial
+from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     auth=(
@@ -18,7 +18,9 @@ TRIAL = Trial(
     denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
     lacks=frozenset(
         {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups", "holds:filename"}
-        | {"limits:per_second", "limits:link"}
+        | {"limits:per_second", "limits:link", "sweeps"}
+        | words("read", "category collection expiry groups links machine_tags release section tags")
+        | words("write", "category collection created expiry groups links machine_tags release section tags")
     ),
     refuses=frozenset({"filename"}),
     containers={"folder": "folder", "label": "label"},

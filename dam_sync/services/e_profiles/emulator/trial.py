@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulation.trial import Trial
+from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     auth=(
@@ -10,7 +10,11 @@ TRIAL = Trial(
         {"flow": "token", "token": "wat_demo_b1d3c61e03c6", "form": "basic"},
     ),
     denied={"flow": "token", "token": "wat_demo_000000000000"},
-    lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status"}),
+    lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status", "sweeps"})
+    | words("read", "digests email fileless folder hierarchy html instant label links localized person place")
+    | words("read", "relations rows section synonyms term_locales url")
+    | words("write", "attachments created digests fileless folder hierarchy label links localized machine_tags")
+    | words("write", "relations rows section status synonyms term_locales"),
     refuses=frozenset({"fileless", "names"}),
     quiet=frozenset({"digests"}),
     overlaps=True,
