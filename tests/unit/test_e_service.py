@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
-from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Rights
 from dam_sync.model.errors import (
     ConfigError,
     Conflict,
@@ -37,209 +25,16 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Membership, Operation, Service, Window
-from dam_sync.model.values import Json, Term
+from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import KIND
-from dam_sync.services.e_profiles.emulator import emulator
+from tests.support.served_e import EVERYTHING, START, TOKEN, Bytes, Open, asset, body, consent, draft, entries, serving
 from tests.support.steps import Crash, MemorySteps
-
-TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
-EVERYTHING = Window()
-
-
-def field(key: str, kind: str, **more: Json) -> Json:
-    return {"record": "field", "key": key, "label": key.title(), "kind": kind, "types": ["Photo", "Logo"], **more}
-
-
-SCHEMA: list[Json] = [
-    {"record": "type", "name": "Photo"},
-    {"record": "type", "name": "Logo"},
-    {"record": "group", "name": "public"},
-    {"record": "group", "name": "staff"},
-    {"record": "profile", "name": "photos", "type": "Photo", "groups": ["public"], "version_policy": "file_only"},
-    {"record": "profile", "name": "logos", "type": "Logo", "groups": ["public"], "version_policy": "none"},
-    {"record": "vocabulary", "key": "colors", "label": "Colours"},
-    {"record": "vocabulary", "key": "country", "label": "Country"},
-    *(
-        {"record": "term", "vocabulary": "colors", "id": f"c{number}", "labels": {"en": label}}
-        for number, label in enumerate(("Red", "Blue", "Green / lime"))
-    ),
-    {"record": "term", "vocabulary": "country", "id": "k1", "labels": {"en": "France"}},
-    field("srckey", "text", max_length=255),
-    field("title", "text", required=True, max_length=255),
-    field("legend", "long_text"),
-    field("shotDate", "date"),
-    field("rating", "number"),
-    field("colors", "term", vocabulary="colors", multiple=True),
-    field("country", "term", vocabulary="country"),
-    {"record": "container", "kind": "category", "path": ["Press"]},
-    {"record": "container", "kind": "category", "path": ["Press", "A/B"]},
-    {"record": "container", "kind": "collection", "path": ["Best of"]},
-]
-START = datetime(2024, 3, 1, 12, tzinfo=UTC)
-
-
-def asset(number: int, at: datetime | None = None, **more: Json) -> Json:
-    uploaded = (at or START + timedelta(hours=number)).isoformat().replace("+00:00", "Z")
-    return {
-        "record": "asset",
-        "id": str(number),
-        "filename": f"photo {number}.jpg",
-        "status": "published",
-        "form_type": "image",
-        "type": "Photo",
-        "fields": {"title": f"Photo {number}", "rating": number},
-        "versions": [{"name": f"photo {number}.jpg", "generate": {"size": 1000 + number, "seed": number}}],
-        "rights": {"groups": ["public"], "release_at": "2024-01-01T00:00:00Z"},
-        "created_at": uploaded,
-        "imported_at": uploaded,
-        "changed_at": uploaded,
-        **more,
-    }
-
-
-class Bytes:
-    """Content in memory."""
-
-    link = ""
-    media_type = "image/jpeg"
-
-    def __init__(self, name: str, data: bytes) -> None:
-        self.name, self.data = name, data
-        self.digests: Mapping[str, str] = {}
-        self.checked = 0
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    async def read(self, start: int, stop: int) -> bytes:
-        return self.data[start:stop]
-
-    async def blocks(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.data), 1 << 18):
-            yield self.data[start : start + (1 << 18)]
-
-    async def check(self) -> None:
-        self.checked += 1
-
-
-class HastyClock:
-    """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.ahead = 0.0
-        self.slept: list[float] = []
-
-    def now(self) -> datetime:
-        return self.world.now()
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.ahead += seconds
-        self.world.advance(seconds)
-        await asyncio.sleep(0)
-
-    def chance(self) -> float:
-        return 0.5
-
-    def token(self) -> str:
-        return "0" * 32
-
-
-class MemoryVault:
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-
-
-class Tenant:
-    """A served tenant and what the emulator knows of it."""
-
-    def __init__(self, served: Served, world: World, faults: Faults) -> None:
-        self.served, self.world, self.faults = served, world, faults
-        self.clock = HastyClock(world)
-        self.vault = MemoryVault()
-        self.services: list[Service] = []
-
-    def connect(self, auth: Mapping[str, str] = TOKEN, read_only: bool = False, **options: Any) -> Service:
-        context = Context(
-            self.served.url,
-            auth,
-            {"version_policy": "file_only", **options},
-            tenant_url=self.served.url,
-            clock=self.clock,
-            vault=self.vault,
-            read_only=read_only,
-        )
-        self.services.append(KIND.connect(context))
-        return self.services[-1]
-
-    def truth(self) -> dict[str, Json]:
-        return {str(row["id"]): row for row in self.served.app.state.dump()}
-
-    def of_catalogue(self, number: int) -> Json:
-        return next(row for row in self.truth().values() if str(row.get("catalogue_id")) == str(number))
-
-    @contextmanager
-    def costs(self) -> Iterator[Counter[str]]:
-        """API calls made inside, as the emulator counts them."""
-        before, spent = Counter(self.world.api_calls), Counter[str]()
-        yield spent
-        spent.update(self.world.api_calls - before)
-
-
-Open = Callable[..., Tenant]
 
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Open]:
-    tenants: list[Tenant] = []
-
-    def start(*records: Json, **options: Json) -> Tenant:
-        lag = float(options.pop("lag", 0.0))
-        world = World(seed=7, lag_s=lag)
-        faults = Faults()
-        app = emulator(world, faults, ObjectStore(world), {"lag": lag, **options})
-        app.state.load(catalogue_of([*SCHEMA, *records]), None)
-        tenants.append(Tenant(serve_in_thread(lambda: app), world, faults))
-        return tenants[-1]
-
-    yield start
-    for tenant in tenants:
-        for service in tenant.services:
-            await service.close()
-        tenant.served.stop()
-
-
-async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found: list[Entry] = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
-
-
-async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
-    stream = await service.open(file, offset)
-    try:
-        data = b"".join([block async for block in stream])
-    finally:
-        await stream.aclose()
-    return data[offset - stream.start :]
-
-
-def draft(key: str = "m-1", filename: str = "new.jpg", **more: Any) -> Draft:
-    values = {"srckey": key, "title": "New", "colors": (Term("Red"), Term("Blue")), "shotDate": date(2022, 6, 19)}
-    return Draft(Marker("srckey", key), filename, **{"profile": "photos", "fields": values, **more})
+    async with serving() as start:
+        yield start
 
 
 # -- as a source -------------------------------------------------------------------------------------------------------
@@ -274,28 +69,6 @@ async def test_a_refresh_token_rotates_into_the_vault(opened: Open) -> None:
     assert (await tenant.connect(auth).probe()).total == 1  # the consumed one is not used again
     tenant.world.advance(9 * 3600)
     assert (await service.probe()).total == 1
-
-
-def consent(url: str) -> str:
-    """What a browser does: the code of the consent page, exchanged for the first pair of tokens."""
-
-    class Stay(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    asked = urllib.parse.urlencode({"client_id": "client-1", "redirect_uri": "http://127.0.0.1/back", "state": "s"})
-    try:
-        urllib.request.build_opener(Stay).open(f"{url}/allowaccess?{asked}")
-        raise AssertionError("no redirect")
-    except urllib.error.HTTPError as redirect:
-        address = redirect.headers["location"]
-        redirect.close()
-    code = urllib.parse.parse_qs(urllib.parse.urlsplit(address).query)["code"][0]
-    grant = {"grant_type": "authorization_code", "authorization_code": code}
-    data = json.dumps({"client_id": "client-1", "client_secret": "client-secret-1", **grant}).encode()
-    request = urllib.request.Request(f"{url}/v2/oauth/access-token", data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request) as reply:
-        return str(json.load(reply)["refresh_token"])
 
 
 async def test_the_schema_of_the_tenant(opened: Open) -> None:
