@@ -1,0 +1,34 @@
+"""What is to happen later in an emulated tenant of service C: processing, tag removals, the index catching up."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+from itertools import count
+
+Deed = Callable[[int], None]
+"""Done at its time, which it is told in epoch milliseconds."""
+
+
+class Agenda:
+    """Deeds in order of their time; equal times in the order they were asked for."""
+
+    def __init__(self) -> None:
+        self._deeds: list[tuple[int, int, Deed]] = []
+        self._number = count()
+        self._lock = threading.RLock()
+
+    def at(self, due: int, deed: Deed) -> None:
+        """One more deed."""
+        with self._lock:
+            heapq.heappush(self._deeds, (due, next(self._number), deed))
+
+    def settle(self, now: int) -> None:
+        """Do everything whose time has come, and what that asks for in turn."""
+        if not self._deeds or self._deeds[0][0] > now:
+            return
+        with self._lock:
+            while self._deeds and self._deeds[0][0] <= now:
+                due, _, deed = heapq.heappop(self._deeds)
+                deed(due)
