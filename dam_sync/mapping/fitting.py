@@ -29,12 +29,20 @@ TAKES: Mapping[Shape, frozenset[Shape]] = {
 WAY_OUT: Mapping[tuple[Shape, Shape], str] = {
     (Shape.INSTANT, Shape.DATE): "date",
     (Shape.DATE, Shape.INSTANT): "datetime",
-    (Shape.FLAG, Shape.TEXT): "flag",
+    (Shape.FLAG, Shape.TEXT): "flag or text",
     (Shape.TEXT, Shape.FLAG): "flag",
     (Shape.FLAG, Shape.TERM): "flag",
-    (Shape.PLACE, Shape.TEXT): "pluck",
-    (Shape.ROW, Shape.TEXT): "pluck or json",
+    (Shape.FLAG, Shape.NUMBER): "flag and number",
+    (Shape.NUMBER, Shape.FLAG): "flag",
+    (Shape.TERM, Shape.FLAG): "flag",
     (Shape.TERM, Shape.NUMBER): "pluck and number",
+    (Shape.TERM, Shape.DATE): "date",
+    (Shape.TERM, Shape.INSTANT): "datetime",
+    (Shape.TERM, Shape.PLACE): "place",
+    (Shape.TEXT, Shape.ROW): "rows",
+    (Shape.PLACE, Shape.TEXT): "pluck or text",
+    (Shape.PLACE, Shape.TERM): "pluck or text",
+    (Shape.ROW, Shape.TEXT): "pluck, text or json",
 }
 
 
@@ -132,7 +140,7 @@ def _to_number(value: Scalar, setting: Setting) -> Scalar | None:
         return None
     if isinstance(value, int | float):
         return value if value == value and abs(value) != float("inf") else None
-    if not isinstance(value, str) or not re.fullmatch(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*", value):
+    if not isinstance(value, str) or not re.fullmatch(r"\s*-?[0-9]{1,308}(\.[0-9]{1,400})?\s*", value):
         return None
     return float(value) if "." in value else int(value)
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from dam_sync.mapping.verb import EachVerb, ListVerb, Setting, Verb
 from dam_sync.mapping.verbs_date import Date, DateTime
+from dam_sync.mapping.verbs_kind import AsPlace, AsRow, AsText, Language
 from dam_sync.mapping.verbs_list import Const, Default, First, Join, Unique
 from dam_sync.mapping.verbs_text import (
     Casefold,
@@ -34,7 +35,7 @@ VERBS: Mapping[str, type[Verb]] = {
     for verb in (
         *(Nfc, Trim, Casefold, Upper, Lower, Title, StripPrefix, Truncate, SafeName, StripHtml, Escape),
         *(Split, Join, Unique, First, Default, Const),
-        *(Date, DateTime, Number, Flag, Pluck, AsJson, LookUp, Match),
+        *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, Match),
     )
 }
 LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,7 +17,7 @@ from dam_sync.mapping.vocabulary import TermIndex, path_text
 from dam_sync.model.faults import nearest
 from dam_sync.model.values import Person, Place, Row, Scalar, Term, value_to_json
 
-LONGEST_NUMBER = 300
+LONGEST_NUMBER = 400  # the smallest and the largest number take some 330 digits
 WORDS_TRUE = ("Yes", "true", "1")
 WORDS_FALSE = ("No", "false", "0")
 Unmatched = Annotated[
@@ -50,6 +51,8 @@ class Number(EachVerb):
         if "." not in plain:
             return Made((int(plain),))
         number = float(plain)
+        if math.isinf(number):
+            return self.fail(f"{shown(text)} is too large")
         exact = Decimal(plain) == Decimal(repr(number))
         return Made((number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", Fate.KEPT))
 

@@ -341,8 +341,8 @@ def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:
         'write fields."a.b" into a line, or list it under ignore',
         "mapping.yaml:1: unmapped: no line reads the source's field lib:words; "
         "write fields.lib:words into a line, or list it under ignore",
-        "mapping.yaml:4: fields.lib:titel: the target has no such field; did you mean lib:title?",
         "mapping.yaml:4: fields.lib:titel.from[0]: the source has no field lib:titl; did you mean lib:title?",
+        "mapping.yaml:4: fields.lib:titel: the target has no such field; did you mean lib:title?",
         'mapping.yaml:7: fields.a.b.from: a quote in fields."a.b is not closed; write it like fields."Release Date".en',
     ]
 

@@ -248,6 +248,8 @@ STEPS: Mapping[str, Json] = {
     "default": "x",
     "const": 1,
     "pluck": "label",
+    "rows": "note",
+    "language": "fr",
     "lookup": "country",
     "vocabulary": "subject",
     "date": {"in": ["%d/%m/%Y", "%d %b %Y %H:%M", "iso"], "out": "%d.%m.%Y", "zone": "Europe/Paris"},
