@@ -1,0 +1,43 @@
+"""Service D: every version is a record of its own, and an asset has its ids before its bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dam_sync.model.service import Kind
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.service import TemplatesService
+
+
+def emulator(*args: Any, **options: Any) -> Any:
+    """An emulated instance, loaded only when somebody wants one."""
+    from dam_sync.services.d_templates.emulator.emulator import emulator as make
+
+    return make(*args, **options)
+
+
+KIND = Kind(
+    name=facts.NAME,
+    summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
+    settings={
+        "security": "name of the security template of new assets and collections where the mapping names none",
+        "relations": "on (default) or off: one more call for each asset that is read",
+        "release_field": "search field of the date attribute that holds the release date",
+        "expiry_field": "search field of the date attribute that holds the expiry date",
+        "status_field": "search field of the dropdown that holds the status",
+        "tags_field": "search field of the dropdown with several values that holds the tags",
+        "collection_template": "name of the metadata template of new collections (default: the first one)",
+        "api_path": "what stands between the address and the paths (default /v1)",
+        "index_lag": "seconds the search index may run behind (default 150), waited before an asset counts as absent",
+    },
+    flows={
+        "session": ("api_key", "username", "password"),
+        "oauth": ("api_key", "client_id", "client_secret", "refresh_token"),
+    },
+    connect=TemplatesService,
+    service=TemplatesService,
+    limits=facts.LIMITS,
+    emulator=emulator,
+    assumptions=facts.ASSUMPTIONS,
+    holds=facts.HOLDS,
+)

@@ -1,0 +1,239 @@
+"""Collections of service D: flat, holding files and not assets; found, made, filled (wire D 2.6, 6.8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from dam_sync.crawl.pagers import Offset, Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
+from dam_sync.model.service import Membership
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line, together
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.taxonomy import chosen_template
+from dam_sync.services.d_templates.wire import failed, hits, member_files, message_of, text_of, total_of
+
+KIND = "collection"
+
+
+@dataclass(slots=True)
+class Collections:
+    """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
+    newer call; `older`: it does not, so the whole list is written."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+    proven: bool = False
+    older: bool = False
+    _known: dict[str, Placement] | None = None
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def all(self) -> AsyncIterator[Placement]:
+        """Every collection the user sees."""
+        for placement in list((await self._all(again=True)).values()):
+            yield placement
+
+    async def members(self) -> AsyncIterator[Membership]:
+        """All memberships. A member is the file of some version: its asset is looked up where it is not known."""
+        async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+            async for page, _ in pages:
+                for row in page.rows:
+                    placement = _placement(row)
+                    files = [one for one in member_files(row) if one != facts.NIL]
+                    for start in range(0, len(files), facts.MEMBERS_A_TIME):
+                        some = files[start : start + facts.MEMBERS_A_TIME]
+                        found = await together([self._owner(file) for file in some])
+                        yield Membership(placement, tuple(dict.fromkeys(asset for asset in found if asset)))
+
+    async def ensure(self, kind: str, path: Sequence[str]) -> Placement:
+        """The collection of that name, made where it is missing: shared, with the job's security template."""
+        if kind != KIND:
+            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into collections")
+        if len(path) != 1:
+            raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
+        name = path[0]
+        if not 1 <= len(name) <= facts.COLLECTION_LETTERS or not name.strip():
+            raise InvalidValue(f"the name of a collection has 1 to {facts.COLLECTION_LETTERS} letters, not {len(name)}")
+        async with self._writing:
+            known = await self._all()
+            if name not in known:
+                known = await self._made(known, name)
+            return known[name]
+
+    async def _made(self, known: dict[str, Placement], name: str) -> dict[str, Placement]:
+        try:
+            identity = await self._create(name)
+        except Conflict:
+            return await self._made_by_others(name)
+        except BaseException:
+            self._known = None  # it may be there, or not
+            raise
+        known[name] = Placement(KIND, (name,), identity)
+        return known
+
+    async def _made_by_others(self, name: str) -> dict[str, Placement]:
+        """A name that is taken: the search shows it when the index has had its time."""
+
+        async def shown() -> dict[str, Placement] | None:
+            known = await self._all(again=True)
+            return known if name in known else None
+
+        found = await self.line.until(shown, self.line.options.lag, facts.FIND_WAITS)
+        if found is None:
+            hint = "it may be a private collection of another user: rename one of them"
+            raise Conflict(f"there is a collection {name!r} which this user does not see", hint=hint)
+        return found
+
+    async def _create(self, name: str) -> str:
+        forms = await self.knowledge.forms.get()
+        names = {template.name: template.id for template in forms.templates.values()}
+        body = {
+            "collectionType": "secured",
+            "name": name,
+            "metadataTemplateId": chosen_template(names, self.line.options.collection_template),
+            "securityTemplateIds": await self._security(),
+            "metadataDocument": [],
+            "collectionDocument": [],
+        }
+        reply = (await self.line.write(facts.ADD_COLLECTION, "", body, again=False)).json()
+        identity = text_of(reply, "collectionId")
+        if failed(reply) or not identity:  # success can carry an error (wire D 11.5)
+            text = message_of(reply)[:200] or "no collection was made"
+            if "already exists" in text:
+                raise Conflict(text, operation=facts.ADD_COLLECTION)
+            raise InvalidValue(text, operation=facts.ADD_COLLECTION)
+        return identity
+
+    async def _security(self) -> list[str]:
+        known = await self.knowledge.security.get()
+        name = self.line.options.security
+        return await self.knowledge.security_ids([name]) if name else [known[one] for one in sorted(known)[:1]]
+
+    # -- filling ---------------------------------------------------------------------------------------------------
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """Into a collection by the file of the current version, out of it by those of all. Safe to repeat."""
+        if container.kind != KIND:
+            raise Unsupported(f"there are no containers of kind {container.kind} here")
+        for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
+            some = slice(start, start + facts.MEMBER_BATCH)
+            come = [ids.file for ids in await together([self.families.known(asset) for asset in add[some]])]
+            gone = [file for files in await together([self._files(asset) for asset in remove[some]]) for file in files]
+            await self._filled(container.id, come, gone)
+
+    async def _files(self, asset: AssetId) -> tuple[str, ...]:
+        try:
+            return (await self.families.known(asset)).files
+        except NotFound:
+            return ()
+
+    async def _filled(self, collection: str, come: list[str], gone: list[str]) -> None:
+        for operation, files in (("add", come), ("remove", gone)):
+            if not files:
+                continue
+            if not self.older:
+                await self._changed(collection, operation, files)
+                if self.proven or await self._shows(collection, operation, files):
+                    self.proven = True
+                    continue
+                self.older = True  # the newer call was taken and did nothing
+            await self._rewritten(collection, operation, files)
+
+    async def _changed(self, collection: str, operation: str, files: list[str]) -> None:
+        """The newer call: only what changes. An instance without it is remembered."""
+        body = {"collectionUpdates": {"operation": operation, "fileIds": files}}
+        request = self.line.request(
+            facts.FILL, collection, json=body, repeatable=True, accept=frozenset({403, 404, 405})
+        )
+        reply = await self.line.send(request)
+        text = message_of(reply.json() if reply.body and not reply.is_html else None)
+        if reply.status in (404, 405) or "authentication token" in text.casefold():
+            self.older = True  # no such call here (wire D 10)
+        elif reply.status == 403 or failed(reply.json() if reply.body else None):
+            raise _refusal(text, facts.FILL)
+
+    async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:
+        """Whether the collection, read back, is as it was asked to be."""
+        if self.older:
+            return False
+
+        async def right() -> bool | None:
+            members = set(await self._files_in(collection))
+            return (set(files) <= members if operation == "add" else not members & set(files)) or None
+
+        return bool(await self.line.until(right, self.line.options.lag, facts.FIND_WAITS))
+
+    async def _rewritten(self, collection: str, operation: str, files: list[str]) -> None:
+        """The older call: the list replaces all members, so one writer at a time."""
+        async with self._writing:
+            row = await self._row(collection)
+            members = [one for one in member_files(row) if one != facts.NIL]
+            kept = [*members, *files] if operation == "add" else [one for one in members if one not in set(files)]
+            wanted = list(dict.fromkeys(kept))
+            if len(wanted) > facts.COLLECTION_MOST:
+                raise TooLarge(f"a collection takes {facts.COLLECTION_MOST} assets, not {len(wanted)}")
+            body = {"name": row.get("name"), "collectionType": row.get("collectionType"), "collectionDocument": wanted}
+            reply = (await self.line.write(facts.FILL_WHOLE, collection, body)).json()
+            if failed(reply):
+                raise _refusal(message_of(reply), facts.FILL_WHOLE)
+
+    async def _files_in(self, collection: str) -> list[str]:
+        return list(member_files(await self._row(collection)))
+
+    async def _row(self, collection: str) -> Json:
+        reply = await self.line.ask(facts.COLLECTION, collection)
+        row = reply[0] if isinstance(reply, list) and reply else reply
+        if not isinstance(row, dict):
+            raise ContractBroken("a collection came in no documented shape", operation=facts.COLLECTION)
+        return row
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def _owner(self, file: str) -> AssetId | None:
+        try:
+            return (await self.families.owner(file))[0]
+        except (NotFound, Rejected):
+            return None  # a member this user does not see
+
+    async def _all(self, *, again: bool = False) -> dict[str, Placement]:
+        if again or self._known is None:
+            known: dict[str, Placement] = {}
+            async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+                async for page, _ in pages:
+                    for row in page.rows:
+                        placement = _placement(row)
+                        known.setdefault(placement.path[0], placement)
+            self._known = known
+        return self._known
+
+    async def _page(self, params: Params) -> Page:
+        body = {
+            "from": params["offset"],
+            "limit": params["size"],
+            "searchTerm": ["*"],
+            "operation": "AND",
+            "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
+        }
+        reply = await self.line.ask(facts.COLLECTIONS, json=body)
+        rows = [row for row in hits(reply) if isinstance(row, dict) and row.get("collectionId")]
+        return Page(rows, total_of(reply))
+
+
+def _placement(row: Json) -> Placement:
+    identity = text_of(row, "collectionId")
+    return Placement(KIND, (text_of(row, "name", "collectionName") or identity,), identity)
+
+
+def _refusal(text: str, operation: str) -> Rejected:
+    said = text.casefold()
+    if "does not exist" in said or "not found" in said:
+        return NotFound(text[:200], operation=operation)
+    return InvalidValue(text[:200] or "refused", operation=operation)

@@ -1,0 +1,99 @@
+"""What writing costs at service D, in API calls by endpoint; no call is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
+from dam_sync.model.service import Calls, Change, Membership
+from dam_sync.model.values import Term
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.collections import Collections
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.uploading import Uploader
+from dam_sync.services.d_templates.writing import cleared_by
+
+PLANNED = "planned-"  # ids of what a dry run would have made; the run itself knows their ids when it needs them
+
+
+@dataclass(slots=True)
+class Costs:
+    """Exact once `schema()` was read, for assets whose ids are known or will be; the index is never asked."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+    collections: Collections
+    uploader: Uploader
+    _told: set[str] = field(default_factory=set)  # what happens once a session
+    _tags: set[str] = field(default_factory=set)
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`."""
+        match change:
+            case Draft():
+                return +(self._tagged(change.tags) + self._upload(size))
+            case FileRef():
+                return +(self._upload(change.size or size) + Counter({facts.VERSIONS: 2}))
+            case Patch():
+                return +self._patch(change)
+            case Term():
+                return {facts.ADD_TERMS: 1, facts.APPLY: 1, facts.VOCABULARY: 1}
+            case Placement():
+                return {facts.ADD_COLLECTION: 1}
+            case Membership():
+                return +self._placed(change)
+            case Relation():
+                return +self._related(change)
+
+    def _upload(self, size: int) -> Counter[str]:
+        """The record; the end of a session; the look at what the service made of the file."""
+        completes = size > facts.SINGLE_BYTES or (size > 0 and self.uploader.completes)
+        return Counter({facts.CREATE: 1, facts.COMPLETE: int(completes), facts.ASSET: int(size > 0)})
+
+    def _tagged(self, tags: frozenset[str]) -> Counter[str]:
+        """Tags nobody had yet, added together."""
+        named, forms = self.line.options.named, self.knowledge.forms.now
+        if not named.tags or forms is None or not tags:
+            return Counter()
+        values = forms.lexicon.get(forms.by_key[named.tags].vocabulary)
+        fresh = {tag for tag in tags if tag not in self._tags and not (values and values.named(tag))}
+        self._tags |= fresh
+        return Counter({facts.ADD_TERMS: 1, facts.APPLY: 1, facts.VOCABULARY: 1}) if fresh else Counter()
+
+    def _patch(self, patch: Patch) -> Counter[str]:
+        named = self.line.options.named
+        rights = patch.rights or Rights()
+        tags = bool(named.tags and (patch.tags_add or patch.tags_remove))
+        cleared = cleared_by(patch, named)
+        fields = patch.fields or cleared or tags or (named.status and patch.status)
+        dated = (named.release and rights.release_at) or (named.expiry and rights.expires_at)
+        calls = self._tagged(patch.tags_add)
+        if not (fields or dated or rights.groups):
+            return calls
+        empties = bool(cleared) or any(value in (None, "", ()) for value in patch.fields.values())
+        return calls + Counter({facts.UPDATE: 1, facts.ASSET: int(tags) + int(empties)})
+
+    def _placed(self, membership: Membership) -> Counter[str]:
+        if membership.placement.kind != "collection":
+            return Counter()
+        lookups = sum(self._unknown(asset) for asset in membership.assets)
+        batches = -(-len(membership.assets) // facts.MEMBER_BATCH)
+        operation = facts.FILL_WHOLE if self.collections.older else facts.FILL
+        seen = 0 if self.collections.proven or "fill" in self._told else 1
+        if self.collections.older:
+            seen = batches
+        self._told.add("fill")
+        return Counter({facts.VERSIONS: lookups, operation: batches, facts.COLLECTION: seen})
+
+    def _related(self, relation: Relation) -> Counter[str]:
+        """The owner was created or changed a moment ago, so it is known, but in a session that has read nothing yet."""
+        first = int(self.families.ids.empty and "relate" not in self._told)
+        self._told.add("relate")
+        return Counter({facts.VERSIONS: first + self._unknown(relation.target), facts.RELATE: 1})
+
+    def _unknown(self, asset: AssetId) -> int:
+        return int(not asset.startswith(PLANNED) and self.families.ids.get(asset) is None)

@@ -1,0 +1,276 @@
+"""The whole library by one scan, and deltas: what changed from the newest backwards, and what went into the bin.
+
+Versions of an asset are records of their own and may lie far apart in a listing, so a page is never taken for the whole
+of a family: where it may not be, the family is looked up. An asset is told with its current record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dam_sync.crawl.pagers import Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.asset import Entry
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line, Recent, together
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.knowledge import Knowledge, scan_body
+from dam_sync.services.d_templates.reading import Reader
+from dam_sync.services.d_templates.wire import (
+    Family,
+    Record,
+    hits,
+    is_asset,
+    milliseconds,
+    moment,
+    number_of,
+    record_of,
+    text_of,
+    total_of,
+)
+
+ALL, CHANGED, BIN = "all", "changed", "bin"
+_BOTH = {"includeDeleted": True, "includeVersions": True}
+_LEAST = 12  # records a page, when pages are too large for the gateway
+
+
+@dataclass(frozen=True, slots=True)
+class ByCursor:
+    """The scan's own cursor; ends with an empty page, without a cursor, or when all are seen (wire D 2.1). `last` is
+    the creation of the last row: from there a scan goes on whose cursor is refused."""
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = False
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"cursor": None, "rows": 0, "last": 0}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`cursor`, `size`, `last`."""
+        return {"cursor": cursor["cursor"], "size": self.size, "last": cursor["last"]}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        rows = int(cursor["rows"]) + len(page.rows)
+        if not page.rows or not page.next or (page.total is not None and rows >= page.total):
+            return None
+        return {"cursor": page.next, "rows": rows, "last": number_of(page.rows[-1].get("createdEpoch"))}
+
+
+@dataclass(frozen=True, slots=True)
+class Crawler:
+    """Shards say how they are to be read: `scan` is all, changed or bin; `since` and `until` are ms."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+    reader: Reader
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        if window.since is None and window.until is None:
+            total = await self.knowledge.counted()
+            yield Shard(ALL, {"scan": ALL, "total": await self._walked() if total is None else total})
+            return
+        since = milliseconds(window.since - facts.OVERLAP) if window.since else 0
+        until = milliseconds(window.until) if window.until else 0
+        bounds = {"since": since, "until": until}
+        yield Shard(f"changed {since} {until}", {"scan": CHANGED, **bounds})
+        binned = await self.knowledge.binned()
+        if binned != 0:
+            yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, **bounds})
+
+    async def _walked(self) -> int:
+        """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
+        scan = _Scan(self.line, Shard("count", {"scan": BIN}))
+        number = 0
+        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE))) as pages:
+            async for page, _ in pages:
+                number += len(page.rows)
+        return number
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`."""
+        scan = _Scan(self.line, shard)
+        telling = _Telling(self, shard)
+        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
+            async for page, behind in pages:
+                records = [record_of(row) for row in page.rows if is_asset(row)]
+                behind = None if telling.ends(records) else behind
+                yield Batch(tuple(await telling.entries(records)), behind)
+                if behind is None:
+                    return
+
+
+@dataclass(slots=True)
+class _Scan:
+    """The calls of one listing."""
+
+    line: Line
+    shard: Shard
+    _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
+
+    async def fetch(self, params: Params) -> Page:
+        """One page; smaller and slimmer where the gateway cannot carry it (wire D 7)."""
+        body = self._body()
+        if params["cursor"]:
+            body["cursor"] = params["cursor"]
+        reply = await self._sent(body, resumed=bool(params["cursor"]))
+        if reply is None:
+            self._behind = int(params["last"])
+            reply = await self._skipped()
+        total = total_of(reply) or self.shard.params.get("total")
+        return Page(hits(reply), None if self._behind else total, text_of(reply, "cursor"))
+
+    def _body(self) -> dict[str, Any]:
+        scan = self.shard.params["scan"]
+        body = scan_body(facts.PAGE, _BOTH)
+        if scan == CHANGED:
+            body["sortBy"] = [{"metadataDefinitionSearchField": "lastUpdatedEpoch", "order": "desc"}]
+        if scan == BIN:
+            body["excludes"] = list(facts.THIN_EXCLUDES)
+        return body
+
+    async def _sent(self, body: dict[str, Any], *, resumed: bool) -> Json:
+        """The answer; None where the cursor was refused."""
+        accept = frozenset({502, 400} if resumed else {502})
+        while body["limit"] > _LEAST:
+            request = self.line.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
+            reply = await self.line.send(request)
+            if reply.status == 400:
+                return None
+            if reply.status != 502:
+                return reply.json()
+            body["limit"] //= 2
+            await self.line.clock.sleep(1.0)
+        return await self.line.ask(facts.SCAN, json=body)
+
+    async def _skipped(self) -> Json:
+        """From the start, up to the page that holds what was not listed yet (assumption 6)."""
+        body = self._body()
+        while True:
+            reply = await self._sent(body, resumed=False)
+            rows = hits(reply)
+            fresh = [row for row in rows if self._is_fresh(row)]
+            cursor = text_of(reply, "cursor")
+            if fresh or not rows or not cursor:
+                return {**reply, "result": fresh}
+            if body.get("cursor") == cursor:
+                raise ContractBroken("the scan gave one cursor twice", operation=facts.SCAN)
+            body = {**self._body(), "cursor": cursor}
+
+    def _is_fresh(self, row: Json) -> bool:
+        if self.shard.params["scan"] == CHANGED:
+            return True
+        return number_of(row.get("createdEpoch")) >= self._behind
+
+
+@dataclass(slots=True)
+class _Telling:
+    """What one listing says of each family, once."""
+
+    crawler: Crawler
+    shard: Shard
+    _told: Recent[str, int] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # how many records of it
+    _whole: Recent[str, Family] = field(default_factory=lambda: Recent(facts.VERSIONED_KEPT))
+    _binned: int = 0
+
+    @property
+    def _scan(self) -> str:
+        return str(self.shard.params["scan"])
+
+    def ends(self, records: Sequence[Record]) -> bool:
+        """Whether nothing behind these rows is wanted: older than the window, or all of the bin was seen."""
+        if self._scan == CHANGED:
+            return bool(records) and records[-1].changed < int(self.shard.params["since"])
+        if self._scan == BIN:
+            self._binned += sum(record.deleted for record in records)
+            binned = self.shard.params.get("binned")
+            return binned is not None and self._binned >= int(binned)
+        return False
+
+    async def entries(self, records: Sequence[Record]) -> list[Entry]:
+        """The entries of one page."""
+        if self._scan == ALL:
+            families = await self._families(_grouped(records))
+        else:
+            fits = self._changed if self._scan == CHANGED else self._thrown
+            wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
+            families = await together([self.crawler.families.load(one) for one in wanted if not self._told.get(one)])
+            families = [family for family in families if self._scan == CHANGED or family.deleted]
+        for family in families:
+            self._told.put(family.id, len(family.records))
+        return await self._entries(families)
+
+    def _changed(self, record: Record) -> bool:
+        return self._within(record.changed) and not record.deleted
+
+    def _thrown(self, record: Record) -> bool:
+        return record.deleted and self._within(record.deleted_at or record.changed)
+
+    def _within(self, at: int) -> bool:
+        since, until = int(self.shard.params["since"]), int(self.shard.params["until"])
+        return since <= at and (not until or at < until)
+
+    async def _families(self, groups: dict[str, list[Record]]) -> list[Family]:
+        """Those whose current record is on this page, and those told before with too few versions."""
+        found = await together([self._family(key, group) for key, group in groups.items()])
+        return [family for family in found if self._is_due(family, groups[family.id])]
+
+    def _is_due(self, family: Family, here: list[Record]) -> bool:
+        if self._told.get(family.id) == len(family.records):
+            return False
+        current = family.current
+        return current.object in {record.object for record in here} or current.place < here[0].place
+
+    async def _family(self, key: str, here: list[Record]) -> Family:
+        """Of the rows at hand where they are all of it: from the first version to the current one."""
+        if here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
+            family = Family.of(here)
+        else:
+            known = self._whole.get(key)
+            objects = {record.object for record in known.records} if known else set()
+            if known is not None and {record.object for record in here} <= objects:
+                return known
+            family = await self.crawler.families.load(key)
+            self._whole.put(key, _lean(family))
+        self.crawler.families.remember(family)
+        return family
+
+    async def _entries(self, families: list[Family]) -> list[Entry]:
+        living = [family for family in families if not family.deleted]
+        assets = {asset.id: asset for asset in await self.crawler.reader.assets(living)}
+        return [
+            Entry(
+                family.id,
+                family.revision,
+                moment(family.current.changed),
+                assets.get(family.id),
+                deleted=family.deleted,
+            )
+            for family in families
+        ]
+
+
+def _grouped(records: Sequence[Record]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record.family, []).append(record)
+    for group in groups.values():
+        group.sort(key=lambda record: record.place)
+    return groups
+
+
+def _lean(family: Family) -> Family:
+    """Without the metadata of older versions, for it is kept."""
+    current = family.current.object
+    return Family(tuple(one if one.object == current else replace(one, entries=(), shown={}) for one in family.records))

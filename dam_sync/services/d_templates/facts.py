@@ -1,0 +1,163 @@
+"""Numbers, error rules and open questions of service D, each with its source. Nothing here does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
+from dam_sync.model.features import YES, Feature, Held
+from dam_sync.model.limits import Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.service import Assumption
+from dam_sync.net.rules import ErrorRule
+
+NAME = "d_templates"
+
+PAGE = 100  # wire D 2.1: scan pages of 1 to 100 records
+SEARCH_PAGE = 100  # wire D 2.2: keyword search, at most 100
+SEARCH_REACH = 10_000  # spec 002, Limits, Service D: search result window
+COLLECTION_PAGE = 50  # wire D 2.6: default 50, `from` in steps of it
+RATE = 20.0  # wire D 7: no limit shown for the main API, 20 calls/s assumed prudent
+AT_ONCE = 16  # wire D 7: 16 in flight
+SINGLE_BYTES = 104_857_600  # spec 002, Limits, Service D: 100 MB or less needs no completion; wire D 6.1
+PART_BYTES = 104_857_600  # spec 002, Limits, Service D: parts of 100 MB, fixed; wire D 6.1
+MOST_PARTS = 10_000  # wire D 6.1: object-store maximum (assumed)
+TEXT_LETTERS = 250  # spec 002, Limits, Service D: textbox
+LONG_LETTERS = 10_000  # spec 002, Limits, Service D: textarea
+COLLECTION_MOST = 4_999  # wire D 8: members of a collection
+COLLECTION_LETTERS = 200  # wire D 8: name of a collection
+SECURITY_MOST = 50  # wire D 8: security templates per asset call
+MEMBER_BATCH = 500  # wire D 2.6: no batch limit shown, the whole collection is 4,999
+MEMBERS_A_TIME = 500  # members told at once by `members()`
+IDS_A_SEARCH = 100  # wire D 6.9: up to 100 keys per query
+LINK_LIFE = timedelta(seconds=20)  # wire D 4: the published download link lives 20 s
+LINK_RENEWALS = 3  # fresh download links for one opening, at most
+UPLOAD_LIFE = timedelta(hours=20)  # wire D 6.2: 86,400 s in the example, may die earlier
+LAG = timedelta(seconds=150)  # wire D 6.9: integrators poll up to 5 times 30 s
+OVERLAP = timedelta(minutes=10)  # wire D 2.5: overlap of a delta
+PROCESS_WAITS = (3.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # before asking whether a file is processed, the last repeated
+PROCESS_SECONDS = 900.0  # wire D 6.9: no time shown; then the work is put back for later
+FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
+TEXT_CONTENT = "metadataDocument.text_content"  # wire D 11.8: megabytes of extracted text
+EXCLUDES = (TEXT_CONTENT,)
+SLIM_EXCLUDES = (TEXT_CONTENT, "technicalMetadataDocument")  # wire D 7: what makes pages too large
+THIN_EXCLUDES = (*SLIM_EXCLUDES, "metadataDocument", "metadataDenormalized", "renditionsDocument")
+NIL = "00000000-0000-0000-0000-000000000000"  # wire D 2.6: occurs among members, to be skipped
+FAMILIES_KEPT = 20_000  # ids of families remembered
+VERSIONED_KEPT = 1_000  # families with several versions kept whole during a listing
+LISTED_KEPT = 20_000  # families told by a listing, against telling twice
+
+# Endpoint templates: keys of the call counters and of the texts of errors
+TOKEN = "POST /v1/auth/token"
+USER = "GET /v1/user"
+SCAN = "POST /v1/asset/scan"
+SEARCH = "POST /v1/search/keyword"
+ASSET = "GET /v1/asset/{id}"
+VERSIONS = "GET /v1/asset/{id}/version"
+LINKS = "GET /v1/asset/{id}/link"
+CONTENT = "GET /v1/asset/{id}/content"
+DOWNLOAD = "GET download link"
+UPLOAD = "PUT upload link"
+CREATE = "POST /v1/asset"
+COMPLETE = "POST /v1/asset/complete"
+UPDATE = "PATCH /v1/asset/{id}"
+DELETE = "POST /v1/asset/{id}/delete"
+RELATE = "POST /v1/asset/{id}/link"
+TEMPLATES = "GET /v1/metadata/template"
+TEMPLATE = "GET /v1/metadata/template/{id}"
+VOCABULARIES = "GET /v1/metadata/vocabulary"
+VOCABULARY = "GET /v1/metadata/vocabulary/{id}"
+ADD_TERMS = "PATCH /v1/metadata/vocabulary/{id}"
+APPLY = "POST /v1/metadata/apply"
+SECURITY = "GET /v1/security/template"
+COLLECTIONS = "POST /v1/search/collection"
+COLLECTION = "GET /v1/collection/{id}"
+ADD_COLLECTION = "POST /v1/collection"
+FILL = "PATCH /v1/collections/{id}"
+FILL_WHOLE = "PATCH /v1/collection/{id}"
+
+KINDS_OF_LINK = ("child", "derivative", "placed_graphic")  # wire D 3.4
+HYPHENED = {"placed_graphic": "placed-graphic"}  # wire D 3.4: both spellings are public
+
+BOUNDS = PartBounds(preferred=PART_BYTES, least=PART_BYTES, most=PART_BYTES, count=MOST_PARTS, at_once=1)
+LIMITS = Limits(
+    page=PAGE,
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2),  # spec 002, Limits: rate not shown
+    single_bytes=SINGLE_BYTES,
+    parts=BOUNDS,
+    lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
+    precision=timedelta(milliseconds=1),
+    lag=LAG,
+    member_batch=MEMBER_BATCH,
+)
+
+_LINK = "the download link was refused though it was fresh; see that the clock of this machine is right"
+
+RULES = (
+    # wire D 4: expired or tampered signature; renewed by the reader
+    *(ErrorRule(status, NotFound, operation=DOWNLOAD, hint=_LINK) for status in (400, 401, 403, 404, 410)),
+    # wire D 6.2: an upload link that ended cannot be renewed
+    *(ErrorRule(status, SessionGone, operation=UPLOAD) for status in (400, 401, 403, 404, 410)),
+    # wire D 2.1: our own query or cursor was refused
+    ErrorRule(400, ContractBroken, operation=SCAN, hint="run the same command again; the listing begins anew then"),
+    ErrorRule(400, ContractBroken, operation="POST /v1/search/*"),
+    ErrorRule(404, NotFound),
+    ErrorRule(409, Conflict),
+    ErrorRule(413, TooLarge),
+    ErrorRule(400, InvalidValue),
+)
+
+_READ = Held("yes")
+_OPTION = Held("by option", "by option")
+HOLDS: Mapping[Feature, Held] = {
+    Feature.FILELESS: YES,
+    Feature.VERSIONS: YES,
+    Feature.DIGESTS: Held("MD5"),
+    Feature.TEXT: Held("yes", "to 250 letters"),
+    Feature.LONG_TEXT: Held("yes", "to 10,000 letters"),
+    Feature.DATE: YES,
+    Feature.TERM: YES,
+    Feature.ROWS: YES,
+    Feature.MULTIPLE: Held("dropdowns, tables", "dropdowns, tables"),
+    Feature.TERMS: YES,
+    Feature.HIERARCHY: Held("cascades", "cascades"),
+    Feature.COLLECTION: Held("flat", "flat, to 4,999 assets"),
+    Feature.TAGS: _OPTION,
+    Feature.STATUS: _OPTION,
+    Feature.RELEASE: _OPTION,
+    Feature.EXPIRY: _OPTION,
+    Feature.GROUPS: Held("security templates", "security templates"),
+    Feature.RELATIONS: Held("one call for each asset", "three kinds"),
+    Feature.CREATED: _READ,
+    Feature.TRASH: YES,
+}
+
+ASSUMPTIONS = (
+    Assumption(1, "both tokens are sent with each call, for either may be the one that is read", "1.2"),
+    Assumption(2, "the OAuth token call takes a form and may give a new refresh token", "1.6"),
+    Assumption(3, "a scan by createdEpoch keeps its order; a record that is added comes at the end", "2.1"),
+    Assumption(4, "a scan ends with an empty page, without a cursor, or when the total is reached", "2.1"),
+    Assumption(5, "a scan without a total is counted by a search where that fits, else by a second scan", "15"),
+    Assumption(6, "a refused cursor is followed by a scan from the start that leaves out what is older", "2.1"),
+    Assumption(7, "a soft delete leaves lastUpdatedEpoch alone: deltas look through the bin", "2.5"),
+    Assumption(8, "relations and collections do not touch the record, so a delta misses changed relations", "2.5"),
+    Assumption(9, "one record of a family is current; where none says so, the latest living one is", "3.3"),
+    Assumption(10, "older records keep their own links, so those of all versions are read", "11.2"),
+    Assumption(11, "the version list of a family names the records in the bin as well", "3.3"),
+    Assumption(12, "content of a record without a file is answered by 502, 404 or an empty link", "15"),
+    Assumption(
+        13, "an attribute named by its id alone is cleared; it is read back, then cleared by an empty text", "6.4"
+    ),
+    Assumption(14, "an update changes only the attributes it names; a list of security templates is replaced", "6.5"),
+    Assumption(15, "a vocabulary is applied after each new value", "15"),
+    Assumption(16, "the levels of a cascade are known, which value is below which is not shown", "5.1"),
+    Assumption(17, "a small file that got an upload id is completed; a refused completion is read back", "15"),
+    Assumption(18, "a file of no bytes is created as metadata only", "6.1"),
+    Assumption(19, "a record that lost its upload link loses its mark, goes to the bin and is made anew", "6.9"),
+    Assumption(20, "deleting concerns one record or the family: every record is deleted and read back", "15"),
+    Assumption(21, "processing may move lastUpdatedEpoch or not: the revision names the checksum as well", "15"),
+    Assumption(22, "collectionUpdates takes operation and fileIds; the first filling is read back", "6.8"),
+    Assumption(23, "a collection takes any metadata template and needs none of its values", "6.8"),
+    Assumption(24, "dates hold days: a release is put to the next midnight UTC, an expiry to the last", "6.9"),
+    Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
+)

@@ -1,0 +1,85 @@
+"""Which records make an asset, and which of their ids counts now; remembered within bounds, looked up on a miss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import NotFound
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line, Recent
+from dam_sync.services.d_templates.wire import Family, Record, record_of, records_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids of an asset's current record, and the files of all its versions."""
+
+    object: str
+    file: str
+    template: str
+    files: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Families:
+    """Look-ups by family, record and file."""
+
+    line: Line
+    ids: Recent[str, Ids] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
+    owners: Recent[str, tuple[str, bool]] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
+
+    async def load(self, asset: str) -> Family:
+        """All versions, read from the store and not from the index; one call. Raises NotFound."""
+        try:
+            request = self.line.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
+            reply = await self.line.send(request)
+            records = records_of(reply.json()) if reply.status == 200 else []
+        except NotFound:
+            records = []
+        if not records:
+            records = [await self.record(asset, asset=asset)]
+        family = Family.of(records)
+        self.remember(family)
+        return family
+
+    async def record(self, identity: str, *, asset: str = "") -> Record:
+        """One record by the id of itself or of its file. Raises NotFound."""
+        request = self.line.request(facts.ASSET, identity, asset=asset, accept=frozenset({400, 404}))
+        reply = await self.line.send(request)
+        if reply.status != 200:
+            raise NotFound("there is no such asset, or this credential may not see it", asset=asset or identity)
+        return record_of(reply.json())
+
+    async def known(self, asset: str) -> Ids:
+        """The ids of an asset, looked up where they are not remembered. Raises NotFound."""
+        found = self.ids.get(asset)
+        if found is None:
+            await self.load(asset)
+            found = self.ids.get(asset)
+        if found is None:
+            raise NotFound("there is no such asset, or this credential may not see it", asset=asset)
+        return found
+
+    def remember(self, family: Family) -> None:
+        """What was just read."""
+        current = family.current
+        files = tuple(record.file for record in family.records)
+        self.ids.put(family.id, Ids(current.object, current.file, current.template, files))
+        for record in family.records:
+            self.owners.put(record.object, (family.id, family.deleted))
+
+    def made(self, asset: str, identity: str, file: str, template: str) -> None:
+        """What was just created."""
+        before = self.ids.get(asset)
+        self.ids.put(asset, Ids(identity, file, template, (*(before.files if before else ()), file)))
+        self.owners.put(identity, (asset, False))
+
+    async def owner(self, identity: str) -> tuple[AssetId, bool]:
+        """The asset that a record or file belongs to, and whether it is in the bin. Raises NotFound."""
+        found = self.owners.get(identity)
+        if found is None:
+            record = await self.record(identity)
+            found = (record.family, record.deleted)
+            self.owners.put(identity, found)
+        return AssetId(found[0]), found[1]

@@ -1,0 +1,328 @@
+"""Metadata templates of service D and their attributes, and the neutral schema they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.wire import text_of
+
+SYSTEM = "system_"  # wire D 5.1: the group every template has
+YES_NO = frozenset({"yes", "no"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute; `key` is its search field, the slug that never changes. levels: of a cascade; cells: of a table;
+    vocabulary: id of the list it chooses from."""
+
+    id: str
+    key: str
+    name: str
+    kind: FieldKind
+    multiple: bool = False
+    required: bool = False
+    editable: bool = True
+    searchable: bool = True
+    system: bool = False
+    length: int | None = None
+    vocabulary: str = ""
+    levels: tuple[Attribute, ...] = ()
+    cells: tuple[Attribute, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where its terms come from: a vocabulary's id, or the cascade itself."""
+        return self.id if self.levels else self.vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One metadata template: attributes by key."""
+
+    id: str
+    name: str
+    attributes: Mapping[str, Attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One controlled vocabulary: labels by value id. `closed`: kept by the service itself (wire D 5.3)."""
+
+    id: str
+    key: str
+    name: str
+    labels: Mapping[str, str]
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody can add to it."""
+        return self.name.startswith("System ")
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it says yes and no, and nothing else."""
+        return len(self.labels) == len(YES_NO) and {label.casefold() for label in self.labels.values()} == YES_NO
+
+    def named(self, label: str) -> str:
+        """The id of the value of this name, or empty."""
+        return next((identity for identity, known in self.labels.items() if known == label), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Options that give attributes a meaning of their own; empty where there is none."""
+
+    release: str = ""
+    expiry: str = ""
+    status: str = ""
+    tags: str = ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The attributes that are no fields for this reason."""
+        return frozenset({self.release, self.expiry, self.status, self.tags}) - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """All templates, and their attributes by id; `lexicon`: vocabularies by id."""
+
+    templates: Mapping[str, Template]
+    lexicon: Mapping[str, Values]
+    by_id: Mapping[str, Attribute] = field(default_factory=dict)
+    by_key: Mapping[str, Attribute] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, templates: Iterable[Template], lexicon: Mapping[str, Values]) -> Forms:
+        """With flags told apart from other dropdowns."""
+        seen = [_with_flags(template, lexicon) for template in templates]
+        every = [attribute for template in seen for attribute in template.attributes.values()]
+        return cls(
+            {template.id: template for template in seen},
+            lexicon,
+            {attribute.id: attribute for attribute in every},
+            {attribute.key: attribute for attribute in reversed(every)},
+        )
+
+    def template(self, name: str) -> Template:
+        """The template of this name. Raises InvalidValue."""
+        for template in self.templates.values():
+            if template.name == name:
+                return template
+        hint = "see `inspect` for its metadata templates; map `profile` to one of them"
+        raise InvalidValue(f"there is no metadata template {name!r}", hint=hint)
+
+    def attribute(self, key: str, template: str = "") -> Attribute:
+        """The attribute of a template (by id), else of any. Raises InvalidValue for one that cannot be written."""
+        known = self.templates.get(template)
+        found = known.attributes.get(key) if known else self.by_key.get(key)
+        if found is None:
+            where = f"metadata template {known.name!r}" if known else "the library"
+            raise InvalidValue(f"{where} has no attribute {key!r}", hint="see `inspect` for its fields")
+        if found.system or not found.editable:
+            raise InvalidValue(f"attribute {key!r} is kept by the service and cannot be written")
+        return found
+
+    def sources(self) -> Mapping[str, str]:
+        """Vocabulary ids, and attribute ids of cascades, by the key the model knows them by."""
+        slugs: dict[str, list[str]] = {}
+        for values in self.lexicon.values():
+            slugs.setdefault(values.key, []).append(values.id)
+        found = {key: ids[0] for key, ids in slugs.items() if len(ids) == 1}
+        for ids in slugs.values():
+            found |= {identity: identity for identity in ids if len(ids) > 1}
+        found |= {attribute.key: attribute.id for attribute in self.by_id.values() if attribute.levels}
+        return found
+
+    def vocabulary_key(self, attribute: Attribute) -> str:
+        """The key of the vocabulary an attribute chooses from; empty for none."""
+        if attribute.levels:
+            return attribute.key
+        values = self.lexicon.get(attribute.vocabulary)
+        if values is None:
+            return attribute.vocabulary
+        alone = sum(other.key == values.key for other in self.lexicon.values()) == 1
+        return values.key if alone else values.id
+
+
+def template_of(reply: Json) -> Template:
+    """One template as `GET /metadata/template/{id}` tells it, nested or flat (wire D 5.1)."""
+    data = reply.get("template") if isinstance(reply.get("template"), dict) else reply
+    attributes: dict[str, Attribute] = {}
+    for group in data.get("metadataGroups") or ():
+        for item in group.get("metadataAttributes") or ():
+            attribute = attribute_of(item)
+            if attribute.key:
+                attributes.setdefault(attribute.key, attribute)
+    return Template(text_of(data, "templateId", "id"), text_of(data, "templateName", "name"), attributes)
+
+
+def attribute_of(item: Json) -> Attribute:
+    """One attribute, under the older or the newer names of its flags (wire D 5.1)."""
+    key = text_of(item, "searchField")
+    levels = _parts(item, "cascadeFieldsDenormalized", "cascadeOrder")
+    cells = _parts(item, "tableFieldsDenormalized", "fieldOrder")
+    kind = _kind(item, bool(levels), bool(cells))
+    return Attribute(
+        id=text_of(item, "id", "metadataDefinitionId"),
+        key=key,
+        name=text_of(item, "name"),
+        kind=kind,
+        multiple=_flag(item, "isMultipleSelect", "isMultiSelect") or (bool(cells) and not _flag(item, "isSingleRow")),
+        required=_flag(item, "required", "isRequired"),
+        editable=not _flag(item, "readonly", "isReadonly"),
+        searchable=item.get("isSearchable", True) is not False,
+        system=key.startswith(SYSTEM) or item.get("type") == "externalContent",
+        length=_length(item, kind),
+        vocabulary=text_of(item, "controlledVocabularyId", "vocabularyId"),
+        levels=levels,
+        cells=cells,
+    )
+
+
+def values_of(item: Json) -> Values:
+    """One vocabulary; its values come under `metadata` in the list and `metadataDocument` alone (wire D 5.3)."""
+    document = item.get("metadataDocument") or item.get("metadata") or {}
+    rows = document.get("values") if isinstance(document, dict) else document
+    return Values(
+        id=text_of(item, "metadataDefinitionId", "id"),
+        key=text_of(item, "metadataDefinitionSearchField", "searchField") or text_of(item, "metadataDefinitionId"),
+        name=text_of(item, "metadataDefinitionName", "name"),
+        labels={str(row["valueId"]): str(row.get("valueName") or "") for row in rows or () if row.get("valueId")},
+    )
+
+
+def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
+    """The neutral schema. Raises ConfigError for an option that names no fitting attribute."""
+    check(forms, named)
+    fields = {}
+    for key, attribute in forms.by_key.items():
+        if key not in named.keys:
+            types = frozenset(t.name for t in forms.templates.values() if key in t.attributes)
+            fields[key] = _field(attribute, types, forms)
+    used = {field.vocabulary for field in fields.values()} - {""}
+    holds = {"groups", "versions", "relations"}
+    holds |= {name for name in ("release", "expiry", "status", "tags") if getattr(named, name)}
+    return Schema(
+        fields=fields,
+        vocabularies={key: _vocabulary(key, forms) for key in sorted(used)},
+        types=tuple(AssetType(template.name, template.name) for template in forms.templates.values()),
+        statuses=_statuses(forms, named),
+        groups=frozenset(groups),
+        container_kinds=frozenset({"collection"}),
+        container_depth={"collection": 1},
+        holds=frozenset(holds),
+    )
+
+
+def check(forms: Forms, named: Named) -> None:
+    """Raises ConfigError for an option that names no fitting attribute."""
+    wanted = (
+        ("release_field", named.release, FieldKind.DATE, False),
+        ("expiry_field", named.expiry, FieldKind.DATE, False),
+        ("status_field", named.status, FieldKind.TERM, False),
+        ("tags_field", named.tags, FieldKind.TERM, True),
+    )
+    for option, key, kind, multiple in wanted:
+        attribute = forms.by_key.get(key)
+        if not key or (attribute and attribute.kind is kind and attribute.multiple is multiple):
+            continue
+        need = {FieldKind.DATE: "a date"}.get(kind, "a dropdown with several values" if multiple else "a dropdown")
+        raise ConfigError(
+            f"option {option}: there is no attribute {key!r}" if attribute is None else f"option {option} needs {need}",
+            service=facts.NAME,
+            hint="name it by its search field, see `inspect`",
+        )
+
+
+def _statuses(forms: Forms, named: Named) -> frozenset[str] | None:
+    if not named.status:
+        return None
+    return frozenset(forms.lexicon[forms.by_key[named.status].vocabulary].labels.values())
+
+
+def _field(attribute: Attribute, types: frozenset[str], forms: Forms) -> Field:
+    return Field(
+        key=attribute.key,
+        kind=attribute.kind,
+        label=attribute.name,
+        multiple=attribute.multiple,
+        required=attribute.required and not attribute.system,
+        editable=attribute.editable and not attribute.system,
+        indexed=attribute.kind is FieldKind.TEXT and attribute.searchable and not attribute.system,
+        max_length=attribute.length,
+        vocabulary=forms.vocabulary_key(attribute) if attribute.kind is FieldKind.TERM else "",
+        types=types,
+        system=attribute.system,
+    )
+
+
+def _vocabulary(key: str, forms: Forms) -> Vocabulary:
+    source = forms.sources().get(key, "")
+    if source in forms.by_id:
+        return Vocabulary(key, forms.by_id[source].name, hierarchical=True)
+    values = forms.lexicon.get(source)
+    return Vocabulary(key, values.name, closed=values.closed) if values else Vocabulary(key, closed=True)
+
+
+def _with_flags(template: Template, lexicon: Mapping[str, Values]) -> Template:
+    def seen(attribute: Attribute) -> Attribute:
+        values = lexicon.get(attribute.vocabulary)
+        if attribute.kind is not FieldKind.TERM or attribute.multiple or values is None or not values.is_flag:
+            return attribute
+        return _replaced(attribute)
+
+    return Template(template.id, template.name, {key: seen(one) for key, one in template.attributes.items()})
+
+
+def _replaced(attribute: Attribute) -> Attribute:
+    return Attribute(
+        attribute.id,
+        attribute.key,
+        attribute.name,
+        FieldKind.FLAG,
+        required=attribute.required,
+        editable=attribute.editable,
+        searchable=attribute.searchable,
+        system=attribute.system,
+        vocabulary=attribute.vocabulary,
+    )
+
+
+def _kind(item: Json, cascade: bool, table: bool) -> FieldKind:
+    if table:
+        return FieldKind.ROWS
+    if cascade or item.get("type") in ("controlledVocabulary", "dropdown", "vocabulary"):
+        return FieldKind.TERM
+    if item.get("type") == "date":
+        return FieldKind.DATE
+    long = str(item.get("subType") or item.get("type") or "").casefold() in ("textarea", "externalcontent")
+    return FieldKind.LONG_TEXT if long or _number(item.get("length")) > facts.TEXT_LETTERS else FieldKind.TEXT
+
+
+def _length(item: Json, kind: FieldKind) -> int | None:
+    most = {FieldKind.TEXT: facts.TEXT_LETTERS, FieldKind.LONG_TEXT: facts.LONG_LETTERS}.get(kind)
+    return None if most is None else _number(item.get("length")) or most
+
+
+def _number(value: Json) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdigit() else 0
+
+
+def _flag(item: Json, *names: str) -> bool:
+    return any(item.get(name) is True for name in names)
+
+
+def _parts(item: Json, member: str, order: str) -> tuple[Attribute, ...]:
+    rows = [row for row in item.get(member) or () if isinstance(row, dict)]
+    return tuple(_ordered(rows, order))
+
+
+def _ordered(rows: list[Json], order: str) -> Iterator[Attribute]:
+    for row in sorted(rows, key=lambda row: _number(row.get(order))):
+        yield attribute_of(row)

@@ -1,0 +1,163 @@
+"""What must be known of an instance to read and write its records: templates, vocabularies, security templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line, Once, Recent, together
+from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
+from dam_sync.services.d_templates.wire import hits, is_asset, listed, text_of, total_of
+
+_LIVE = {"includeDeleted": False, "includeVersions": False}
+_BOTH = {"includeDeleted": True, "includeVersions": True}
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """Learnt by calls at first need, then kept; vocabularies are learnt again when an unknown value turns up."""
+
+    line: Line
+    forms: Once[Forms] = field(init=False)
+    security: Once[Mapping[str, str]] = field(init=False)
+    _strange: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
+
+    def __post_init__(self) -> None:
+        self.forms = Once(self._forms)
+        self.security = Once(self._security)
+
+    async def probe(self) -> Account:
+        """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
+        user = await self.line.ask(facts.USER)
+        total = await self.total(_LIVE)
+        return Account(
+            tenant=self.line.host,
+            user=text_of(user, "emailId", "username", "userId"),
+            release="v1.5",
+            total=total,
+            notes=await self._notes(total),
+        )
+
+    async def _notes(self, total: int | None) -> tuple[str, ...]:
+        everything = await self.total(_BOTH)
+        if total is None or everything is None:
+            return ("the scan tells no total, so listings are counted by a search or a second scan",)
+        more = everything - total
+        return (f"{more} records are older versions or in the recycle bin",) if more else ()
+
+    async def total(self, which: Mapping[str, bool]) -> int | None:
+        """Records of this sort that the credential sees, where a scan says so (wire D 2.4)."""
+        return total_of(await self.line.ask(facts.SCAN, json=scan_body(1, which)))
+
+    async def counted(self) -> int | None:
+        """All records, by whatever tells it (wire D 15): the scan, a search within its reach; None: nothing does."""
+        if (total := await self.total(_BOTH)) is not None:
+            return total
+        body = {**scan_body(1, _BOTH), "from": 0}
+        reply = await self.line.ask(facts.SEARCH, json=body)
+        found = total_of(reply)
+        if found is None and not hits(reply):
+            return 0
+        return found if found is not None and found < facts.SEARCH_REACH else None
+
+    async def binned(self) -> int | None:
+        """Records in the bin; None where nobody says."""
+        living = await self.total({"includeDeleted": False, "includeVersions": True})
+        everything = await self.total(_BOTH)
+        return None if living is None or everything is None else everything - living
+
+    async def schema(self) -> Schema:
+        """The neutral schema. Raises ConfigError for options that name nothing."""
+        forms = await self.forms.get()
+        return schema_of(forms, self.line.options.named, await self.security.get())
+
+    async def security_ids(self, names: Iterable[str]) -> list[str]:
+        """Ids of security templates by name; the job's own where none is named. Raises InvalidValue."""
+        known = await self.security.get()
+        wanted = sorted(names) or [self.line.options.security]
+        if wanted == [""]:
+            if len(known) != 1:
+                hint = "map `security.groups`, or name one by the option `security` in the job"
+                raise InvalidValue("an asset needs a security template and none is named", hint=hint)
+            return list(known.values())
+        for name in wanted:
+            if name not in known:
+                raise InvalidValue(f"there is no security template {name!r}", hint="see `inspect` for the groups")
+        if len(wanted) > facts.SECURITY_MOST:
+            raise InvalidValue(f"an asset takes {facts.SECURITY_MOST} security templates, not {len(wanted)}")
+        return [known[name] for name in wanted]
+
+    async def forms_for(self, values: Iterable[str]) -> Forms:
+        """The forms, learnt anew where a value is in none of their vocabularies; once for each such value."""
+        forms = await self.forms.get()
+        known = {identity for vocabulary in forms.lexicon.values() for identity in vocabulary.labels}
+        unknown = {value for value in values if value not in known and self._strange.get(value) is None}
+        if unknown:
+            for value in unknown:
+                self._strange.put(value, True)
+            forms = replace(forms, lexicon=await self._lexicon())
+            self.forms.set(forms)
+        return forms
+
+    async def vocabulary(self, identity: str) -> Values:
+        """One vocabulary as it is now, kept. Raises NotFound."""
+        values = values_of(await self.line.ask(facts.VOCABULARY, identity))
+        forms = await self.forms.get()
+        self.forms.set(replace(forms, lexicon={**forms.lexicon, values.id: values}))
+        return values
+
+    async def source(self, key: str) -> str:
+        """Vocabulary id, or attribute id of a cascade, by the vocabulary's key or that of a field. Raises NotFound."""
+        forms = await self.forms.get()
+        sources = forms.sources()
+        attribute = forms.by_key.get(key)
+        found = sources.get(key) or (attribute.source if attribute else "") or (key if key in forms.lexicon else "")
+        if not found:
+            raise NotFound(f"there is no vocabulary {key!r}", hint="see `inspect` for the vocabularies it has")
+        return found
+
+    async def _forms(self) -> Forms:
+        items = [_bare(item) for item in listed(await self.line.ask(facts.TEMPLATES), "templates")]
+        usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
+        ids = [text_of(item, "templateId", "id") for item in usable or items]
+        templates = await together([self._template(identity) for identity in ids])
+        forms = Forms.of(templates, await self._lexicon())
+        check(forms, self.line.options.named)
+        return forms
+
+    async def _template(self, identity: str) -> Template:
+        return template_of(await self.line.ask(facts.TEMPLATE, identity))
+
+    async def _lexicon(self) -> dict[str, Values]:
+        rows = listed(await self.line.ask(facts.VOCABULARIES), "vocabularies")
+        return {values.id: values for values in map(values_of, rows) if values.id}
+
+    async def _security(self) -> dict[str, str]:
+        rows = listed(await self.line.ask(facts.SECURITY), "securityTemplates", "templates")
+        return {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
+
+
+def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
+    """A scan of everything in the order of creation (wire D 2.1)."""
+    return {
+        "limit": limit,
+        "searchTerm": ["*"],
+        "operation": "AND",
+        "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
+        "excludes": list(facts.EXCLUDES),
+        **which,
+    }
+
+
+def living_rows(reply: Json) -> list[Json]:
+    """The hits that are assets."""
+    return [row for row in hits(reply) if is_asset(row)]
+
+
+def _bare(item: Json) -> Json:
+    return item["template"] if isinstance(item.get("template"), dict) else item

@@ -1,0 +1,151 @@
+"""Whole assets from records: fields, versions, rights, and the relations that only a call for each asset tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+
+from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
+from dam_sync.model.errors import ContractBroken, NotFound, Rejected
+from dam_sync.model.values import Term, Value
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line, together
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.forms import Forms, Named
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.values import decode
+from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
+
+TRASH, PUBLISHED = "trash", "published"
+STATUSES = frozenset({"published", "archived", "draft", "import"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads assets; two calls one by one, one for each in a listing."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`: the versions, then the relations."""
+        return (await self.assets([await self.families.load(asset)]))[0]
+
+    async def assets(self, families: list[Family]) -> list[Asset]:
+        """Whole assets in the same order; relations are asked for at the same time."""
+        wanted = {value for family in families for value in value_ids(family.current.entries)}
+        forms = await self.knowledge.forms_for(wanted)
+        groups = {identity: name for name, identity in (await self.knowledge.security.get()).items()}
+        assets = [asset_of(family, forms, groups, self.line.options.named) for family in families]
+        if not self.line.options.relations:
+            return assets
+        found = await together([self._relations(family) for family in families])
+        return [
+            replace(asset, relations=relations, losses=(*asset.losses, *losses))
+            for asset, (relations, losses) in zip(assets, found, strict=True)
+        ]
+
+    async def _relations(self, family: Family) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
+        """Of all versions, for an older record keeps its own (assumption 10); targets in the bin are told as losses."""
+        own = {record.object for record in family.records}
+        pairs = [pair for record in family.living for pair in await self._links(record)]
+        found, losses = set(), set()
+        for primary, secondary, kind in pairs:
+            if primary not in own or secondary in own:
+                continue
+            try:
+                target, binned = await self.families.owner(secondary)
+            except (NotFound, Rejected):
+                losses.add(Loss("relations", "its target cannot be seen", f"{kind} {secondary}"))
+                continue
+            if binned and not family.deleted:
+                losses.add(Loss("relations", "its target is in the recycle bin", f"{kind} {target}"))
+            else:
+                found.add(Relation(kind, target))
+        return frozenset(found), tuple(sorted(losses, key=str))
+
+    async def _links(self, record: Record) -> list[tuple[str, str, str]]:
+        rows = listed(await self.line.ask(facts.LINKS, record.object, asset=record.family), "links")
+        return [
+            (
+                text_of(row, "primaryId", "primaryID"),
+                text_of(row, "secondaryId"),
+                kind_of_link(text_of(row, "linkType")),
+            )
+            for row in rows
+        ]
+
+
+def kind_of_link(spelled: str) -> str:
+    """One spelling for both that are known (wire D 3.4)."""
+    return next((kind for kind, hyphened in facts.HYPHENED.items() if spelled == hyphened), spelled)
+
+
+def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Named) -> Asset:
+    """The neutral asset, but for its relations."""
+    current = family.current
+    values, losses = fields_of(current, forms)
+    template = forms.templates.get(current.template)
+    status = status_of(values.get(named.status), deleted=family.deleted)
+    first = min(family.living, key=lambda record: record.place)
+    return Asset(
+        id=family.id,
+        revision=family.revision,
+        filename=current.filename,
+        status=status[0],
+        substatus=status[1],
+        type=template.name if template else "",
+        fields={key: value for key, value in values.items() if key not in named.keys},
+        versions=tuple(file_of(record) for record in family.versions),
+        tags=_labels(values.get(named.tags)),
+        rights=Rights(
+            release_at=_midnight(values.get(named.release)),
+            expires_at=_midnight(values.get(named.expiry)),
+            groups=frozenset(groups.get(identity, identity) for identity in current.security),
+        ),
+        created_at=moment(first.created),
+        changed_at=moment(current.changed),
+        imported_at=moment(first.created),
+        losses=losses,
+    )
+
+
+def fields_of(record: Record, forms: Forms) -> tuple[dict[str, Value], tuple[Loss, ...]]:
+    """Values by key, without those the service keeps itself; what no template explains is a loss."""
+    values: dict[str, Value] = {}
+    losses = [Loss("versions", "the file is kept outside of the service")] if record.federated else []
+    for entry in record.entries:
+        attribute = forms.by_id.get(entry.id)
+        if attribute is None:
+            if entry.value or entry.rows:
+                losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute"))
+        elif not attribute.system:
+            value = decode(attribute, entry, forms, record.shown.get(attribute.key))
+            if value is not None:
+                values[attribute.key] = value
+    return values, tuple(losses)
+
+
+def status_of(value: Value | None, *, deleted: bool) -> tuple[str, str]:
+    """Status and substatus: a dropdown's word where it is one of ours, else beside `published`."""
+    label = value.label if isinstance(value, Term) else ""
+    if deleted:
+        return TRASH, label
+    if label.casefold() in STATUSES:
+        return label.casefold(), ""
+    return PUBLISHED, label
+
+
+def _labels(value: Value | None) -> frozenset[str]:
+    items = value if isinstance(value, tuple) else (value,)
+    return frozenset(item.label for item in items if isinstance(item, Term))
+
+
+def _midnight(value: Value | None) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, date):
+        raise ContractBroken(f"{value!r} is no date")
+    return datetime.combine(value, time.min, UTC)

@@ -1,0 +1,58 @@
+"""Typed links between assets; every answer is 200 and says inside what became of it (wire D 6.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId, Relation
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.reading import kind_of_link
+from dam_sync.services.d_templates.wire import message_of
+
+_THERE = ("relationship exists", "item already exists")  # wire D 6.7: both mean it is done
+
+
+@dataclass(frozen=True, slots=True)
+class Relating:
+    """Links current records."""
+
+    line: Line
+    families: Families
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """See `Service.relate`. Raises Unsupported for a kind there is not, Conflict for a circle, which the service
+        refuses. Safe to repeat."""
+        kind = kind_of_link(relation.kind)
+        if kind not in facts.KINDS_OF_LINK:
+            hint = f"map relations to {', '.join(facts.KINDS_OF_LINK)}"
+            raise Unsupported(f"there are no relations of kind {relation.kind!r} here", asset=asset, hint=hint)
+        own, other = await self.families.known(asset), await self.families.known(relation.target)
+        text = await self._linked(asset, own.object, other.object, kind)
+        if text and kind in facts.HYPHENED and "circular" not in text.casefold():
+            text = await self._linked(asset, own.object, other.object, facts.HYPHENED[kind])
+        if "circular" in text.casefold():
+            hint = "take one relation out of the circle at the source"
+            raise Conflict(f"{kind} to {relation.target} would close a circle", asset=asset, code="circle", hint=hint)
+        if text:
+            raise InvalidValue(text[:200], asset=asset, operation=facts.RELATE)
+
+    async def _linked(self, asset: AssetId, own: str, other: str, kind: str) -> str:
+        """Empty when the link is there, else what the service says."""
+        body = {"secondaryIds": [{"id": other, "linkType": kind}]}
+        reply = (await self.line.write(facts.RELATE, own, body, asset=asset)).json()
+        entry = _entry(reply)
+        if entry.get("status") == "success":
+            return ""
+        text = message_of(entry) or "the link was refused"
+        return "" if any(there in text.casefold() for there in _THERE) else text
+
+
+def _entry(reply: Json) -> dict[str, Json]:
+    entry = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
+    if not isinstance(entry, dict):
+        raise ContractBroken("a link was answered in no documented shape", operation=facts.RELATE)
+    return entry

@@ -1,0 +1,150 @@
+"""Service D, connected: which part answers which question of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import ClassVar
+
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.limits import MIB
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import (
+    Account,
+    Batch,
+    Calls,
+    Change,
+    Content,
+    Context,
+    Cursor,
+    Membership,
+    Service,
+    Shard,
+    Steps,
+    Stream,
+    Window,
+)
+from dam_sync.model.values import Term
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.collections import Collections
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.costs import Costs
+from dam_sync.services.d_templates.crawling import Crawler
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.finding import Finding
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.opening import Opening
+from dam_sync.services.d_templates.reading import Reader
+from dam_sync.services.d_templates.relating import Relating
+from dam_sync.services.d_templates.taxonomy import Taxonomy
+from dam_sync.services.d_templates.uploading import LinkBook, Uploader
+from dam_sync.services.d_templates.writing import Writer
+from dam_sync.transfer.budget import MemoryBudget
+
+MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
+
+
+class TemplatesService(Service):
+    """One instance of service D. An asset is a family of records, named by the file of its first version."""
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self._line = line = Line.open(context)
+        self.limits = line.limits
+        self._knowledge = knowledge = Knowledge(line)
+        self._families = families = Families(line)
+        self._reader = Reader(line, knowledge, families)
+        self._crawler = Crawler(line, knowledge, families, self._reader)
+        self._opening = Opening(line, families)
+        self._finding = Finding(line, knowledge, families)
+        self._taxonomy = Taxonomy(line, knowledge)
+        self._collections = Collections(line, knowledge, families)
+        self._relating = Relating(line, families)
+        uploader = Uploader(line, families, context.budget or MemoryBudget(MEMORY), LinkBook(line))
+        self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader)
+        self._costs = Costs(line, knowledge, families, self._collections, uploader)
+
+    @property
+    def calls(self) -> Calls:
+        """See `Service.calls`."""
+        return self._line.client.calls
+
+    async def probe(self) -> Account:
+        """See `Service.probe`."""
+        return await self._knowledge.probe()
+
+    async def schema(self) -> Schema:
+        """See `Service.schema`."""
+        return await self._knowledge.schema()
+
+    def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        return self._crawler.shards(window)
+
+    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`."""
+        return self._crawler.crawl(shard, cursor)
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """See `Service.open`; one call for each opening."""
+        return await self._opening.open(file, offset)
+
+    async def close(self) -> None:
+        """See `Service.close`."""
+        await self._line.client.close()
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`."""
+        return await self._reader.fetch(asset)
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`."""
+        return await self._finding.find(marker)
+
+    def members(self) -> AsyncIterator[Membership]:
+        """See `Service.members`."""
+        return self._collections.members()
+
+    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """See `Service.terms`."""
+        return self._taxonomy.terms(vocabulary)
+
+    def containers(self) -> AsyncIterator[Placement]:
+        """See `Service.containers`."""
+        return self._collections.all()
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """See `Service.create`."""
+        return await self._writer.create(draft, content, steps)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """See `Service.update`; placements are bulk work, see `place`."""
+        await self._writer.update(asset, patch)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.replace`."""
+        await self._writer.replace(asset, content, steps)
+
+    async def remove(self, asset: AssetId) -> None:
+        """See `Service.remove`."""
+        await self._writer.remove(asset)
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`."""
+        return await self._taxonomy.ensure_term(vocabulary, term)
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """See `Service.ensure_container`."""
+        return await self._collections.ensure(kind, path)
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """See `Service.place`."""
+        await self._collections.place(container, add, remove)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """See `Service.relate`."""
+        await self._relating.relate(asset, relation)
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`; exact once `schema()` was read."""
+        return self._costs.forecast(change, size)

@@ -1,0 +1,118 @@
+"""Controlled vocabularies and cascades of service D: read, and added to; a new value counts once it is applied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
+from dam_sync.model.values import Term
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.forms import Attribute, Values
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.values import cascade_term
+from dam_sync.services.d_templates.wire import failed, message_of
+
+
+@dataclass(slots=True)
+class Taxonomy:
+    """Looks before it writes; one writer for each vocabulary, for values of one name are not refused."""
+
+    line: Line
+    knowledge: Knowledge
+    _writers: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """All values as they are now; of a cascade the top level, for which value is below which is not shown."""
+        cascade, values = await self._place(await self.knowledge.source(vocabulary))
+        fresh = await self.knowledge.vocabulary(values)
+        for identity, label in fresh.labels.items():
+            yield cascade_term([Term(label, identity)]) if cascade else Term(label, identity, (label,))
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`; below a parent only in a cascade. Raises Unsupported for a list the service
+        keeps itself."""
+        label = term.label.strip()
+        if not label or label != term.label:
+            raise InvalidValue(f"{term.label!r} cannot be added to {vocabulary}: it is empty or has blanks around")
+        source = await self.knowledge.source(vocabulary)
+        cascade, values = await self._place(source, term.parent)
+        identity = (await self._ensured(values, [label]))[0]
+        if cascade is None:
+            return Term(label, identity, (label,))
+        above = await self._path(cascade, term.parent)
+        return cascade_term([*above, Term(label, identity)])
+
+    async def tags(self, labels: Iterable[str]) -> tuple[Term, ...]:
+        """Values of the attribute that holds the tags, new ones added together."""
+        wanted = sorted(labels)
+        attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
+        ids = await self._ensured(attribute.vocabulary, wanted)
+        return tuple(Term(label, identity) for label, identity in zip(wanted, ids, strict=True))
+
+    async def _ensured(self, vocabulary: str, labels: list[str]) -> list[str]:
+        """The ids of these values, missing ones added by one PATCH, then applied, then read (wire D 5.2)."""
+        async with self._writers[vocabulary]:
+            known = (await self.knowledge.forms.get()).lexicon.get(vocabulary)
+            if known is None:
+                known = await self.knowledge.vocabulary(vocabulary)
+            missing = [label for label in labels if not known.named(label)]
+            if missing:
+                known = await self._added(known, missing)
+            return [known.named(label) for label in labels]
+
+    async def _added(self, known: Values, labels: list[str]) -> Values:
+        if known.closed:
+            raise Unsupported(
+                f"the list {known.name!r} is kept by the service and has no value {labels[0]!r}",
+                hint="map this value to one that exists",
+            )
+        try:
+            reply = await self.line.write(facts.ADD_TERMS, known.id, {"add": labels}, again=False)
+            if failed(answer := reply.json() if reply.body else None):
+                raise InvalidValue(message_of(answer)[:200], operation=facts.ADD_TERMS)
+            await self.line.send(self.line.request(facts.APPLY, repeatable=True))
+        except BaseException:
+            self.knowledge.forms.set(None)  # nobody knows what is there now
+            raise
+        fresh = await self.knowledge.vocabulary(known.id)
+        for label in labels:
+            if not fresh.named(label):
+                raise InvalidValue(f"the value {label!r} was not added to {known.name!r}", operation=facts.ADD_TERMS)
+        return fresh
+
+    async def _place(self, source: str, parent: str = "") -> tuple[Attribute | None, str]:
+        """The cascade, if it is one, and the vocabulary of the level below `parent`. Raises Unsupported."""
+        forms = await self.knowledge.forms.get()
+        cascade = forms.by_id.get(source)
+        if cascade is None or not cascade.levels:
+            return None, source
+        depth = parent.count("/") + 1 if parent else 0
+        if depth >= len(cascade.levels):
+            raise Unsupported(f"the cascade {cascade.key!r} has {len(cascade.levels)} levels and no further ones")
+        return cascade, cascade.levels[depth].vocabulary
+
+    async def _path(self, cascade: Attribute, parent: str) -> list[Term]:
+        """The terms above, by the parent's id."""
+        lexicon = (await self.knowledge.forms.get()).lexicon
+        path = []
+        for level, identity in zip(cascade.levels, parent.split("/") if parent else (), strict=False):
+            label = lexicon[level.vocabulary].labels.get(identity) if level.vocabulary in lexicon else None
+            if label is None:
+                raise NotFound(f"the cascade {cascade.key!r} has no value with the id {identity[:60]!r}")
+            path.append(Term(label, identity))
+        return path
+
+
+def chosen_template(names: dict[str, str], wanted: str) -> str:
+    """The id of the metadata template of new collections, by name. Raises ConfigError."""
+    if wanted:
+        if wanted not in names:
+            raise ConfigError(f"option collection_template: there is no template {wanted!r}", service=facts.NAME)
+        return names[wanted]
+    if not names:
+        raise ConfigError("the instance has no metadata template", service=facts.NAME)
+    return names[min(names)]

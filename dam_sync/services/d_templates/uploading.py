@@ -1,0 +1,264 @@
+"""The bytes of a record that exists already: one PUT, or the presigned parts of a session (wire D 6.2, 6.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dam_sync.model.errors import DamSyncError, IntegrityError, InvalidValue, NotFound, SessionGone, Transient
+from dam_sync.model.limits import Part
+from dam_sync.model.service import Budget, Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import Request
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.wire import Record, failed, message_of, signed_headers, upload_links
+from dam_sync.transfer.upload import send_parts, send_single
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A record just created, as it is remembered: ids, and the session of its upload where it has one."""
+
+    object: str
+    file: str
+    family: str
+    filename: str
+    template: str
+    upload: str = ""
+    parts: int = 0
+
+    @classmethod
+    def of(cls, data: Json) -> Made:
+        """From its JSON form."""
+        return cls(**data)
+
+
+@dataclass(slots=True)
+class LinkBook:
+    """Upload links, which are secrets and so no part of what is remembered of the work: those of one file in memory,
+    those of parts in the vault as well, so that a large upload goes on after a crash."""
+
+    line: Line
+    _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __repr__(self) -> str:
+        return f"LinkBook({len(self._links)})"
+
+    async def keep(self, file: str, links: tuple[str, ...], *, large: bool) -> None:
+        """Before the first byte goes."""
+        self._links[file] = links
+        if large:
+            await self._stored({file: list(links)})
+
+    async def find(self, file: str) -> tuple[str, ...]:
+        """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
+        links = self._links.get(file)
+        if links is None and self.line.vault is not None:
+            links = tuple((await self._load()).get(file, ()))
+        if not links:
+            raise SessionGone("the upload links of this record are lost")
+        return links
+
+    async def drop(self, file: str, *, large: bool) -> None:
+        """The file is there, or will never be."""
+        self._links.pop(file, None)
+        if large:
+            await self._stored({file: None})
+
+    @property
+    def _name(self) -> str:
+        return f"{facts.NAME}-{self.line.host}-uploads"
+
+    async def _load(self) -> dict[str, Any]:
+        stored = await self.line.vault.load(self._name) if self.line.vault is not None else None
+        with suppress(ValueError):
+            known = json.loads(stored or "{}")
+            return known if isinstance(known, dict) else {}
+        return {}
+
+    async def _stored(self, changes: Mapping[str, Json]) -> None:
+        if self.line.vault is None:
+            return
+        async with self._writing:
+            known = {**await self._load(), **changes}
+            await self.line.vault.save(self._name, json.dumps({key: one for key, one in known.items() if one}))
+
+
+@dataclass(slots=True)
+class Uploader:
+    """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first."""
+
+    line: Line
+    families: Families
+    budget: Budget
+    book: LinkBook
+    completes: bool = False
+
+    async def created(self, body: Json, content: Content | None, *, asset: str = "") -> Made:
+        """A new record by `POST /asset`, its links kept: the one call that must not happen twice."""
+        size = content.size if content is not None else 0
+        if size > facts.SINGLE_BYTES:
+            body = {**body, "filesize": size}
+        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+        if failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
+            raise InvalidValue(f"nothing was created: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset)
+        links = upload_links(reply)
+        made = Made(
+            object=str(reply["objectId"]),
+            file=str(reply["fileId"]),
+            family=str(reply.get("originalFileId") or reply["fileId"]),
+            filename=body["filename"],
+            template=body["metadataTemplateId"],
+            upload=str(reply.get("uploadId") or ""),
+            parts=len(links),
+        )
+        if size and size <= facts.SINGLE_BYTES:
+            self.completes = bool(made.upload)
+        if size:
+            await self.book.keep(made.file, links, large=size > facts.SINGLE_BYTES)
+        return made
+
+    async def send(self, made: Made, content: Content, steps: Steps) -> None:
+        """The bytes, then the wait until the service has looked at them; safe to repeat. Raises SessionGone where the
+        links of the record ended or are lost, IntegrityError where the service has other bytes."""
+        large = content.size > facts.SINGLE_BYTES
+        if await steps.recall("processed") is None and not await self._has_file(made, steps):
+            try:
+                if made.upload:
+                    await self._in_parts(made, content, steps)
+                else:
+                    await send_single(
+                        content, lambda given: self._put_whole(made, given), steps, keep=facts.UPLOAD_LIFE
+                    )
+            except SessionGone:
+                await self.book.drop(made.file, large=large)
+                raise
+        await steps.once("processed", lambda: self._processed(made, content), harmless=True)
+        await self.book.drop(made.file, large=large)
+
+    async def _has_file(self, made: Made, steps: Steps) -> bool:
+        """Whether an earlier attempt whose links are lost brought the bytes there after all."""
+        try:
+            await self.book.find(made.file)
+        except SessionGone:
+            sent = await steps.recall("file") is not None or await steps.recall("parts:finish") is not None
+            seconds = facts.PROCESS_SECONDS if sent else sum(facts.PROCESS_WAITS[:4])
+            return await self.line.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
+        return False
+
+    async def _put_whole(self, made: Made, content: Content) -> Json:
+        link = (await self.book.find(made.file))[0]
+        request = Request(
+            facts.UPLOAD,
+            "PUT",
+            link,
+            body=content.blocks,
+            size=content.size,
+            headers=signed_headers(link),
+            repeatable=True,
+            asset=made.family,
+        )
+        return {"etag": _etag((await self.line.client.send(request)).headers)}
+
+    async def _in_parts(self, made: Made, content: Content, steps: Steps) -> None:
+        wire = PartWire(self, made, content.size)
+        bounds = replace(facts.BOUNDS, least=1)
+        await send_parts(content, wire, bounds, steps, self.budget, keep=facts.UPLOAD_LIFE)
+
+    async def _processed(self, made: Made, content: Content) -> Json:
+        """What the service says of the file, once it has looked at it."""
+        ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
+        record = await self.line.until(ask, facts.PROCESS_SECONDS, waits, first=False)
+        if record is None:
+            raise Transient("the service has not processed the file yet", operation=facts.ASSET, asset=made.family)
+        wanted = content.digests.get("md5", "")
+        if (record.size not in (None, content.size)) or (wanted and record.md5 and record.md5 != wanted):
+            got = f"{record.size} bytes, MD5 {record.md5}"
+            text = f"{content.size} bytes, MD5 {wanted} were sent and the service has {got}"
+            raise IntegrityError(text, operation=facts.ASSET, asset=made.family)
+        return {"md5": record.md5}
+
+    async def _looked_at(self, made: Made) -> Record | None:
+        record = await self.families.record(made.object, asset=made.family)
+        return record if record.has_file else None
+
+    async def complete(self, made: Made, size: int, receipts: Sequence[Json], action: str = "complete") -> None:
+        """Ends the session; a completion refused because it was done, or is not needed, is a success if the file is
+        there (wire D 6.3, 15)."""
+        body = {
+            "fileId": made.file,
+            "filename": made.filename,
+            "filesize": size,
+            "originalFileId": made.family,
+            "uploadId": made.upload,
+            "action": action,
+            "parts": [{"partNumber": one["partNumber"], "etag": one["etag"]} for one in receipts],
+        }
+        try:
+            reply = (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
+            if not failed(reply):
+                return
+            refusal = InvalidValue(message_of(reply)[:200], operation=facts.COMPLETE, asset=made.family)
+        except InvalidValue as error:
+            refusal = error
+        if action != "complete":
+            return
+        waits = facts.PROCESS_WAITS
+        if await self.line.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
+            raise SessionGone(f"the upload could not be completed: {refusal.message}", asset=made.family)
+
+
+@dataclass(frozen=True, slots=True)
+class PartWire:
+    """The presigned parts of one record, as `PartsWire`; the record was created before, so `begin` makes nothing."""
+
+    uploader: Uploader
+    made: Made
+    size: int
+
+    async def begin(self, size: int, parts: int) -> Json:
+        """The session that came with the record."""
+        if parts != self.made.parts:
+            text = f"{size} bytes make {parts} parts, and the service gave {self.made.parts} links"
+            raise SessionGone(text, asset=self.made.family)
+        return {"file": self.made.file, "upload": self.made.upload}
+
+    async def received(self, ticket: Json) -> Mapping[int, Json]:
+        """No call tells which parts are there."""
+        return {}
+
+    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+        """The part's tag; sending it again replaces it."""
+        link = (await self.uploader.book.find(self.made.file))[part.number - 1]
+        request = Request(
+            facts.UPLOAD,
+            "PUT",
+            link,
+            body=body,
+            headers=signed_headers(link),
+            repeatable=True,
+            asset=self.made.family,
+        )
+        reply = await self.uploader.line.client.send(request)
+        return {"partNumber": part.number, "etag": _etag(reply.headers)}
+
+    async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
+        """Joins the parts."""
+        await self.uploader.complete(self.made, self.size, receipts)
+        return {"file": self.made.file}
+
+    async def abort(self, ticket: Json) -> None:
+        """Discards the parts; the record stays."""
+        with suppress(DamSyncError, NotFound):
+            await self.uploader.complete(self.made, self.size, (), "cancel")
+
+
+def _etag(headers: Mapping[str, str]) -> str:
+    return headers.get("etag", "").strip('"')

@@ -1,0 +1,321 @@
+"""Records of service D as they come, brought into one shape; every spelling the documents show is known here alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from dam_sync.model.asset import AssetId, FileRef, Revision
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.values import Json
+
+BINNED = "recycle bin"  # wire D 2.5
+_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One attribute's value: `value` as it came, or the rows of a table, each a list of entries."""
+
+    id: str
+    value: Json = None
+    rows: tuple[tuple[Entry, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One version of an asset; instants in ms. `order` sorts the versions of a family, `place` those of a listing."""
+
+    object: str
+    file: str
+    family: str
+    filename: str
+    deleted: bool
+    current: bool
+    order: tuple[int, int, str]
+    created: int
+    changed: int
+    deleted_at: int
+    template: str
+    security: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    shown: Json
+    md5: str
+    size: int | None
+    federated: bool
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Where it stands among others in the order of creation."""
+        return (self.created, self.object)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the family began with it."""
+        return self.file == self.family
+
+    @property
+    def has_file(self) -> bool:
+        """Whether its bytes are there and were looked at by the service (wire D 6.9)."""
+        return bool(self.md5) or self.size is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All versions of one asset that this credential sees, oldest first. An asset lives as long as one version does."""
+
+    records: tuple[Record, ...]
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Family:
+        """Of the records of one family, each once. Raises NotFound where there are none."""
+        once = {record.object: record for record in records}
+        if not once:
+            raise NotFound("there is no such asset, or this credential may not see it")
+        return cls(tuple(sorted(once.values(), key=lambda record: record.order)))
+
+    @property
+    def id(self) -> AssetId:
+        """What names the asset: the file of its first version, for ever (wire D 3.3)."""
+        return AssetId(self.records[0].family)
+
+    @property
+    def living(self) -> tuple[Record, ...]:
+        """The versions outside the bin; all where the asset is in the bin."""
+        return tuple(record for record in self.records if not record.deleted) or self.records
+
+    @property
+    def deleted(self) -> bool:
+        """Whether every version is in the bin."""
+        return all(record.deleted for record in self.records)
+
+    @property
+    def current(self) -> Record:
+        """The version that counts (assumption 9)."""
+        told = [record for record in self.living if record.current]
+        return (told or self.living)[-1]
+
+    @property
+    def versions(self) -> tuple[Record, ...]:
+        """Those with bytes, the current one last where it has any."""
+        current = self.current
+        older = [record for record in self.living if record.has_file and record.object != current.object]
+        return (*older, current) if current.has_file else tuple(older)
+
+    @property
+    def revision(self) -> Revision:
+        """Moves with metadata, versions, the bin, and with the file when it was processed (assumption 21)."""
+        return revision_of(self.current, self.deleted)
+
+
+def revision_of(record: Record, deleted: bool) -> Revision:
+    """See `Family.revision`; of the current record."""
+    file = record.md5[:8] or str(record.size or "")
+    return Revision(f"{record.changed}/{record.object}/{file}{'/bin' if deleted else ''}")
+
+
+def record_of(row: Json) -> Record:
+    """One record of a listing or of a look-up. Raises ContractBroken without its ids."""
+    identity, file = text_of(row, "objectId"), text_of(row, "fileId")
+    if not identity:
+        raise ContractBroken("a record came without `objectId`")
+    created = number_of(row.get("createdEpoch"))
+    told = _told_of(row)
+    shown = row.get("metadataDenormalized")
+    return Record(
+        object=identity,
+        file=file,
+        family=text_of(row, "originalFileId") or file or identity,
+        filename=text_of(row, "filename", "fileName"),
+        deleted=BINNED in (row.get("fileState"), row.get("metadataState")),
+        current=row.get("currentVersion") in ("Y", True),
+        order=(number_of(row.get("versionNumber")) or created, created, identity),
+        created=created,
+        changed=number_of(row.get("lastUpdatedEpoch")) or created,
+        deleted_at=max(number_of(row.get("fileDeletedEpoch")), number_of(row.get("metadataDeletedEpoch"))),
+        template=text_of(row, "metadataTemplateId"),
+        security=tuple(str(one) for one in row.get("securityTemplateIds") or ()),
+        entries=tuple(entries_of(_loaded(row.get("metadata") or row.get("metadataDocument")))),
+        shown=shown if isinstance(shown, dict) else {},
+        md5=text_of(told, "MD5Checksum").lower(),
+        size=_size(told.get("fileSizeInBytes")),
+        federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
+    )
+
+
+def is_asset(row: Json) -> bool:
+    """Searches may show records of other kinds (wire D 11.25)."""
+    return isinstance(row, dict) and row.get("objectType", "Asset") == "Asset" and bool(row.get("objectId"))
+
+
+def records_of(reply: Json) -> list[Record]:
+    """The records of a version list; an object around the array is survived."""
+    rows = reply.get("result") or reply.get("data") if isinstance(reply, dict) else reply
+    if not isinstance(rows, list):
+        raise ContractBroken("a list of versions came without records")
+    return [record_of(row) for row in rows if is_asset(row)]
+
+
+def file_of(record: Record) -> FileRef:
+    """The file of one version; its id names the family and the record."""
+    return FileRef(
+        id=f"{record.family}/{record.object}",
+        name=record.filename,
+        size=record.size,
+        digests={"md5": record.md5} if record.md5 else {},
+        created_at=moment(record.created),
+    )
+
+
+def entries_of(items: Json) -> Iterator[Entry]:
+    """The attributes of a record, whatever the spelling of their keys (wire D 3.2)."""
+    for item in items if isinstance(items, list) else ():
+        if not isinstance(item, dict):
+            continue
+        named = {str(key).casefold(): value for key, value in item.items()}
+        rows = named.get("metadatadefinitiontablevalue")
+        yield Entry(
+            str(named.get("metadatadefinitionid") or ""),
+            named.get("metadatadefinitionvalue"),
+            tuple(tuple(entries_of(row)) for row in rows) if isinstance(rows, list) else None,
+        )
+
+
+def value_ids(entries: Iterable[Entry]) -> Iterator[str]:
+    """The vocabulary values that entries name, at any depth."""
+    for entry in entries:
+        for row in entry.rows or ():
+            yield from value_ids(row)
+        for item in entry.value if isinstance(entry.value, list) else [entry.value]:
+            if isinstance(item, dict) and item.get("valueId"):
+                yield str(item["valueId"])
+            elif isinstance(item, dict):
+                yield from value_ids(entries_of([item]))
+
+
+# -- small readings ----------------------------------------------------------------------------------------------------
+
+
+def moment(epoch: Json) -> datetime | None:
+    """An instant from ms since 1970, as number or text; None where there is none."""
+    number = number_of(epoch)
+    return datetime.fromtimestamp(number / 1000, UTC) if number else None
+
+
+def milliseconds(when: datetime) -> int:
+    """Ms since 1970."""
+    return round(when.timestamp() * 1000)
+
+
+def number_of(value: Json) -> int:
+    """A whole number, 0 where there is none (wire D 3.2: numbers or texts)."""
+    try:
+        return int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def text_of(data: Json, *names: str) -> str:
+    """The first of these members that holds something, as text."""
+    return next((str(data[name]) for name in names if isinstance(data, dict) and data.get(name)), "")
+
+
+def hits(reply: Json) -> list[Json]:
+    """The rows of a search, whose envelope may be an object or an array of one (wire D 2.6)."""
+    envelope = reply[0] if isinstance(reply, list) and reply else reply
+    rows = envelope.get("result") if isinstance(envelope, dict) else None
+    if rows is None and isinstance(envelope, dict):
+        rows = envelope.get("results")
+    if reply == []:
+        return []
+    if not isinstance(rows, list):
+        raise ContractBroken("a search answered without `result`")
+    return rows
+
+
+def total_of(reply: Json) -> int | None:
+    """All hits of a search, where it says so; `hitCount` is the page's (wire D 2.1)."""
+    envelope = reply[0] if isinstance(reply, list) and reply else reply
+    total = envelope.get("totalCount") if isinstance(envelope, dict) else None
+    return int(total) if isinstance(total, int | float) and not isinstance(total, bool) else None
+
+
+def listed(reply: Json, *members: str) -> list[Json]:
+    """The rows of an administrative list: a bare array, or one of these members (wire D 2.7, 5.4)."""
+    if isinstance(reply, list):
+        return reply
+    for member in (*members, "results", "result"):
+        rows = reply.get(member) if isinstance(reply, dict) else None
+        if isinstance(rows, list):
+            return rows
+    raise ContractBroken("a list came in no documented shape")
+
+
+def message_of(reply: Json) -> str:
+    """What an answer says for people: an object's `message`, or a bare text (wire D 7)."""
+    if isinstance(reply, list):
+        return "; ".join(filter(None, map(message_of, reply)))
+    return str(reply.get("message") or "") if isinstance(reply, dict) else reply if isinstance(reply, str) else ""
+
+
+def failed(reply: Json) -> bool:
+    """Whether a success carries an error (wire D 11.5)."""
+    one = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
+    return isinstance(one, dict) and "error" in (one.get("status"), one.get("statusCode"))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be one of the service's ids, and so be part of a path."""
+    return bool(_ID.fullmatch(text))
+
+
+def signed_headers(url: str) -> dict[str, str]:
+    """The headers an upload link was signed with, whose values it carries itself (wire D 6.2)."""
+    query = {name.lower(): value for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    names = query.get("x-amz-signedheaders", "").lower().split(";")
+    return {name: query[name] for name in names if name not in ("", "host") and name in query}
+
+
+def upload_links(reply: Json) -> tuple[str, ...]:
+    """The upload links of a create, in order of their parts; one for a single file."""
+    parts = reply.get("urls")
+    if isinstance(parts, list) and parts:
+        return tuple(str(part["url"]) for part in sorted(parts, key=lambda part: int(part["partNumber"])))
+    return (str(reply["url"]),) if reply.get("url") else ()
+
+
+def member_files(row: Json) -> Sequence[str]:
+    """The files in a collection, without the nil id."""
+    members = _loaded(row.get("collectionDocument"))
+    return [str(one) for one in members or () if one] if isinstance(members, list) else []
+
+
+def _told_of(row: Json) -> dict[str, Any]:
+    """Name, size and checksum of the file: the one block of the technical metadata that tells them (wire D 0)."""
+    for name in ("technicalMetadata", "technical_metadata", "technicalMetadataDocument"):
+        document = _loaded(row.get(name))
+        blocks = document.items() if isinstance(document, dict) else ()
+        told = [block for key, block in blocks if str(key).endswith("_metadata") and isinstance(block, dict)]
+        for block in told:
+            if "MD5Checksum" in block or "fileSizeInBytes" in block:
+                return block
+    return {}
+
+
+def _loaded(value: Json) -> Json:
+    """JSON that may come as a text of JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+def _size(value: Json) -> int | None:
+    return number_of(value) if value not in (None, "") else None

@@ -1,0 +1,351 @@
+"""Service D as a target: create, change, add versions, bin."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, SessionGone, Transient
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json, Term, Value
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.finding import Finding
+from dam_sync.services.d_templates.forms import Forms, Named, Template
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.taxonomy import Taxonomy
+from dam_sync.services.d_templates.uploading import Made, Uploader
+from dam_sync.services.d_templates.values import encode
+from dam_sync.services.d_templates.wire import Entry, Family, Record, failed, message_of
+
+_ANEW = 3  # records made in a row because the links of the one before were lost
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes assets; each method says what is safe to repeat."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+    finding: Finding
+    taxonomy: Taxonomy
+    uploader: Uploader
+
+    # -- create ----------------------------------------------------------------------------------------------------
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
+        content = content if content is not None and content.size else None
+        template = (await self.knowledge.forms.get()).template(draft.profile)
+        body = await self._body(draft, template)
+
+        async def make() -> Made:
+            return await self.uploader.created(body, content)
+
+        async def found() -> Made | None:
+            record = await self.finding.record(draft.marker) if draft.marker else None
+            return None if record is None or record.deleted else await self._found(record, content, draft.marker)
+
+        made = await self._brought(make, found if draft.marker else None, content, steps, draft.marker)
+        self.families.made(made.family, made.object, made.file, made.template)
+        return AssetId(made.family)
+
+    async def _body(self, draft: Draft, template: Template) -> Json:
+        if not draft.filename:
+            raise InvalidValue("an asset needs a file name")
+        fields = dict(draft.fields)
+        if draft.marker is not None:
+            fields[draft.marker.field] = draft.marker.value
+        extra = await self._named(draft.rights, draft.status, draft.tags)
+        forms = await self.knowledge.forms.get()
+        entries = entries_for({**fields, **extra}, template.id, forms)
+        return {
+            "metadataTemplateId": template.id,
+            "securityTemplateIds": await self.knowledge.security_ids(draft.rights.groups),
+            "filename": draft.filename,
+            "metadata": [entry for entry in entries if len(entry) > 1],
+        }
+
+    async def _brought(
+        self,
+        make: Callable[[], Awaitable[Made]],
+        found: Callable[[], Awaitable[Made | None]] | None,
+        content: Content | None,
+        steps: Steps,
+        marker: Marker | None,
+    ) -> Made:
+        """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and made anew."""
+
+        async def call() -> Json:
+            return asdict(await make())
+
+        async def look() -> Json:
+            known = await found() if found is not None else None
+            return None if known is None else asdict(known)
+
+        for attempt in range(1, _ANEW + 1):
+            made = Made.of(await self._once(call, look if found is not None else None, steps))
+            if content is None:
+                return made
+            try:
+                await self.uploader.send(made, content, steps)
+            except SessionGone:
+                await self.discard(made.family, made.object, marker)
+                await steps.forget("record", "file", "parts:*", "processed")
+                if attempt == _ANEW:
+                    raise
+            else:
+                return made
+        raise SessionGone("the upload links were lost again and again")
+
+    async def _once(
+        self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Steps
+    ) -> Json:
+        """The create itself; one that was refused is certain to have made nothing, so nothing is looked for later."""
+        refused = False
+
+        async def tried() -> Json:
+            nonlocal refused
+            try:
+                return await call()
+            except Rejected:
+                refused = True
+                raise
+
+        try:
+            return await steps.once("record", tried, found=look)
+        except Rejected:
+            if refused:
+                await steps.forget("record")
+            raise
+
+    async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> Made | None:
+        """What an earlier attempt made, if it can be gone on with; a stub without its file cannot."""
+        made = Made(record.object, record.file, record.family, record.filename, record.template)
+        if content is None:
+            return made
+
+        async def looked_at() -> Record | None:
+            now = await self.families.record(record.object, asset=record.family)
+            return now if now.has_file else None
+
+        waits = facts.PROCESS_WAITS
+        if record.has_file or await self.line.until(looked_at, sum(waits[:4]), waits) is not None:
+            return made
+        await self.discard(record.family, record.object, marker)
+        return None
+
+    async def discard(self, asset: str, record: str, marker: Marker | None) -> None:
+        """A record without a file, put away: its mark is taken off, then it goes to the bin, and what went there with
+        it comes back (wire D 6.9, 15). Safe to repeat."""
+        before = await self.families.load(asset)
+        mine = next((one for one in before.records if one.object == record), None)
+        if mine is None or mine.deleted:
+            return
+        if marker is not None and len(before.records) == 1:
+            attribute = (await self.knowledge.forms.get()).attribute(marker.field, mine.template)
+            off = {
+                "metadataDefinitionId": attribute.id,
+                "metadataDefinitionValue": f"stub-{record}"[: attribute.length],
+            }
+            await self._patch(asset, record, {"metadata": [off]})
+        await self._bin(asset, record, "delete")
+        after = await self.families.load(asset)
+        living = {one.object for one in before.records if not one.deleted and one.object != record}
+        for one in after.records:
+            if one.deleted and one.object in living:
+                await self._bin(asset, one.object, "undelete")
+
+    # -- replace ---------------------------------------------------------------------------------------------------
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
+        before = await steps.once("before", lambda: self._settled(asset), harmless=True)
+
+        async def make() -> Made:
+            current = (await self.families.load(asset)).current
+            return await self.uploader.created(await self._same(current, content.name), content, asset=asset)
+
+        async def another() -> Record | None:
+            records = (await self.families.load(asset)).records
+            fresh = [one for one in records if one.object not in before["records"] and not one.deleted]
+            return fresh[-1] if fresh else None
+
+        async def found() -> Made | None:
+            record = await self.line.until(another, self.line.options.lag, facts.FIND_WAITS)
+            return None if record is None else await self._found(record, content, None)
+
+        made = await self._brought(make, found, content, steps, None)
+        self.families.made(asset, made.object, made.file, made.template)
+
+    async def _settled(self, asset: AssetId) -> Json:
+        """The records there are, the current one processed, so that versions keep their order (wire D 6.6)."""
+
+        async def processed() -> Family | None:
+            family = await self.families.load(asset)
+            return family if family.current.has_file or not self._may_come(family.current) else None
+
+        waits = facts.PROCESS_WAITS
+        family = await self.line.until(processed, facts.PROCESS_SECONDS, waits)
+        if family is None:
+            raise Transient("the version before this one is still being processed", asset=asset)
+        if family.deleted:
+            raise Rejected("an asset in the recycle bin takes no version", asset=asset, operation=facts.CREATE)
+        return {"records": [one.object for one in family.records]}
+
+    def _may_come(self, record: Record) -> bool:
+        """Whether a record without a file was made so lately that its file may be on its way."""
+        return self.line.clock.now().timestamp() * 1000 - record.created < facts.PROCESS_SECONDS * 1000
+
+    async def _same(self, current: Record, filename: str) -> Json:
+        """A create that repeats what a record says, but for what the service keeps itself."""
+        forms = await self.knowledge.forms.get()
+        kept = [entry for entry in current.entries if entry.id in forms.by_id and not forms.by_id[entry.id].system]
+        return {
+            "metadataTemplateId": current.template,
+            "securityTemplateIds": list(current.security),
+            "filename": filename or current.filename,
+            "originalFileId": current.family,
+            "metadata": [entry_json(entry) for entry in kept if entry.value is not None or entry.rows],
+        }
+
+    # -- update and remove -----------------------------------------------------------------------------------------
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
+        rights = patch.rights or Rights()
+        status = patch.status or ""
+        named = self.line.options.named
+        if not (patch.fields or rights != Rights() or status or patch.tags_add or patch.tags_remove or patch.cleared):
+            return
+        known = await self.families.known(asset)
+        fields: dict[str, Value | None] = {**patch.fields, **await self._named(rights, status, frozenset())}
+        fields |= dict.fromkeys(cleared_by(patch, named))
+        if named.tags and (patch.tags_add or patch.tags_remove):
+            fields[named.tags] = await self._tags(await self._labels(asset, known.object), patch)
+        forms = await self.knowledge.forms.get()
+        body: dict[str, Json] = {}
+        if fields:
+            body["metadata"] = entries_for(fields, known.template, forms)
+        if rights.groups:
+            body["securityTemplateIds"] = await self.knowledge.security_ids(rights.groups)
+        if not body:
+            return
+        await self._patch(asset, known.object, body)
+        emptied = [entry for entry in body.get("metadata", ()) if len(entry) == 1]
+        if emptied:
+            await self._see_cleared(asset, known.object, [entry["metadataDefinitionId"] for entry in emptied])
+
+    async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
+        """Whether the attributes are empty now; if not, the other way of emptying them is tried (assumption 13)."""
+        now = await self.families.record(record, asset=asset)
+        full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
+        if full:
+            rows = [_empty(entry) for entry in full]
+            await self._patch(asset, record, {"metadata": rows})
+
+    async def _labels(self, asset: AssetId, record: str) -> frozenset[str]:
+        forms = await self.knowledge.forms.get()
+        attribute = forms.by_key[self.line.options.named.tags]
+        values = forms.lexicon[attribute.vocabulary].labels
+        now = await self.families.record(record, asset=asset)
+        items = [item for entry in now.entries if entry.id == attribute.id for item in entry.value or ()]
+        return frozenset(values.get(str(item.get("valueId")), "") for item in items) - {""}
+
+    async def _tags(self, before: frozenset[str], patch: Patch) -> tuple[Term, ...]:
+        return await self.taxonomy.tags((before | patch.tags_add) - patch.tags_remove)
+
+    async def _named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value]:
+        """What goes into the attributes that options name."""
+        named = self.line.options.named
+        found: dict[str, Value] = {}
+        if named.release and rights.release_at:
+            found[named.release] = next_day(rights.release_at).date()
+        if named.expiry and rights.expires_at:
+            found[named.expiry] = rights.expires_at.astimezone(UTC).date()
+        if named.tags and tags:
+            found[named.tags] = await self.taxonomy.tags(tags)
+        if named.status and status:
+            found[named.status] = await self._status(status)
+        return found
+
+    async def _status(self, status: str) -> Term:
+        forms = await self.knowledge.forms.get()
+        labels = forms.lexicon[forms.by_key[self.line.options.named.status].vocabulary].labels
+        for identity, label in labels.items():
+            if label.casefold() == status.casefold():
+                return Term(label, identity)
+        raise InvalidValue(f"the status dropdown has no value {status!r}", hint="see `inspect` for its values")
+
+    async def _patch(self, asset: str, record: str, body: Json) -> None:
+        reply = await self.line.write(facts.UPDATE, record, body, asset=asset)
+        _refuse(reply.json() if reply.body else None, facts.UPDATE, asset)
+
+    async def remove(self, asset: AssetId) -> None:
+        """Every version to the bin, the newest last, then read back; what is gone or binned is left so (wire D 15).
+        Safe to repeat."""
+        try:
+            family = await self.families.load(asset)
+        except NotFound:
+            return
+        living = [record for record in family.records if not record.deleted]
+        for record in living:
+            await self._bin(asset, record.object, "delete")
+        if living and not (await self.families.load(asset)).deleted:
+            raise Rejected("the service did not delete all versions", asset=asset, operation=facts.DELETE)
+
+    async def _bin(self, asset: str, record: str, action: str) -> None:
+        """One record into the bin or out of it; a refusal is judged by reading back."""
+        body = {"action": action, "deleteType": "full"}
+        accept = frozenset({403, 404, 500})
+        request = self.line.request(facts.DELETE, record, asset=asset, json=body, repeatable=True, accept=accept)
+        reply = await self.line.send(request)
+        if reply.status in accept:
+            now = await self.families.record(record, asset=asset)
+            if now.deleted is not (action == "delete"):
+                text = message_of(reply.json() if reply.body else None)[:200]
+                raise Rejected(f"the service refused to {action} it: {text}", asset=asset, operation=facts.DELETE)
+
+
+# -- pure parts --------------------------------------------------------------------------------------------------------
+
+
+def entries_for(fields: Mapping[str, Value | None], template: str, forms: Forms) -> list[dict[str, Json]]:
+    """The entries for fields of a template. Raises InvalidValue."""
+    return [encode(forms.attribute(key, template), value, forms) for key, value in fields.items()]
+
+
+def cleared_by(patch: Patch, named: Named) -> frozenset[str]:
+    """The attributes that a patch empties because our own date is gone."""
+    keys = {"release": named.release, "expiry": named.expiry}
+    return frozenset(keys.get(what, "") for what in patch.cleared) - {""}
+
+
+def next_day(when: datetime) -> datetime:
+    """The first midnight UTC that is not before: an asset is never released too early by a date without a time."""
+    utc = when.astimezone(UTC)
+    midnight = datetime.combine(utc.date(), time.min, UTC)
+    return midnight if midnight == utc else midnight + timedelta(days=1)
+
+
+def entry_json(entry: Entry) -> Json:
+    """An entry as it is written, which is as it was read (wire D 6.4)."""
+    if entry.rows is not None:
+        rows = [[entry_json(cell) for cell in row] for row in entry.rows]
+        return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": rows}
+    return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": entry.value}
+
+
+def _empty(entry: Entry) -> Json:
+    if entry.rows is not None:
+        return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": []}
+    return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": [] if isinstance(entry.value, list) else ""}
+
+
+def _refuse(reply: Json, operation: str, asset: str) -> None:
+    if failed(reply):
+        raise InvalidValue(message_of(reply)[:200] or "refused", operation=operation, asset=asset)
