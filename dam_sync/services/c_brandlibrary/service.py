@@ -4,28 +4,42 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from dam_sync.model.asset import Asset, AssetId, FileRef, Placement
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
+from dam_sync.model.limits import MIB
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
     Batch,
     Calls,
+    Change,
+    Content,
     Context,
     Cursor,
     Membership,
     Service,
     Shard,
+    Steps,
     Stream,
     Window,
 )
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.changing import Changer
 from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.costs import Costs
+from dam_sync.services.c_brandlibrary.creating import Creator
+from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.links import Links
 from dam_sync.services.c_brandlibrary.listing import Listing
+from dam_sync.services.c_brandlibrary.planning import Planner
 from dam_sync.services.c_brandlibrary.reading import Reader
 from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
+from dam_sync.services.c_brandlibrary.uploading import Uploader
+from dam_sync.services.c_brandlibrary.valuing import Values
+from dam_sync.transfer.budget import MemoryBudget
+
+MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own
 
 
 class BrandLibraryService(Service):
@@ -41,6 +55,13 @@ class BrandLibraryService(Service):
         listing = Listing(self._line)
         self._reader = Reader(self._line, self._library, listing, self._links)
         self._taxonomy = Taxonomy(self._line, self._library, listing)
+        self._finder = Finder(self._line, self._library)
+        self._costs = Costs(self._line, self._library, self._taxonomy)
+        planner = Planner(self._library)
+        uploader = Uploader(self._line, context.budget or MemoryBudget(MEMORY), context.vault)
+        values = Values(self._line, self._library, self._finder)
+        self._creator = Creator(self._line, planner, self._taxonomy, uploader, self._finder, values)
+        self._changer = Changer(self._line, planner, uploader, self._finder, values)
 
     @property
     def calls(self) -> Calls:
@@ -75,6 +96,10 @@ class BrandLibraryService(Service):
         """See `Service.fetch`; one call, and one more for an asset with files."""
         return await self._reader.fetch(asset)
 
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`; an asset that the service deleted as a duplicate is not found."""
+        return await self._finder.find(marker)
+
     def members(self) -> AsyncIterator[Membership]:
         """See `Service.members`: labels, which assets do not tell."""
         return self._taxonomy.members()
@@ -94,3 +119,28 @@ class BrandLibraryService(Service):
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path, parent)
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """See `Service.create`."""
+        return await self._creator.create(draft, content, steps)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """See `Service.update`; an asset stays in its section and collection."""
+        await self._changer.update(asset, patch)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.replace`; returns once the service has looked at the new file."""
+        await self._changer.replace(asset, content, steps)
+
+    async def remove(self, asset: AssetId) -> None:
+        """See `Service.remove`; an administrator can bring it back."""
+        await self._changer.remove(asset)
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.attach`."""
+        await self._changer.attach(asset, content, steps)
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`. Exact once `schema()` was read, but for patches, whose calls depend on the values
+        there are, and for files the service is slow to look at."""
+        return self._costs.forecast(change, size)

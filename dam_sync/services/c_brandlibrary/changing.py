@@ -1,0 +1,172 @@
+"""Assets of service C changed: fields, tags, names, new file versions, attachments, deletion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.finding import Finder
+from dam_sync.services.c_brandlibrary.planning import Planner
+from dam_sync.services.c_brandlibrary.uploading import Uploader
+from dam_sync.services.c_brandlibrary.valuing import Values
+from dam_sync.transfer.session import source_of
+
+GONE = frozenset({403, 404})
+VERSION_FIELDS = "version_count"
+
+
+@dataclass(frozen=True, slots=True)
+class Changer:
+    """Each method says what is safe to repeat."""
+
+    line: Line
+    planner: Planner
+    uploader: Uploader
+    finder: Finder
+    values: Values
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """One call for what the asset itself holds, one for each record of a custom field. Safe to repeat."""
+        if patch.empty:
+            return
+        wanted = await self.planner.changes(patch)
+        row = await self._current(asset, patch, wanted)
+        attributes = wire.patch_attributes(patch)
+        if attributes:
+            body = {"data": {"attributes": attributes}}
+            await self.line.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=True)
+        if row is None:
+            return
+        await self.values.change(row, wanted)
+        await self.values.change_tags(row, patch.tags_add, patch.tags_remove)
+        if patch.filename is not None:
+            await self._rename(row, patch.filename)
+
+    async def _current(self, asset: AssetId, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> Json:
+        """The asset as it is, where what is to be written depends on it."""
+        parts = [
+            *(["custom_fields"] if wanted else []),
+            *(["tags"] if patch.tags_add or patch.tags_remove else []),
+            *(["attachments"] if patch.filename is not None else []),
+        ]
+        if not parts:
+            return None
+        return await self.line.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
+
+    async def _rename(self, row: Json, name: str) -> None:
+        files = wire.attachments_of(row)
+        if not files:
+            raise Unsupported("an asset without a file has no file name", asset=row["id"])
+        if files[0]["attributes"].get("filename") == name:
+            return
+        body = {"data": {"attributes": {"filename": name}}}
+        await self.line.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], again=True)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
+        before = await steps.once("before", lambda: self._before(asset), harmless=True)
+        address = await self.uploader.send(content, steps)
+        attachment = str(before["attachment"])
+
+        async def put() -> Json:
+            attributes = {"url": address, "filename": content.name}
+            body = {"data": {"attributes": attributes}}
+            await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
+            return True
+
+        async def newer() -> Json:
+            row = await self._finished(asset, attachment, facts.READY_SECONDS)
+            return True if row is not None and wire.count_of(row) > before["count"] else None
+
+        async def landed() -> Json:
+            return await self.finder.asked_again(newer, self.line.options.index_lag, facts.READY_WAITS)
+
+        await steps.once("put", put, found=landed)
+        await steps.once("ready", lambda: self._arrived(asset, attachment, before["count"], content), harmless=True)
+
+    async def _before(self, asset: AssetId) -> Json:
+        """The first attachment, once the service has done with it."""
+        row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        files = wire.attachments_of(row)
+        if not files:
+            raise Unsupported("an asset without a file takes no new version", asset=asset)
+        attachment = files[0]["id"]
+        done = await self._finished(asset, attachment, facts.READY_SECONDS)
+        if done is None:
+            raise _not_ready(asset)
+        return {"attachment": attachment, "count": wire.count_of(done)}
+
+    async def _finished(self, asset: str, attachment: str, seconds: float) -> Json:
+        async def ready() -> Json:
+            row = await self._attachment(asset, attachment)
+            return row if wire.is_ready(row) else None
+
+        return await self.finder.asked_again(ready, seconds, facts.READY_WAITS)
+
+    async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
+        """Wait until the new version shows; its size must be that of what was sent. Raises IntegrityError, Rejected."""
+
+        async def newer() -> Json:
+            row = await self._attachment(asset, attachment)
+            return row if wire.is_ready(row) and wire.count_of(row) > count else None
+
+        row = await self.finder.asked_again(newer, facts.READY_SECONDS, facts.READY_WAITS, first=facts.VERSION_FIRST)
+        if row is None:
+            raise _not_ready(asset)
+        size = row["attributes"].get("size")
+        if size != content.size:
+            raise IntegrityError(f"{content.size} bytes were sent and {size} arrived", asset=asset)
+        return True
+
+    async def _attachment(self, asset: str, attachment: str) -> Json:
+        return await self.line.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
+        name = f"attach:{source_of(content)[:12]}"
+        before = await steps.once(f"{name}:before", lambda: self._attached(asset), harmless=True)
+        if len(before) >= facts.ATTACHMENTS:
+            raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
+        address = await self.uploader.send(content, steps, f"{name}:file")
+
+        async def put() -> Json:
+            files = [{"url": address, "filename": content.name}]
+            body = {"data": {"attributes": {"attachments": files}}}
+            await self.line.write(facts.PUT_ASSET, (asset,), body, asset=asset)
+            return True
+
+        async def found() -> Json:
+            now = await self._attached(asset)
+            fresh = [file for file in now if file not in before and now[file] == content.name]
+            return True if fresh else None
+
+        await steps.once(name, put, found=found)
+
+    async def _attached(self, asset: AssetId) -> Json:
+        """File names of the attachments by id."""
+        row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}
+
+    async def remove(self, asset: AssetId) -> None:
+        """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
+        try:
+            reply = await self.line.write(facts.DELETE_ASSET, (asset,), asset=asset, again=True, accept=GONE)
+        except NotFound:
+            return  # no id of this service
+        if reply.status in GONE:
+            await self.line.prove()
+
+
+def _not_ready(asset: str) -> Rejected:
+    return Rejected(
+        "the service has not looked at the last file in time",
+        asset=asset,
+        operation=facts.ATTACHMENT,
+        code="not ready",
+        hint="see that the service processes uploads, then `errors JOB --retry`",
+    )

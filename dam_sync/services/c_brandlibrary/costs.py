@@ -1,0 +1,110 @@
+"""What writing costs at service C, in API calls by endpoint, as it goes when no answer is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement
+from dam_sync.model.errors import Rejected
+from dam_sync.model.service import Change, Membership
+from dam_sync.model.values import Term
+from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.fields import Keys
+from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.planning import one_of, values_of
+from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
+
+KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
+
+
+@dataclass(slots=True)
+class Costs:
+    """Needs `schema()` to have been read. What is made once for all assets is told once."""
+
+    line: Line
+    library: Library
+    taxonomy: Taxonomy
+    _told: set[str] = field(default_factory=set)
+
+    def forecast(self, change: Change, size: int) -> Mapping[str, int]:
+        """See `Service.forecast`; what would be refused before its first call costs nothing."""
+        try:
+            return +self._of(change, size)
+        except Rejected:
+            return {}
+
+    def _of(self, change: Change, size: int) -> Counter[str]:
+        match change:
+            case Draft():
+                return self._draft(change, size)
+            case Patch():
+                return self._patch(change)
+            case FileRef():
+                return Counter({facts.ASSET: 1, facts.ATTACHMENT: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ATTACHMENT: 1})
+            case Term():
+                return Counter({facts.PUT_KEY: 1})
+            case Placement():
+                return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
+            case Membership():
+                attachment = change.placement.kind == "attachment"
+                calls = {facts.ASSET: 1, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1}
+                return Counter(calls if attachment else {})
+            case _:
+                return Counter()
+
+    def _draft(self, draft: Draft, size: int) -> Counter[str]:
+        marker = draft.marker
+        fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
+        texts = [each for each in values_of(fields, self._keys, marker.field if marker else "").values() if each]
+        collected = bool(one_of(draft.placements, "collection"))
+        calls = Counter(
+            {
+                facts.UPLOAD_REQUEST: int(size > 0),
+                facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
+                facts.ADD_VALUES: sum(-(-len(each) // facts.VALUE_BATCH) for each in texts),
+                facts.ADD_TAGS: int(bool(draft.tags)),
+                facts.PUT_ASSET: int(marker is not None and not self.line.options.keeps_marker),
+                facts.ASSET: 1,
+            }
+        )
+        return calls + self._once(draft, marker.field if marker else "")
+
+    def _once(self, draft: Draft, marker: str) -> Counter[str]:
+        """The key of our mark, and the section for assets without one, where they are missing."""
+        calls: Counter[str] = Counter()
+        if marker and self._keys.named(marker) is None and marker not in self._told:
+            self._told.add(marker)
+            calls += Counter({facts.KEYS: 2, facts.ADD_KEY: 1})
+        if not one_of(draft.placements, "section") and "section" not in self._told:
+            self._told.add("section")
+            places = self.taxonomy.places.now
+            if places is None:
+                calls += Counter({facts.SECTIONS: 1, facts.COLLECTIONS: 1, facts.LABELS: 1})
+            if ("section", (self.line.options.section,)) not in (places or {}):
+                calls += Counter({facts.ADD_SECTION: 1})
+        return calls
+
+    def _patch(self, patch: Patch) -> Counter[str]:
+        """A value there is becomes another one; how many there are is not known before the asset is read."""
+        wanted = values_of(patch.fields, self._keys)
+        reads = bool(wanted or patch.tags_add or patch.tags_remove or patch.filename is not None)
+        removes = int(bool(patch.tags_remove))
+        return Counter(
+            {
+                facts.ASSET: int(reads),
+                facts.PUT_ASSET: int(bool(wire.patch_attributes(patch))),
+                facts.PUT_VALUE: sum(len(texts) for texts in wanted.values()),
+                facts.DELETE_VALUE: sum(not texts for texts in wanted.values()),
+                facts.ADD_TAGS: int(bool(patch.tags_add)),
+                facts.DELETE_TAGS: removes,
+                facts.ASSET_TAGS: removes,
+                facts.PUT_ATTACHMENT: int(patch.filename is not None),
+            }
+        )
+
+    @property
+    def _keys(self) -> Keys:
+        return self.library.keys.now or Keys()

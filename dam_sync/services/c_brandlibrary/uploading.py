@@ -1,0 +1,256 @@
+"""Bytes to the object storage behind service C: one request, or ranges in sequence (wire C 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, Transient
+from dam_sync.model.limits import MIB, Part
+from dam_sync.model.service import Budget, Content, Steps, Vault
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.transfer.upload import send_ranges, send_single
+
+BINARY = "application/octet-stream"
+REFUSALS = frozenset(range(400, 500)) - {408, 429}
+DONE = frozenset({200, 201})
+GONE = frozenset({404, 410})
+GOES_ON = 308  # progress, not a redirect (wire C 11.10)
+WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is told (wire C 6.1)
+_END = re.compile(r"bytes=0-(\d+)$")
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one file goes: `object` names it afterwards; the others are secrets."""
+
+    upload: str = field(repr=False)
+    resumable: str = field(repr=False)
+    object: str
+
+
+@dataclass(slots=True)
+class Uploader:
+    """Sends files; which way the upload link takes bytes is found out once."""
+
+    line: Line
+    budget: Budget
+    vault: Vault | None
+    way: int | None = None
+    _sessions: dict[str, str] = field(default_factory=dict, repr=False)
+
+    async def send(self, content: Content, steps: Steps, name: str = "file") -> str:
+        """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
+        if content.size <= self.line.options.resumable_above:
+            return str(await send_single(content, self._single, steps, name, keep=facts.OBJECT_LIFE))
+        wire = SessionWire(self, content)
+        handle = await send_ranges(
+            content, wire, facts.CHUNK_BYTES, steps, name, budget=self.budget, keep=facts.UPLOAD_LIFE
+        )
+        return str(handle)
+
+    async def forget(self, steps: Steps, name: str = "file") -> None:
+        """Send it anew: what it was given to may have used it up (wire C 6.9)."""
+        await steps.forget(name, f"{name}:*")
+
+    async def slot(self) -> Slot:
+        """Fresh addresses; the answer has no `data` around it, though it may (wire C 11.8)."""
+        reply = (await self.line.client.send(self.line.reading(facts.UPLOAD_REQUEST))).json()
+        body = reply
+        for name in ("data", "attributes"):
+            body = body[name] if isinstance(body, dict) and isinstance(body.get(name), dict) else body
+        try:
+            upload, named = str(body["upload_url"]), str(body["object_url"])
+            return Slot(upload, str(body.get("resumable_upload_url") or ""), named)
+        except (KeyError, TypeError):
+            raise ContractBroken(
+                "an upload request came without its addresses", operation=facts.UPLOAD_REQUEST
+            ) from None
+
+    async def _single(self, content: Content) -> Json:
+        """Two fresh requests after a refusal, then no more."""
+        for _ in range(facts.FRESH_UPLOADS):
+            slot = await self.slot()
+            if await self._put(slot, content) is None:
+                return slot.object
+        slot = await self.slot()
+        refusal = await self._put(slot, content)
+        if refusal is not None:
+            raise Rejected(
+                f"the storage refused the file with {refusal}",
+                operation=facts.SEND_FILE,
+                code="upload refused",
+                hint="compare this machine's clock with the service's; try `options: {upload_method: put}` or post",
+            )
+        return slot.object
+
+    async def _put(self, slot: Slot, content: Content) -> int | None:
+        """None when the storage took it, else its refusal; all ways are tried until one worked, then that one alone."""
+        status = 0
+        for way in self._ways():
+            sent = _Sent(content)
+            reply = await self._sent(slot, sent, *WAYS[way])
+            if reply.status in DONE or reply.status == 204:
+                sent.refuse_other(reply.headers)
+                self.way = way
+                return None
+            status = reply.status
+        return status
+
+    def _ways(self) -> tuple[int, ...]:
+        if self.way is not None:
+            return (self.way,)
+        return {"auto": (0, 1, 2), "put": (0, 1), "post": (2,)}[self.line.options.upload_method]
+
+    async def _sent(self, slot: Slot, sent: _Sent, method: str, typed: bool) -> Reply:
+        """The whole body again after a broken connection: it overwrites."""
+        request = Request(
+            facts.SEND_FILE,
+            method,
+            slot.upload,
+            body=sent.blocks,
+            size=sent.content.size,
+            headers={"Content-Type": sent.content.media_type or BINARY} if typed else {},
+            repeatable=True,
+            accept=REFUSALS,
+        )
+        return await self.line.client.send(request)
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+
+    async def remember(self, name: str, address: str) -> None:
+        """A session's address is a credential: in memory, and in the vault where there is one, never in the state."""
+        self._sessions[name] = address
+        if self.vault is not None:
+            await self.vault.save(name, address)
+
+    async def address(self, name: str) -> str:
+        """The session's address. Raises SessionGone when nobody kept it."""
+        if name not in self._sessions:
+            kept = await self.vault.load(name) if self.vault is not None else None
+            if not kept:
+                raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
+            self._sessions[name] = kept
+        return self._sessions[name]
+
+    async def done(self, name: str) -> None:
+        """The session is over."""
+        self._sessions.pop(name, None)
+        if self.vault is not None:
+            await self.vault.save(name, "")
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A file on its way, with the MD5 of what was sent."""
+
+    content: Content
+    digest: bytes = b""
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """Begun anew each time it is called."""
+        tally = hashlib.md5(usedforsecurity=False)
+        async for block in self.content.blocks():
+            tally.update(block)
+            yield block
+        self.digest = tally.digest()
+
+    def refuse_other(self, headers: Mapping[str, str]) -> None:
+        """Raises IntegrityError when the storage says it got other bytes (wire C 6.1)."""
+        theirs = _told_md5(headers)
+        if theirs and self.digest and theirs != self.digest:
+            text = f"the storage says MD5 {theirs.hex()} of {self.content.name}, and {self.digest.hex()} was sent"
+            raise IntegrityError(text, operation=facts.SEND_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWire:
+    """The resumable protocol of the storage, as `RangesWire`."""
+
+    uploader: Uploader
+    content: Content
+
+    async def begin(self, size: int) -> Json:
+        """A session; the ticket holds no address of it."""
+        slot = await self.uploader.slot()
+        headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
+        request = Request(facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True)
+        reply = await self.uploader.line.client.send(request)
+        address = reply.headers.get("location", "") or _told_location(reply)
+        if not address:
+            raise ContractBroken("an upload session began without its address", operation=facts.START_RANGES)
+        name = f"{facts.NAME}-upload-{hashlib.sha256(address.encode()).hexdigest()[:24]}"
+        await self.uploader.remember(name, address)
+        return {"session": name, "object": slot.object, "size": size}
+
+    async def offset(self, ticket: Json) -> int:
+        """The next byte wanted; the size when all is there. Raises SessionGone."""
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        return int(ticket["size"]) if reply.status in DONE else _next_byte(reply)
+
+    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        """Send one range; after a broken connection the storage is asked how much of it arrived (wire C 6.2)."""
+        try:
+            told = f"bytes {part.start}-{part.stop - 1}/{total}"
+            reply = await self._ask(ticket, body, told, again=False)
+        except Transient:
+            return await self.offset(ticket)
+        return total if reply.status in DONE else _next_byte(reply)
+
+    async def finish(self, ticket: Json) -> Json:
+        """The object's address, once the storage says that it is complete."""
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        if reply.status not in DONE:
+            raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
+        await self.uploader.done(ticket["session"])
+        return ticket["object"]
+
+    async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Reply:
+        request = Request(
+            facts.SEND_RANGES,
+            "PUT",
+            await self.uploader.address(ticket["session"]),
+            body=(lambda: _in_blocks(body)) if body else b"",
+            size=len(body),
+            headers={"Content-Range": told},
+            repeatable=again,
+            accept=GONE | {GOES_ON},
+        )
+        reply = await self.uploader.line.client.send(request)
+        if reply.status in GONE:
+            raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
+        return reply
+
+
+async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
+    """In pieces a connection takes without holding up the others."""
+    for start in range(0, len(body), MIB):
+        yield body[start : start + MIB]
+
+
+def _next_byte(reply: Reply) -> int:
+    """Behind the last byte kept; no `Range` means nothing was."""
+    found = _END.match(reply.headers.get("range", "").replace(" ", ""))
+    return int(found[1]) + 1 if found else 0
+
+
+def _told_location(reply: Reply) -> str:
+    body = reply.json() if reply.body.strip() else {}
+    return str(body.get("location") or "") if isinstance(body, dict) else ""
+
+
+def _told_md5(headers: Mapping[str, str]) -> bytes:
+    """From x-goog-hash, else an ETag that looks like one; empty where the storage tells none."""
+    for part in headers.get("x-goog-hash", "").split(","):
+        name, _, text = part.strip().partition("=")
+        if name == "md5":
+            return base64.b64decode(text)
+    etag = headers.get("etag", "").strip('"').lower()
+    return bytes.fromhex(etag) if _MD5.fullmatch(etag) else b""

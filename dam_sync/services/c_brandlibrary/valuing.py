@@ -1,0 +1,171 @@
+"""Values of custom fields and tags of one asset: read first, then only what is missing or too many is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.errors import DamSyncError, NotFound, Rejected
+from dam_sync.model.service import Steps
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.fields import Key, Keys
+from dam_sync.services.c_brandlibrary.finding import Finder
+from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.once import Turns
+
+GONE = frozenset({403, 404})
+
+
+@dataclass(slots=True)
+class Values:
+    """Writes what hangs on an asset by calls of its own; a record posted twice is there twice (wire C 6.7)."""
+
+    line: Line
+    library: Library
+    finder: Finder
+    _turns: Turns = field(default_factory=Turns)
+
+    async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
+        """Make the key of our mark where the library has none (wire C 6.9)."""
+        for name in {facts.MARK_KEY, marker.field if marker else facts.MARK_KEY} & set(texts):
+            if (await self.library.keys.get()).named(name) is not None:
+                continue
+            async with self._turns.of(name):
+                if (await self.library.refresh()).named(name) is None:
+                    await self._add_key(name)
+
+    async def _add_key(self, name: str) -> None:
+        attributes = {"name": name, "restricted": False, "required": False, "prioritized": False}
+        body = {"data": {"attributes": [attributes]}}  # an array, other than in updates (wire C 11.4)
+        try:
+            await self.line.write(facts.ADD_KEY, (await self.library.id(),), body)
+        except DamSyncError:
+            self.library.keys.forget()
+            raise
+        if (await self.library.refresh()).named(name) is None:
+            raise Rejected(
+                f"the library did not take the custom field {name}",
+                code="custom fields",
+                hint="let an administrator make a free-text custom field of that name",
+            )
+
+    # -- while an asset is made ------------------------------------------------------------------------------------
+
+    async def add(self, asset: AssetId, key: str, texts: tuple[str, ...], steps: Steps) -> None:
+        """The values of one key on a new asset, by one call; after a lost answer only those that are missing."""
+        left = list(texts)
+
+        async def post() -> Json:
+            await self._post((await self._key(key)), left, asset)
+            return True
+
+        async def found() -> Json:
+            row = await self._row(asset, "custom_fields")
+            have = set(wire.values_of(row).get((await self._key(key)).name, {}).values())
+            left[:] = [text for text in texts if text not in have]
+            return None if left else True
+
+        await steps.once(f"field:{key}", post, found=found)
+
+    async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Steps) -> None:
+        """The tags of a new asset, by one call."""
+        left = sorted(tags)
+
+        async def post() -> Json:
+            await self._post_tags(asset, left)
+            return True
+
+        async def found() -> Json:
+            have = tag_names(await self._row(asset, "tags"))
+            left[:] = [tag for tag in sorted(tags) if tag not in have]
+            return None if left else True
+
+        await steps.once("tags", post, found=found)
+
+    # -- afterwards ------------------------------------------------------------------------------------------------
+
+    async def change(self, row: Json, wanted: Mapping[str, tuple[str, ...]]) -> None:
+        """Make the records of these keys what is wanted: surplus ones become the missing ones. Safe to repeat."""
+        for key in sorted(wanted):
+            named = await self._key(key)
+            records = wire.values_of(row).get(named.name, {})
+            await self._settle(row["id"], named, records, wanted[key])
+
+    async def _settle(self, asset: str, key: Key, records: Mapping[str, str], texts: tuple[str, ...]) -> None:
+        kept: set[str] = set()
+        surplus: list[str] = []
+        for record, text in records.items():
+            if text in texts and text not in kept:
+                kept.add(text)
+            else:
+                surplus.append(record)
+        missing = [text for text in texts if text not in kept]
+        while surplus and missing:
+            body = {"data": {"attributes": {"value": missing.pop(0)}}}
+            await self.line.write(facts.PUT_VALUE, (surplus.pop(0),), body, asset=asset, again=True)
+        for record in surplus:
+            await self.line.write(facts.DELETE_VALUE, (record,), asset=asset, again=True, accept=GONE)
+        if missing:
+            await self._post(key, missing, asset)
+
+    async def change_tags(self, row: Json, add: frozenset[str], remove: frozenset[str]) -> None:
+        """Tags people gave; those of machines are left alone. Deletions are waited for (wire C 6.6). Safe to repeat."""
+        have = tag_names(row)
+        gone, new = sorted(remove & have), sorted(add - have)
+        if gone:
+            body = {"tags": gone}
+            await self.line.write(facts.DELETE_TAGS, (row["id"],), body, asset=row["id"], again=True)
+            await self._await_deletion(row["id"], frozenset(gone))
+        if new:
+            await self._post_tags(row["id"], new)
+
+    async def _await_deletion(self, asset: str, gone: frozenset[str]) -> None:
+        async def done() -> Json:
+            document = await self.line.listed(facts.ASSET_TAGS, (asset,), (("per", str(facts.LONG_PAGE)),))
+            return True if not gone & names_of(document.rows) else None
+
+        seconds = sum(facts.TAG_WAITS)
+        if not await self.finder.asked_again(done, seconds, facts.TAG_WAITS[1:], first=facts.TAG_WAITS[0]):
+            raise Rejected(
+                "tags that were deleted are still there",
+                asset=asset,
+                operation=facts.DELETE_TAGS,
+                code="tags",
+                hint="the service deletes tags later: `errors JOB --retry` after a while",
+            )
+
+    async def _post(self, key: Key, texts: list[str], asset: str) -> None:
+        for start in range(0, len(texts), facts.VALUE_BATCH):
+            some = texts[start : start + facts.VALUE_BATCH]
+            reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some, asset), asset=asset)
+            told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
+            if None not in told and set(told) < set(some):
+                raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
+
+    async def _post_tags(self, asset: str, tags: list[str]) -> None:
+        body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
+        await self.line.write(facts.ADD_TAGS, (asset,), body, asset=asset)
+
+    async def _row(self, asset: str, include: str) -> Json:
+        return await self.line.one(facts.ASSET, (asset,), (("include", include),), asset=asset)
+
+    async def _key(self, key: str) -> Key:
+        known: Keys = await self.library.keys.get()
+        found = known.named(key)
+        if found is None:
+            raise NotFound(f"the library has no field {key!r}")
+        return found
+
+
+def tag_names(row: Json) -> frozenset[str]:
+    """Names of the tags people gave."""
+    return names_of(related(row, "tags"))
+
+
+def names_of(tags: Iterable[Json]) -> frozenset[str]:
+    """Names of tags that no machine made."""
+    return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))
