@@ -29,7 +29,7 @@ Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
 
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
-_REFUSED = frozenset({400, 401, 403})
+REFUSED = frozenset({400, 401, 403})
 
 
 @runtime_checkable
@@ -140,7 +140,7 @@ class SignedToken:
         self._renew_at = now + self._lifetime * RENEW_AT
 
 
-class _Granted:
+class Granted:
     """Headers from a token server: renewed at 80 % of their life or when refused, by one caller at a time."""
 
     def __init__(self, token_url: str, clock: Clock) -> None:
@@ -193,7 +193,7 @@ class _Granted:
                 headers={"Content-Type": kind, "Accept": "application/json"},
                 repeatable=True,  # a token that got lost does no harm; a rotated one is refused and told so
                 reads=True,
-                accept=_REFUSED,
+                accept=REFUSED,
             )
         )
 
@@ -207,7 +207,7 @@ class _Granted:
         self._headers = {"Authorization": f"Bearer {token}"}
 
 
-class ClientCredentials(_Granted):
+class ClientCredentials(Granted):
     """OAuth client credentials as a form (wire A 1.4). Raises Denied when the server refuses them."""
 
     def __init__(self, token_url: str, client_id: str, client_secret: str, scope: str, clock: Clock) -> None:
@@ -219,12 +219,12 @@ class ClientCredentials(_Granted):
 
     async def _renewed(self) -> None:
         reply = await self._ask(self._fields, form=True)
-        if reply.status in _REFUSED:
-            raise _denied(reply, "check client_id, client_secret and scope in the job file")
+        if reply.status in REFUSED:
+            raise refusal_of(reply, "check client_id, client_secret and scope in the job file")
         self._use(reply, reply.json())
 
 
-class RotatingToken(_Granted):
+class RotatingToken(Granted):
     """OAuth refresh tokens that are consumed by use (wire E 1.2).
 
     The new refresh token is in the vault before the new access token is used; the newest is taken from the vault
@@ -254,14 +254,14 @@ class RotatingToken(_Granted):
     async def _renewed(self) -> None:
         refresh_token = await self._newest()
         reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
-        if reply.status in _REFUSED:
+        if reply.status in REFUSED:
             newer = await self._newest()
             if newer == refresh_token:
-                raise _denied(reply, "consent again in the browser and put the new refresh token into the job file")
+                raise refusal_of(reply, "consent again in the browser and put the new refresh token into the job file")
             refresh_token = newer
             reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
-            if reply.status in _REFUSED:
-                raise _denied(reply, "consent again in the browser and put the new refresh token into the job file")
+            if reply.status in REFUSED:
+                raise refusal_of(reply, "consent again in the browser and put the new refresh token into the job file")
         data = reply.json()
         fresh = data.get("refresh_token") if isinstance(data, dict) else None
         if isinstance(fresh, str) and fresh and fresh != refresh_token:
@@ -299,7 +299,8 @@ def _seconds(value: Json) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _denied(reply: Reply, hint: str) -> Denied:
+def refusal_of(reply: Reply, hint: str) -> Denied:
+    """What a token server said when it refused."""
     message, code = explanation(reply.headers, reply.body)
     text = f"the token server refused ({reply.status}{': ' + message if message else ''})"
     return Denied(redact(text)[:300], service=reply.service, operation=reply.operation, code=code[:80], hint=hint)
