@@ -132,14 +132,18 @@ class Endpoint:
         """Answer the call; a Refusal becomes its error body."""
         self._tenant.settle()
         user = self._tenant.accounts.user(header_of(scope, b"authorization"))
+        tokens = self._tenant.tokens
         try:
-            reply = await self._answer(Call(scope, receive, user))
+            call = Call(scope, receive, user)
+            if tokens.changed and "include" in call.query:
+                call.query = {**call.query, "include": tokens.names(call.query["include"])}
+            reply = await self._answer(call)
         except Refusal as refusal:
             body = error_body(self._tenant.options, refusal.status, refusal.message)
             reply = Reply(refusal.status, {"message": refusal.message, "status": "error"} if self._old else body)
         except ClientDisconnect:
             return
-        await answer(reply, send)
+        await answer(reply._replace(json=tokens.outward(reply.json)) if tokens.changed else reply, send)
 
     async def _answer(self, call: Call) -> Reply:
         if self._old and not header_of(call.scope, b"content-type").startswith("application/json"):
@@ -148,7 +152,10 @@ class Endpoint:
             return Reply(json={"data": [], "meta": nothing(self._tenant)})
         if call.user is None and self._keyless != "open":
             raise Refusal(int(self._keyless), "You need a valid API key")
-        return await self._handler(call)
+        reply = await self._handler(call)
+        if "fail_after" in call.plays:  # the work is done, the answer says otherwise (wire C 12, line 34)
+            raise Refusal(503, "Service unavailable")
+        return reply
 
 
 def nothing(tenant: Tenant) -> Json:

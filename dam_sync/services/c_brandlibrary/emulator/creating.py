@@ -149,7 +149,7 @@ class Creator:
         try:
             task = asyncio.get_running_loop().create_task(self._pull(attachment))
         except RuntimeError:  # asked for by the dump, outside any loop: the next call will see to it
-            self._tenant.agenda.at(at + 1, lambda later: self._fetch(attachment, later))
+            self._tenant.agenda.at(self._tenant.now() + 1, partial(self._fetch, attachment))
             return
         self._fetching.add(task)
         task.add_done_callback(self._fetching.discard)

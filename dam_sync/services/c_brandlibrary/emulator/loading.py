@@ -34,24 +34,26 @@ from dam_sync.services.c_brandlibrary.emulator.state import Tenant
 
 OWN = ("name", "description")
 JOINT = " / "
+MACHINE = "vision"
 _VERSION_MS = 60_000
 _SECTIONS = ("folder", "category", "section")
 _PENDING = ("draft", "import", "pending", "waiting")
 
 
 class Loader:
-    """Loads one catalogue into the first library of a tenant."""
+    """Loads one catalogue into a library of a tenant, the first one if no other is named."""
 
-    def __init__(self, tenant: Tenant, catalogue: Catalogue, files: Path | None) -> None:
+    def __init__(self, tenant: Tenant, catalogue: Catalogue, files: Path | None, library: str = "") -> None:
         self._tenant, self._catalogue, self._files = tenant, catalogue, files
-        self._library = tenant.first
-        self._keys = {key.name: key for key in tenant.keys_of(self._library.id)}
-        self._sections = {each.name: each.id for each in tenant.sections.values()}
-        self._collections = {each.name: each.id for each in tenant.collections.values()}
+        self._library = next(each for each in tenant.libraries.values() if library in ("", each.name))
+        own = self._library.id
+        self._keys = {key.name: key for key in tenant.keys_of(own)}
+        self._sections = {each.name: each.id for each in tenant.sections.values() if each.library == own}
+        self._collections = {each.name: each.id for each in tenant.collections.values() if each.library == own}
         self._labels: dict[tuple[str, ...], str] = {}
         self._terms: dict[tuple[str, str], str] = {}
         self._vocabularies = {row["key"]: str(row.get("vocabulary") or "") for row in catalogue.fields}
-        self._machine = "vision"
+        self._known: dict[str, set[str]] = {}
 
     def load(self) -> None:
         """Everything. Raises ValueError for an asset whose bytes are nowhere."""
@@ -63,7 +65,7 @@ class Loader:
         for row in self._catalogue.fields:
             self._add_key(row, words)
         for row in self._catalogue.containers:
-            self._container(row["kind"], row["path"])
+            self._container(row["kind"], row["path"], str(row.get("asset_type") or ""))
         self._tenant.adopt(self._assets())
 
     def _add_key(self, row: Record, words: Mapping[str, Mapping[str, None]]) -> None:
@@ -79,17 +81,17 @@ class Loader:
 
     # -- containers ----------------------------------------------------------------------------------------------------
 
-    def _container(self, kind: str, path: Sequence[str]) -> str:
+    def _container(self, kind: str, path: Sequence[str], asset_type: str = "") -> str:
         """The id of a container, made where it is missing; empty for a kind that C has not."""
         if kind in _SECTIONS:
-            return self._section(JOINT.join(path))
+            return self._section(JOINT.join(path), asset_type)
         if kind == "collection":
             return self._collection(JOINT.join(path))
         return self._label(tuple(path)) if kind == "label" else ""
 
-    def _section(self, name: str) -> str:
+    def _section(self, name: str, asset_type: str = "") -> str:
         if name not in self._sections:
-            kind = self._tenant.options.asset_type
+            kind = asset_type or self._tenant.options.asset_type
             made = Section(self._tenant.names.key(), self._library.id, name, kind, len(self._sections))
             self._tenant.sections[made.id] = made
             self._sections[name] = made.id
@@ -138,7 +140,7 @@ class Loader:
             library=self._library.id,
             section=section,
             name=self._own(fields, "name") or filename.rpartition(".")[0] or filename or str(row["id"]),
-            description=self._own(fields, "description"),
+            description=self._own(fields, "description") or ("" if number % 2 else None),
             approved=str(row.get("status") or "published") not in _PENDING,
             created=created,
             updated=updated,
@@ -191,7 +193,7 @@ class Loader:
         for name in row.get("tags") or ():
             found.setdefault(name.casefold(), Tag(self._tenant.names.key(), name))
         for name in row.get("machine_tags") or ():
-            found.setdefault(name.casefold(), Tag(self._tenant.names.key(), name, True, self._machine))
+            found.setdefault(name.casefold(), Tag(self._tenant.names.key(), name, True, MACHINE))
         return tuple(found.values())
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -205,7 +207,8 @@ class Loader:
             key = self._keys.get(name)
             for text in self._texts(given, name) if key else ():
                 assert key is not None
-                if key.restricted and text not in key.allowed:
+                if key.restricted and text not in self._known.setdefault(name, set(key.allowed)):
+                    self._known[name].add(text)
                     key.allowed.append(text)
                 yield FieldValue(self._tenant.names.key(), key.id, text)
 

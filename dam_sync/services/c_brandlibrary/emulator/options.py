@@ -64,7 +64,8 @@ class Options:
     `library:NAME` or `collection:NAME`), email. more_libraries: names of further, empty libraries; public_libraries:
     names of those anybody may read. section: where assets without a folder are loaded to. locale: the language of
     which texts are kept. asset_type: of the sections that are loaded. deliveries: one of MODES; retry_base: the first
-    wait of a webhook's retries, in real seconds. insecure_hooks: webhooks may go to http on the loopback.
+    wait of a webhook's retries, in real seconds. insecure_hooks: webhooks may go to http on the loopback. tokens:
+    words of the deployment's own for `libraries` and `library`.
     """
 
     variant: str = ""
@@ -91,6 +92,7 @@ class Options:
     deliveries: str = "normal"
     retry_base: float = 0.05
     insecure_hooks: bool = True
+    tokens: Mapping[str, str] = field(default_factory=dict)
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

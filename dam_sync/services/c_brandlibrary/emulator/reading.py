@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dam_sync.services.c_brandlibrary.emulator.browsing import check_labels, in_collection, undelivered
 from dam_sync.services.c_brandlibrary.emulator.calls import Call, Reply
 from dam_sync.services.c_brandlibrary.emulator.links import Links
-from dam_sync.services.c_brandlibrary.emulator.listing import in_order, listed, page_of, wanted
+from dam_sync.services.c_brandlibrary.emulator.listing import listed, wanted
 from dam_sync.services.c_brandlibrary.emulator.records import Asset, Refusal, Section
 from dam_sync.services.c_brandlibrary.emulator.render import (
     ASSET_FIELDS,
@@ -80,7 +81,7 @@ class Reading:
     async def collection_sections(self, call: Call) -> Reply:
         """The sections in which a collection has members (wire C 12, line 22)."""
         collection = self._tenant.collection(call.id, call.user)
-        used = {asset.section for asset in self._in_collection(collection.id)}
+        used = {asset.section for asset in in_collection(self._tenant, collection.id)}
         return self._list_sections(call, [self._tenant.sections[each] for each in used])
 
     def _list_sections(self, call: Call, rows: Sequence[Section]) -> Reply:
@@ -127,7 +128,7 @@ class Reading:
 
     async def labels(self, call: Call) -> Reply:
         """The labels of a library, parents before their children."""
-        self._has_labels()
+        check_labels(self._tenant)
         library = self._tenant.library(call.id, call.user)
         document = self._document(call, (), ())
         rows = [each for each in self._tenant.labels.values() if each.library == library.id]
@@ -136,7 +137,7 @@ class Reading:
 
     async def label(self, call: Call) -> Reply:
         """One label."""
-        self._has_labels()
+        check_labels(self._tenant)
         found = self._tenant.find(self._tenant.labels, call.id)
         self._tenant.library(found.library, call.user)
         document = self._document(call, (), ())
@@ -144,75 +145,13 @@ class Reading:
 
     # -- assets --------------------------------------------------------------------------------------------------------
 
-    async def library_assets(self, call: Call) -> Reply:
-        """The assets of a library."""
-        library = self._tenant.library(call.id, call.user)
-        if self._indexed(call):
-            docs = [each for each in self._tenant.index.docs.values() if each.library == library.id]
-            return self._list_assets(call, docs, library.id)
-        return self._list_assets(call, self._tenant.of_library(library.id), library.id)
-
-    async def section_assets(self, call: Call) -> Reply:
-        """The assets of a section; `include` works here although it is not described (wire C 2.1)."""
-        section = self._tenant.section(call.id, call.user)
-        if self._indexed(call):
-            docs = [each for each in self._tenant.index.docs.values() if each.section == section.id]
-            return self._list_assets(call, docs, section.library)
-        return self._list_assets(call, self._tenant.of_section(section.id), section.library)
-
-    async def collection_assets(self, call: Call) -> Reply:
-        """The assets of a collection."""
-        collection = self._tenant.collection(call.id, call.user)
-        return self._list_assets(
-            call, self._in_collection(collection.id, indexed=self._indexed(call)), collection.library
-        )
-
-    async def label_assets(self, call: Call) -> Reply:
-        """The assets of a label."""
-        self._has_labels()
-        label = self._tenant.find(self._tenant.labels, call.id)
-        self._tenant.library(label.library, call.user)
-        docs = self._tenant.index.docs.values() if self._indexed(call) else self._tenant.of_library(label.library)
-        return self._list_assets(call, [each for each in docs if label.id in each.labels], label.library)
-
     async def asset(self, call: Call) -> Reply:
         """One asset."""
         asset = self._tenant.asset(call.id, call.user)
         document = self._document(call, (*ASSET_FIELDS, *DATE_FIELDS), (*ASSET_INCLUDES, "labels"))
-        if "cdn_url" in document.fields and self._undelivered(asset):
+        if "cdn_url" in document.fields and undelivered(self._tenant, asset):
             raise Refusal(403, "CDN links are not available for this asset")
         return Reply(json=document.envelope(document.asset(asset)))
-
-    def _list_assets(self, call: Call, assets: Sequence[Asset], library: str) -> Reply:
-        tenant = self._tenant
-        more = DATE_FIELDS if "dates_on_lists" in tenant.plays else ()
-        document = self._document(call, (*ASSET_FIELDS, *more), ASSET_INCLUDES)
-        now, accounts = tenant.now(), tenant.accounts
-        rows = [each for each in assets if accounts.shown(call.user, each, tenant.level(each, call.user), now)]
-        if "search" in call.query:
-            rows = self._search.assets(call.query["search"], rows, library)
-        page, meta = page_of(tenant, call, in_order(tenant, call, rows), tenant.options.reach)
-        if "cdn_url" in document.fields and any(self._undelivered(each) for each in page):
-            raise Refusal(404, "CDN links are not available for some of these assets")
-        return Reply(json=document.envelope([document.asset(each) for each in page], meta))
-
-    def _indexed(self, call: Call) -> bool:
-        """Whether a list is served from the index (wire C 12, line 27)."""
-        searched = "search" in call.query or call.query.get("sort_by") == "score"
-        return searched or "lists_from_index" in self._tenant.plays
-
-    def _in_collection(self, key: str, *, indexed: bool = False) -> list[Asset]:
-        tenant = self._tenant
-        docs = tenant.index.docs.values() if indexed else tenant.of_library(tenant.collections[key].library)
-        return [each for each in docs if key in each.collections]
-
-    def _undelivered(self, asset: Asset) -> bool:
-        """Whether asking for the CDN link of an asset is an error."""
-        states = {"pending approval", "unpublished"}
-        if "cdn_strict" in self._tenant.plays:
-            states.add("expired")
-        strict = "cdn_strict" in self._tenant.plays and asset.view_only
-        return asset.state(self._tenant.now()) in states or strict
 
     # -- attachments, tags, values -------------------------------------------------------------------------------------
 
@@ -239,7 +178,7 @@ class Reading:
     async def collection_attachments(self, call: Call) -> Reply:
         """The attachments of a collection."""
         collection = self._tenant.collection(call.id, call.user)
-        return self._list_attachments(call, self._in_collection(collection.id))
+        return self._list_attachments(call, in_collection(self._tenant, collection.id))
 
     def _list_attachments(self, call: Call, assets: Sequence[Asset]) -> Reply:
         tenant = self._tenant
@@ -265,7 +204,7 @@ class Reading:
     async def collection_tags(self, call: Call) -> Reply:
         """One row per tag record of a collection."""
         collection = self._tenant.collection(call.id, call.user)
-        return self._list_tags(call, self._in_collection(collection.id))
+        return self._list_tags(call, in_collection(self._tenant, collection.id))
 
     def _list_tags(self, call: Call, assets: Sequence[Asset]) -> Reply:
         rows = [tag for asset in assets for tag in asset.tags]
@@ -284,12 +223,14 @@ class Reading:
     async def permissions(self, call: Call) -> Reply:
         """Who may do what in an organization, a library or a collection, inherited permissions included."""
         tenant = self._tenant
-        kind = call.scope["path"].strip("/").split("/")[-3]
-        names = {"organizations": {tenant.organization.id: ""}, "libraries": {}, "collections": {}}
-        names["libraries"] = {each.id: each.name for each in tenant.libraries.values()}
-        names["collections"] = {each.id: each.name for each in tenant.collections.values()}
+        kind = tenant.tokens.inward(call.scope["path"].strip("/").split("/")[-3])
+        names = {
+            "organizations": {tenant.organization.id: ""},
+            "libraries": {each.id: each.name for each in tenant.libraries.values()},
+            "collections": {each.id: each.name for each in tenant.collections.values()},
+        }
         name = tenant.find(names[kind], call.id)
-        tenant.check(tenant.accounts.organization_level(call.user), "admin")
+        self._check_member(kind, call)
         rows = [
             each for each in tenant.accounts.permissions.values() if self._applies(each.kind, each.name, kind, name)
         ]
@@ -298,15 +239,32 @@ class Reading:
         document = self._document(call, (), ("user", "permissible"))
         return listed(tenant, call, rows, lambda doc, row: doc.permission(row, kind, call.id), document)
 
+    async def permission(self, call: Call) -> Reply:
+        """One permission."""
+        tenant = self._tenant
+        found = tenant.find(tenant.accounts.permissions, call.id)
+        tenant.check(tenant.accounts.organization_level(call.user), "collaborator")
+        keys = {each.name: each.id for each in tenant.libraries.values()}
+        if found.kind == "collections":
+            keys = {each.name: each.id for each in tenant.collections.values()}
+        key = keys.get(found.name, tenant.organization.id)
+        document = self._document(call, (), ("user", "permissible"))
+        return Reply(json=document.envelope(document.permission(found, found.kind, key)))
+
+    def _check_member(self, kind: str, call: Call) -> None:
+        """Collaborators and up may look."""
+        if kind == "libraries":
+            self._tenant.library(call.id, call.user, "collaborator")
+        elif kind == "collections":
+            self._tenant.collection(call.id, call.user, "collaborator")
+        else:
+            self._tenant.check(self._tenant.accounts.organization_level(call.user), "collaborator")
+
     @staticmethod
     def _applies(granted: str, name: str, kind: str, wanted_name: str) -> bool:
         return granted == "organizations" or (granted == kind and name == wanted_name)
 
     # -- common --------------------------------------------------------------------------------------------------------
-
-    def _has_labels(self) -> None:
-        if "no_labels" in self._tenant.plays:
-            raise Refusal(403, "Labels are not enabled for this account")
 
     def _document(self, call: Call, fields: Sequence[str], include: Sequence[str]) -> Document:
         asked = wanted(self._tenant, call, fields, include)

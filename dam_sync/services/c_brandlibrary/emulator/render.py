@@ -76,7 +76,7 @@ class Document:
         position = [each.id for each in asset.attachments].index(attachment.id)
         attributes: dict[str, Json] = {
             "mimetype": seen.mimetype if seen else None,
-            "extension": extension(attachment.filename),
+            "extension": self._suffix(attachment),
             "filename": attachment.filename,
             "size": seen.blob.size if seen else None,
             "width": seen.width if seen else None,
@@ -116,7 +116,7 @@ class Document:
         if not whole:
             return resource(library.id, "libraries", attributes)
         tenant = self.tenant
-        assets = tenant.of_library(library.id)
+        assets = tenant.of_library(library.id) if self.fields else []
         counts: Mapping[str, Callable[[], int]] = {
             "asset_count": lambda: len(assets),
             "attachment_count": lambda: sum(len(asset.attachments) for asset in assets),
@@ -254,6 +254,11 @@ class Document:
             identifiers = [*identifiers, identifiers[0], nowhere]
         return {"data": identifiers}
 
+    def _suffix(self, attachment: Attachment) -> str:
+        """The suffix of its file name, behind which some tenants have more words (wire C 3.3)."""
+        plain = extension(attachment.filename)
+        return f"{plain} original" if plain and "messy" in self.tenant.plays else plain
+
     # -- fields that are asked for -------------------------------------------------------------------------------------
 
     def _extra(self, asset: Asset, name: str) -> Json:
@@ -280,7 +285,7 @@ class Document:
             "metadata": lambda: embedded(attachment),
             "thumbnail_url": lambda: self.links.thumbnail("at", attachment.id) if current else None,
             "view_thumbnail_retina": lambda: self.links.thumbnail("at", attachment.id, 750, 1200) if current else None,
-            "extension": lambda: extension(attachment.filename),
+            "extension": lambda: self._suffix(attachment),
             "version_count": lambda: len(attachment.versions),
             "tag_names": lambda: [tag.name for tag in asset.tags],
             "label_names": lambda: [tenant.labels[each].name for each in asset.labels if each in tenant.labels],

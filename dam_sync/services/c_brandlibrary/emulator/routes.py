@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from starlette.routing import Route
 
+from dam_sync.services.c_brandlibrary.emulator.browsing import Browsing
 from dam_sync.services.c_brandlibrary.emulator.calls import Endpoint, Handler
 from dam_sync.services.c_brandlibrary.emulator.reading import Reading
 from dam_sync.services.c_brandlibrary.emulator.shaping import Shaping
@@ -15,31 +18,45 @@ Line = tuple[str, str, Handler]
 _V4, _V1 = "/api/v4", "/api/v1"
 
 
-def routes_of(
-    tenant: Tenant, reading: Reading, writing: Writing, shaping: Shaping, subscribing: Subscribing
-) -> list[Route]:
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Everybody who answers calls."""
+
+    reading: Reading
+    browsing: Browsing
+    writing: Writing
+    shaping: Shaping
+    subscribing: Subscribing
+
+
+def routes_of(tenant: Tenant, served: Served) -> list[Route]:
     """Every route; what a call without a good key gets is the table of wire C 1."""
+    reading = served.reading
     lists: tuple[Line, ...] = (
         ("GET", "/organizations", reading.organizations),
         ("GET", "/libraries", reading.libraries),
         ("GET", "/collections", reading.all_collections),
     )
-    lines = (*_reading_lines(reading), *_writing_lines(writing), *_shaping_lines(shaping))
+    lines = (
+        *_reading_lines(served.reading, served.browsing),
+        *_writing_lines(served.writing),
+        *_shaping_lines(served.shaping),
+    )
     return [
         _route(tenant, _V4, ("GET", "/users/whoami", reading.whoami), "404"),
         _route(tenant, _V4, ("GET", "/upload_requests", reading.upload_request), "403"),
         *(_route(tenant, _V4, line, "empty") for line in lists),
         *(_route(tenant, _V4, line, "open") for line in lines),
-        *(_route(tenant, _V1, line, "403", old=True) for line in _hook_lines(subscribing)),
+        *(_route(tenant, _V1, line, "403", old=True) for line in _hook_lines(served.subscribing)),
     ]
 
 
 def _route(tenant: Tenant, base: str, line: Line, keyless: str, *, old: bool = False) -> Route:
     verb, path, handler = line
-    return Route(base + path, Endpoint(tenant, handler, keyless, old=old), methods=[verb])
+    return Route(base + tenant.tokens.path(path), Endpoint(tenant, handler, keyless, old=old), methods=[verb])
 
 
-def _reading_lines(reading: Reading) -> tuple[Line, ...]:
+def _reading_lines(reading: Reading, browsing: Browsing) -> tuple[Line, ...]:
     paths: tuple[tuple[str, Handler], ...] = (
         ("/organizations/{id}", reading.organization),
         ("/libraries/{id}", reading.library),
@@ -48,10 +65,10 @@ def _reading_lines(reading: Reading) -> tuple[Line, ...]:
         ("/sections/{id}", reading.section),
         ("/libraries/{id}/collections", reading.collections),
         ("/collections/{id}", reading.collection),
-        ("/libraries/{id}/assets", reading.library_assets),
-        ("/sections/{id}/assets", reading.section_assets),
-        ("/collections/{id}/assets", reading.collection_assets),
-        ("/labels/{id}/assets", reading.label_assets),
+        ("/libraries/{id}/assets", browsing.library),
+        ("/sections/{id}/assets", browsing.section),
+        ("/collections/{id}/assets", browsing.collection),
+        ("/labels/{id}/assets", browsing.label),
         ("/assets/{id}", reading.asset),
         ("/attachments/{id}", reading.attachment),
         ("/assets/{id}/attachments", reading.asset_attachments),
@@ -65,6 +82,7 @@ def _reading_lines(reading: Reading) -> tuple[Line, ...]:
         ("/assets/{id}/custom_field_values", reading.asset_values),
         ("/libraries/{id}/labels", reading.labels),
         ("/labels/{id}", reading.label),
+        ("/user_permissions/{id}", reading.permission),
         ("/organizations/{id}/user_permissions", reading.permissions),
         ("/libraries/{id}/user_permissions", reading.permissions),
         ("/collections/{id}/user_permissions", reading.permissions),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dam_sync.emulation.world import Json
+from dam_sync.services.c_brandlibrary.emulator.browsing import check_labels
 from dam_sync.services.c_brandlibrary.emulator.calls import Call, Reply, rows_of
 from dam_sync.services.c_brandlibrary.emulator.links import Links
 from dam_sync.services.c_brandlibrary.emulator.listing import listed
@@ -257,15 +258,13 @@ class Shaping:
         return DONE
 
     def _label(self, call: Call) -> Label:
-        if "no_labels" in self._tenant.plays:
-            raise Refusal(403, "Labels are not enabled for this account")
+        check_labels(self._tenant)
         label = self._tenant.find(self._tenant.labels, call.id)
         self._tenant.library(label.library, call.caller(), "admin")
         return label
 
     def _labelled(self, key: str, call: Call) -> Library:
-        if "no_labels" in self._tenant.plays:
-            raise Refusal(403, "Labels are not enabled for this account")
+        check_labels(self._tenant)
         return self._tenant.library(key, call.caller(), "admin")
 
     def _parent(self, key: Json, library: str) -> str:

@@ -26,6 +26,7 @@ from dam_sync.services.c_brandlibrary.emulator.records import (
     Section,
     User,
 )
+from dam_sync.services.c_brandlibrary.emulator.tokens import Tokens
 
 Record = TypeVar("Record")
 HOUR = 3_600_000
@@ -41,6 +42,7 @@ class Tenant:
     def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.plays = options.plays
+        self.tokens = Tokens(options.tokens)
         self.names = Names(world)
         self.agenda = Agenda()
         self.index = Index(self.agenda)

@@ -70,7 +70,7 @@ class Subscribing:
         return Subscription(self._tenant.names.uuid(), call.caller().id, str(event), library.id, str(url))
 
     def _library(self, sent: Mapping[str, Json], call: Call) -> Library:
-        if sent.get("resource_type") != "library":
+        if self._tenant.tokens.inward(sent.get("resource_type")) != "library":
             raise Refusal(400, "Unknown resource type")
         library = self._tenant.libraries.get(str(sent.get("resource_key")))
         if library is None:

@@ -59,7 +59,7 @@ class Webhooks:
             "key": asset,
             "event_time": f"{moment:%Y-%m-%d %H:%M:%S.%f}",
             "event_type": subscription.event_type,
-            "library_key": subscription.library,
+            f"{self._tenant.tokens.own('library')}_key": subscription.library,
             "organization_key": self._tenant.organization.id,
         }
         return {"data": {"attributes": attributes, "webhook_id": subscription.id}}
@@ -91,6 +91,7 @@ class Webhooks:
         self.deliveries.append(note)
         for number in range(RETRIES + 1):
             note["tries"] = number + 1
+            self._tenant.world.event("delivery", webhook=subscription.id, tries=number + 1)
             if await asyncio.to_thread(_sent, subscription.callback_url, json.dumps(body).encode()):
                 note["arrived"] = True
                 return
