@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
     Able,
     Create,
@@ -19,7 +20,6 @@ from dam_sync.engine.plan import (
     fresh_attachments,
     fresh_relations,
     version_key,
-    whole_patch,
 )
 from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
@@ -70,6 +70,12 @@ class Prepared:
     link: LinkRow | None = None
     outcome: Outcome | None = None
 
+    def whole(self) -> tuple[Asset, Drafted]:
+        """The asset and its draft, for work that has come to be written."""
+        if self.asset is None or self.drafted is None:
+            raise ContractBroken("work reached the writer unread", asset=self.work.asset)
+        return self.asset, self.drafted
+
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
@@ -92,25 +98,28 @@ class Actor:
     async def act(self, prepared: Prepared) -> Outcome:
         """What became of the asset, to be settled. Raises the errors of the target."""
         session = self.session
-        asset, drafted = prepared.asset, prepared.drafted
-        if asset is None or drafted is None:
-            raise ContractBroken("work reached the writer unread", asset=prepared.work.asset)
+        asset, drafted = prepared.whole()
         able = Able.of(session.target.operations, session.target_schema)
-        action = decide(asset, drafted.draft, prepared.link, able, session.policy)
+        steps = session.store.steps(prepared.work, session.run.id)
+        meant = await intended_before(steps)
+        link = prepared.link
+        patch = patch_over([link.draft, *meant], drafted.draft) if link is not None and meant else None
+        action = decide(asset, drafted.draft, link, able, session.policy, patch)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
             case Skip():
                 return self._settled("unchanged", prepared, prepared.link)
             case Create():
-                return await self._create(prepared, asset, drafted, action)
+                return await self._create(prepared, action, meant)
             case Update():
-                return await self._update(prepared, asset, drafted, action)
+                return await self._update(prepared, action, meant)
 
-    async def _create(self, prepared: Prepared, asset: Asset, drafted: Drafted, action: Create) -> Outcome:
+    async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
+        asset, drafted = prepared.whole()
         target, draft = self.session.target, drafted.draft
         steps = self.session.store.steps(prepared.work, self.session.run.id)
-        begun = await steps.once("draft", _constant(draft_digest(draft)), harmless=True)
+        await intend(steps, draft, meant)
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
@@ -121,8 +130,9 @@ class Actor:
                 return await target.create(draft, content, scoped)
 
         made = AssetId(await steps.once("create", create, harmless=True))
-        if begun != draft_digest(draft):  # the source changed between a crash and this run
-            await target.update(made, whole_patch(draft))
+        changed = patch_over(meant, draft)
+        if not changed.empty:  # the source changed between a crash and this run
+            await target.update(made, changed)
         await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
         attachments = fresh_attachments(asset, None, target.operations)
         await self._attach(made, attachments, steps)
@@ -131,15 +141,16 @@ class Actor:
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
         return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))
 
-    async def _update(self, prepared: Prepared, asset: Asset, drafted: Drafted, action: Update) -> Outcome:
-        link = prepared.link
+    async def _update(self, prepared: Prepared, action: Update, meant: Sequence[Json]) -> Outcome:
+        (asset, drafted), link = prepared.whole(), prepared.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
         steps = self.session.store.steps(prepared.work, self.session.run.id)
         known = AssetId(link.target)
+        number = await intend(steps, drafted.draft, meant)
         if not action.patch.empty:
-            await self._refuse_conflict(known, link, action.patch)
-            name = f"update:{draft_digest(drafted.draft)}"
+            await self._refuse_conflict(known, link, action.patch, meant)
+            name = f"update:{number}"
             await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
         await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)
         await self._attach(known, action.attachments, steps)
@@ -176,12 +187,12 @@ class Actor:
 
             await steps.once(f"attach:{key}", attach, harmless=True)
 
-    async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch) -> None:
+    async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
         """Somebody else changed, in the target, a field that we are about to change."""
         if self.session.policy.conflicts != "park" or not patch.fields:
             return
         now = await self.session.target.fetch(known)
-        before: Mapping[str, Json] = link.draft["fields"]
+        before: list[Mapping[str, Json]] = [draft["fields"] for draft in (link.draft, *meant)]
         edited = foreign_edits(before, patch.fields, now, self.session.target_schema)
         if edited:
             raise Conflict(
@@ -220,8 +231,8 @@ class Actor:
         bulk: Bulk = NOTHING,
         losses: tuple[Loss, ...] = (),
     ) -> Outcome:
-        asset, drafted = prepared.asset, prepared.drafted
-        if asset is None or drafted is None or link is None:
+        asset, drafted = prepared.whole()
+        if link is None:
             raise ContractBroken("nothing to settle", asset=prepared.work.asset)
         target = AssetId(link.target)
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
@@ -244,13 +255,6 @@ def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
 
 def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
-
-
-def _constant(value: Json) -> Callable[[], Awaitable[Json]]:
-    async def give() -> Json:
-        return value
-
-    return give
 
 
 async def _void(call: Awaitable[None]) -> Json:

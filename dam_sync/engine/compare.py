@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -45,14 +45,14 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
 
 
 def foreign_edits(
-    before: Mapping[str, Json], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
+    before: Sequence[Mapping[str, Json]], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
 ) -> list[str]:
-    """Fields about to become `wanted` that are no longer what we last wrote. One that is as wanted already was written
-    by us before a crash, or by somebody who wants the same: no edit is lost."""
-    wrote = {key: value_from_json(value) for key, value in before.items()}
+    """Fields about to become `wanted` that are none of what we wrote or meant to write `before`. One that is as wanted
+    already was written by us before a crash, or by somebody who wants the same: no edit is lost."""
+    wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
     edited = []
     for key in sorted(wanted):
-        now, ours = canonical(actual.fields.get(key)), (canonical(wrote.get(key)), canonical(wanted[key]))
+        now, ours = canonical(actual.fields.get(key)), [canonical(state.get(key)) for state in (*wrote, wanted)]
         if now not in ours and _known(schema, key):
             edited.append(key)
     return edited

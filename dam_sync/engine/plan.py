@@ -72,8 +72,11 @@ class Able:
         return cls(operations, schema.container_fixed, "filename" in schema.holds)
 
 
-def decide(asset: Asset, draft: Draft, link: LinkRow | None, able: Able, policy: Policy) -> Action:
-    """The one place that says what happens to an asset."""
+def decide(
+    asset: Asset, draft: Draft, link: LinkRow | None, able: Able, policy: Policy, patch: Patch | None = None
+) -> Action:
+    """The one place that says what happens to an asset. patch: what to change of a linked one, where its state is not
+    what the link says."""
     operations = able.operations
     kept = kept_versions(asset, operations, policy)
     if link is None:
@@ -81,7 +84,7 @@ def decide(asset: Asset, draft: Draft, link: LinkRow | None, able: Able, policy:
             return Park("Unsupported", "the target cannot take new assets", "choose another target")
         return Create(kept)
     fresh = _fresh_versions(kept, link)
-    patch, losses = _possible(patch_between(link.draft, draft), able)
+    patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, able)
     attachments = fresh_attachments(asset, link, operations)
     relations = fresh_relations(asset, link, operations)
     if patch.empty and not (fresh or attachments or relations or losses):
@@ -161,17 +164,6 @@ def patch_between(before: Json, draft: Draft) -> Patch:
         tags_remove=old_tags - new_tags,
         rights=None if old_rights == draft.rights else draft.rights,
         cleared=frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
-    )
-
-
-def whole_patch(draft: Draft) -> Patch:
-    """Everything a draft says, for an asset whose state in the target is not known."""
-    return Patch(
-        fields=dict(draft.fields),
-        status=draft.status or None,
-        placements_add=draft.placements,
-        tags_add=draft.tags,
-        rights=draft.rights,
     )
 
 

@@ -67,9 +67,9 @@ def operation_kind(name: str) -> str:
 
 
 def count_operations(names: Counter[str]) -> dict[str, int]:
-    """Writes by kind, without the steps inside them and the marks that write nothing (`draft`)."""
+    """Writes by kind, without the steps inside them."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():
-        if not name.startswith(INNER) and name != "draft":
+        if not name.startswith(INNER):
             kinds[operation_kind(name)] += number
     return dict(sorted(kinds.items()))

@@ -20,6 +20,7 @@ from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.tables import STEP, instant
 
 ASSET_SCOPE = "asset:"
+SILENT = "note: "  # begins the names of steps that write nothing to a target: the ledger does not tell them
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
 """After these it is certain that nothing was written: an answer said no, or nothing was sent."""
 
@@ -125,7 +126,8 @@ class StoredSteps(Part):
 
         def job(c: Connection) -> None:
             self._put(c, name, "done", result)
-            append(c, row)
+            if not name.startswith(SILENT):
+                append(c, row)
 
         await self._write(job)
         return result

@@ -112,12 +112,12 @@ def test_a_date_may_be_kept_as_an_instant() -> None:
 def test_only_fields_about_to_change_can_be_foreign_edits() -> None:
     before = {"title": "Sea", "shot": {"date": "2024-05-01"}}
     edited = asset(fields={"title": "Lake", "shot": date(2020, 1, 1)})
-    assert foreign_edits(before, {"title": "Ocean"}, edited, SCHEMA) == ["title"]
-    assert foreign_edits(before, {"title": "Ocean", "shot": None}, asset(), SCHEMA) == []
+    assert foreign_edits([before], {"title": "Ocean"}, edited, SCHEMA) == ["title"]
+    assert foreign_edits([before], {"title": "Ocean", "shot": None}, asset(), SCHEMA) == []
 
 
 def test_what_is_as_wanted_already_is_no_foreign_edit() -> None:
     before = {"title": "Sea", "subject": ["Boat"]}
     half_written = asset(fields={"title": "Ocean", "subject": ("Boat",)})
-    assert foreign_edits(before, {"title": "Ocean", "subject": ("Ship",)}, half_written, SCHEMA) == []
-    assert foreign_edits(before, {"title": None}, asset(fields={}), SCHEMA) == []
+    assert foreign_edits([before], {"title": "Ocean", "subject": ("Ship",)}, half_written, SCHEMA) == []
+    assert foreign_edits([before], {"title": None}, asset(fields={}), SCHEMA) == []

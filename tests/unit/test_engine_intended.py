@@ -1,0 +1,49 @@
+"""After a crash the target may hold any draft that was meant; the next one is right whatever it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.engine.intended import intend, intended_before, patch_over
+from dam_sync.model.asset import Draft, Patch, Placement
+from dam_sync.model.codec import draft_to_json
+from tests.support.steps import MemorySteps
+
+KEYS = ("title", "note", "place")
+FIELDS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(("a", "b", "c")))
+TAGS = st.frozensets(st.sampled_from(("x", "y", "z")))
+PLACES = st.frozensets(st.sampled_from([Placement("folder", (name,), name) for name in "PQ"]))
+DRAFTS = st.builds(Draft, st.none(), st.just("a.jpg"), fields=FIELDS, tags=TAGS, placements=PLACES)
+
+
+def applied(draft: Draft, patch: Patch) -> Draft:
+    fields = {key: value for key, value in {**draft.fields, **patch.fields}.items() if value is not None}
+    tags = draft.tags - patch.tags_remove | patch.tags_add
+    return replace(
+        draft, fields=fields, tags=tags, placements=draft.placements - patch.placements_remove | patch.placements_add
+    )
+
+
+@given(st.lists(DRAFTS, min_size=1, max_size=4), DRAFTS, st.data())
+def test_whatever_was_written_the_next_draft_is_made_of_it(
+    meant: list[Draft], wanted: Draft, data: st.DataObject
+) -> None:
+    there = data.draw(st.sampled_from(meant))
+    patch = patch_over([draft_to_json(draft) for draft in meant], wanted)
+    assert applied(there, patch) == wanted
+
+
+@given(DRAFTS)
+def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
+    assert patch_over([draft_to_json(draft)] * 2, draft).empty
+    assert patch_over([], draft).empty
+
+
+async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
+    steps, first, second = MemorySteps(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
+    numbers = [await intend(steps, draft, await intended_before(steps)) for draft in (first, first, second, first)]
+    assert numbers == [1, 1, 2, 3]
+    assert await intended_before(steps) == [draft_to_json(draft) for draft in (first, second, first)]
