@@ -13,7 +13,8 @@ KIND = Kind(
     settings={
         "version_policy": "what an upload under an existing file name becomes, by the profiles' conflict policy: none "
         "(default; no file versions are added), file_only or file_and_information",
-        "enumerate": "slices (default: one call for each slice of upload time) or scroll (fewer calls, larger slices)",
+        "enumerate": "slices (default: pages in order of upload, each asked for by time) or scroll (a cursor that the "
+        "service keeps)",
         "upload_profile": "the profile where the mapping names none and for file versions: a name, or a name for each "
         "metadata type",
         "chunked": "auto (default: files above 20 MB travel in chunks) or off",

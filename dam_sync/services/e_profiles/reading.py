@@ -1,22 +1,25 @@
-"""Service E as a source: slices of upload time, whole assets, their versions."""
+"""Service E as a source: listings by upload time, whole assets, their versions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import DamSyncError, NotFound, TruncatedListing
-from dam_sync.model.service import Batch, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, query, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.links import Links
+from dam_sync.services.e_profiles.listing import Listing, Rows, created
 from dam_sync.services.e_profiles.searching import Search
 from dam_sync.services.e_profiles.tenancy import Tenancy
+
+BY_UPLOAD = "by upload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +32,22 @@ class Reader:
     links: Links
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """Slices of upload time, small enough for one call, or for one scroll; a delta is cut the same way."""
+        """One listing in order of upload, or slices of upload time small enough for a scroll; a delta likewise."""
         since = window.since - facts.OVERLAP if window.since else None
         changed = query.edited_between(since, window.until)
+        if self.line.options.enumerate == "slices":
+            yield Shard(f"by upload {changed}".rstrip(), {"scan": BY_UPLOAD, "query": changed})
+            return
+        async with aclosing(self._slices(changed)) as slices:
+            async for shard in slices:
+                yield shard
 
+    async def _slices(self, changed: str) -> AsyncGenerator[Shard, None]:
         async def count(piece: Window) -> int:
             return (await self.search.page(_query(changed, piece), limit=1)).total
 
-        reach = facts.PAGE if self.line.options.enumerate == "slices" else facts.REACH
         until = self.line.clock.now() + facts.AHEAD
-        cut = ByDate(facts.EPOCH, until, facts.TICK, reach, then=Whole(counted=True), overlap=facts.TICK)
+        cut = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=Whole(counted=True), overlap=facts.TICK)
         covered = 0
         async for shard in cut.shards(Window(), count):
             covered += shard.expected or 0
@@ -51,15 +60,14 @@ class Reader:
                 hint="run the same command again; if it stays, the service may not know DateAdded in queries",
             )
 
-    async def crawl(self, shard: Shard) -> AsyncIterator[Batch]:
-        """One call where the slice fits into one, else a scroll, which only its beginning can resume."""
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """Pages in order of upload go on from any cursor; a scroll can only be begun again."""
         asked = str(shard.params["query"])
-        if shard.expected is None or shard.expected <= facts.PAGE:
-            hits = await self.search.page(asked, expand=facts.EXPAND)
-            if hits.total <= facts.PAGE:
-                _refuse_missing(hits)
-                yield Batch(await self._entries(hits.rows, await self._unarchived(asked)), None)
-                return
+        if shard.params.get("scan") == BY_UPLOAD:
+            async with aclosing(Listing(self.search, asked).rows(cursor)) as found:
+                async for some in found:
+                    yield Batch(await self._entries(some.rows, await self._plain(some)), some.cursor)
+            return
         plain = await self._unarchived(asked)
         async with aclosing(self.search.scroll(asked, expand=facts.EXPAND)) as pages:
             async for rows, last in pages:
@@ -112,8 +120,22 @@ class Reader:
     async def _documents(self, asset: AssetId) -> list[Json]:
         return await self.links.documents(asset) if self.line.options.documents else []
 
+    async def _plain(self, some: Rows) -> frozenset[str] | None:
+        """Which of these rows a search without archived assets shows, by one call; one more where the border of the
+        page parts assets of one second. None where nothing is archived."""
+        if not some.rows or not self.line.read_only or not await self.tenancy.archives():
+            return None
+        hits = await self.search.page(some.asked, archived=False)
+        known = frozenset(wire.id_of(row) for row in hits.rows)
+        if hits.total <= len(hits.rows):
+            return known
+        low, high = created(hits.rows[-1]), created(some.rows[-1])
+        if all(wire.id_of(row) in known for row in some.rows if created(row) >= low):
+            return known
+        return known | (await self._unarchived(query.added_in(low - facts.TICK, high + facts.TICK)) or frozenset())
+
     async def _unarchived(self, asked: str) -> frozenset[str] | None:
-        """Ids of the slice that a search without archived assets shows; None where nothing is archived."""
+        """Ids that a search without archived assets shows; None where nothing is archived."""
         if not self.line.read_only or not await self.tenancy.archives():
             return None
         hits = await self.search.page(asked, archived=False)
@@ -138,13 +160,3 @@ class Reader:
 
 def _query(changed: str, piece: Window) -> str:
     return query.joined(changed, query.added_in(piece.since, piece.until))
-
-
-def _refuse_missing(hits: wire.Hits) -> None:
-    distinct = len({wire.id_of(row) for row in hits.rows})
-    if distinct < hits.total:
-        raise TruncatedListing(
-            f"a search promised {hits.total} assets and gave {distinct}",
-            operation=facts.SEARCH,
-            hint="run the same command again; if it stays, set `options: {enumerate: scroll}`",
-        )

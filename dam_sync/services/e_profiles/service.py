@@ -77,8 +77,8 @@ class ProfilesService(Service):
         return self._reader.shards(window)
 
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`; a shard begun and not finished is read again from its beginning."""
-        return self._reader.crawl(shard)
+        """See `Service.crawl`."""
+        return self._reader.crawl(shard, cursor)
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """See `Service.open`."""

@@ -22,6 +22,8 @@ TRIAL = Trial(
     containers={"folder": "category", "collection": "collection"},
     options={"version_policy": "file_only", "attachments": "on"},
     emulated={"rate": None},
+    facts={"REACH": 40},
+    narrow={"enumerate": "scroll"},
     demo={"version_policy": "file_only"},
     demo_emulated={"lag": 1},
 )

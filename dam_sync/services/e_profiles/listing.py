@@ -1,0 +1,178 @@
+"""Assets of service E in order of upload: each page asks from the last instant seen on, so no offset is ever passed
+and a page can be asked for again (wire E 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from dam_sync.crawl.pagers import Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import ContractBroken, TruncatedListing
+from dam_sync.model.service import Cursor
+from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.services.e_profiles import facts, query, wire
+from dam_sync.services.e_profiles.searching import Search
+
+_HINT = "run the same command again; if it stays, set `options: {enumerate: scroll}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows not told before, the query they came by, and the cursor behind them (None: these were the last)."""
+
+    rows: Sequence[Json]
+    asked: str
+    cursor: Cursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class ByUpload:
+    """A pager: `after` is the instant up to which all is told, `ids` are those told that were uploaded at it.
+
+    Its pages hold only rows that were not told before, and count only those.
+    """
+
+    reach: int | None = None
+    remaining: bool = True
+    shifting: bool = False
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"after": None, "ids": []}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`after`, `ids`."""
+        return {"after": cursor["after"], "ids": cursor["ids"]}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        if not page.rows or page.total is None or len(page.rows) >= page.total:
+            return None
+        last = created(page.rows[-1])
+        ids = [wire.id_of(row) for row in page.rows if created(row) == last]
+        before = cursor["ids"] if cursor["after"] == instant_text(last) else []
+        return {"after": instant_text(last), "ids": sorted([*before, *ids])}
+
+
+class Crowded(Exception):
+    """One second, and perhaps the one before it, holds more assets than a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Lists what `narrow` leaves, all where it is empty. Instants have second precision and range ends may belong to a
+    range or not, so a page is asked for from a second earlier, and what was told before is left out."""
+
+    search: Search
+    narrow: str = ""
+
+    async def rows(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
+        """Each asset once, oldest upload first; goes on from any cursor it gave.
+
+        Raises TruncatedListing when fewer assets came than were there at the beginning, and are there still.
+        """
+        place: Cursor | None = start
+        while True:
+            try:
+                async with aclosing(self._in_pages(place)) as pages:
+                    async for found in pages:
+                        place = found.cursor
+                        yield found
+                return
+            except Crowded:
+                async with aclosing(self._crowded(place or {})) as pages:
+                    async for found in pages:
+                        place = found.cursor
+                        yield found
+
+    async def _in_pages(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
+        told = int((start or {}).get("seen", 0))
+        promised = (start or {}).get("promised")
+        asked = ""
+
+        async def fetch(params: Params) -> Page:
+            nonlocal asked, promised
+            asked = self._from(params["after"])
+            hits = await self.search.page(asked, expand=facts.EXPAND)
+            promised = hits.total if promised is None else promised
+            return new_of(hits, params)
+
+        async with aclosing(walk(fetch, ByUpload(), start)) as pages:
+            async for page, behind in pages:
+                told += len(page.rows)
+                if behind is None:
+                    await self._prove(told, promised or 0)
+                yield Rows(page.rows, asked, {**behind, "promised": promised} if behind else None)
+
+    def _from(self, after: str | None) -> str:
+        return self._between(parse_instant(after) - facts.TICK, None) if after else self.narrow
+
+    def _between(self, since: datetime, until: datetime | None) -> str:
+        return query.joined(self.narrow, query.added_in(since, until))
+
+    async def _crowded(self, place: Cursor) -> AsyncGenerator[Rows, None]:
+        """A second that overfills a page is scrolled, with the next one, which a page could then begin with."""
+        low = parse_instant(place["after"])
+        high = low + 2 * facts.TICK
+        known = frozenset(place["ids"])
+        asked = self._between(low - facts.TICK, high)
+        told: set[str] = set()  # a scroll that lost its place begins again, and tells rows twice
+        async with aclosing(self.search.scroll(asked, expand=facts.EXPAND)) as pages:
+            async for rows, last in pages:
+                new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
+                told.update(wire.id_of(row) for row in new)
+                behind = {"after": instant_text(high), "ids": [], "seen": place.get("seen", 0) + len(told)}
+                yield Rows(new, asked, {**place, **behind} if last else place)
+
+    async def _prove(self, told: int, promised: int) -> None:
+        """Nothing may be missing of what was there at the beginning. A narrowed listing may lose rows on the way, for
+        an asset that is changed leaves the window."""
+        if self.narrow or told >= promised:
+            return
+        there = (await self.search.page("", limit=1)).total
+        if told < there:
+            raise TruncatedListing(
+                f"the service shows {there} assets and only {told} of them by their upload time",
+                operation=facts.SEARCH,
+                hint="run the same command again; if it stays, the service may not know DateAdded in queries",
+            )
+
+
+def new_of(hits: wire.Hits, params: Mapping[str, Json]) -> Page:
+    """What was not told before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
+    after = parse_instant(params["after"]) if params["after"] else None
+    _refuse_missing(hits)
+    instants = [created(row) for row in hits.rows]
+    if any(later < earlier for earlier, later in pairwise(instants)):
+        raise ContractBroken("assets did not come in order of upload, as was asked", operation=facts.SEARCH, hint=_HINT)
+    if after and hits.total > len(hits.rows) and instants[-1] <= after:
+        raise Crowded
+    known = frozenset(params["ids"])
+    rows = [row for row in hits.rows if _is_new(row, after, known)]
+    return Page(rows, hits.total - (len(hits.rows) - len(rows)))
+
+
+def _is_new(row: Json, after: datetime | None, known: frozenset[str]) -> bool:
+    when = created(row)
+    return after is None or when > after or (when == after and wire.id_of(row) not in known)
+
+
+def created(row: Json) -> datetime:
+    """The upload instant of an asset. Raises ContractBroken without one."""
+    when = wire.moment(row.get("created_date"))
+    if when is None:
+        raise ContractBroken("an asset came without `created_date`", operation=facts.SEARCH)
+    return when
+
+
+def _refuse_missing(hits: wire.Hits) -> None:
+    distinct = len({wire.id_of(row) for row in hits.rows})
+    if distinct < min(hits.total, facts.PAGE):
+        promised = min(hits.total, facts.PAGE)
+        raise TruncatedListing(
+            f"a search promised {promised} assets and gave {distinct}", operation=facts.SEARCH, hint=_HINT
+        )
