@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 
 from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.model.schema import Schema
@@ -14,6 +16,7 @@ from dam_sync.services.d_templates.connection import Line, Once, Recent, togethe
 from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
 from dam_sync.services.d_templates.wire import hits, is_asset, listed, text_of, total_of
 
+_DATE_STEP = timedelta(seconds=2)
 _LIVE = {"includeDeleted": False, "includeVersions": False}
 _BOTH = {"includeDeleted": True, "includeVersions": True}
 
@@ -33,15 +36,25 @@ class Knowledge:
 
     async def probe(self) -> Account:
         """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
-        user = await self.line.ask(facts.USER)
+        reply = await self.line.send(self.line.request(facts.USER))
+        user = reply.json()
         total = await self.total(_LIVE)
         return Account(
             tenant=self.line.host,
             user=text_of(user, "emailId", "username", "userId"),
             release="v1.5",
             total=total,
+            clock_skew=self._skew(reply.headers.get("date", "")),
             notes=await self._notes(total),
         )
+
+    def _skew(self, date: str) -> timedelta:
+        """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
+        try:
+            ahead = parsedate_to_datetime(date) - self.line.clock.now()
+        except (TypeError, ValueError):
+            return timedelta(0)
+        return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
 
     async def _notes(self, total: int | None) -> tuple[str, ...]:
         everything = await self.total(_BOTH)

@@ -1,0 +1,496 @@
+"""Service D's own ways: ids before bytes, versions as records, an index that is behind, errors inside success."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft, Entry, FileRef, Marker, Patch, Relation
+from dam_sync.model.errors import Conflict, Denied, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.service import Service, Window
+from dam_sync.model.values import Row, Term
+from dam_sync.services.d_templates import facts
+from tests.support import scripted_d as d
+from tests.support.scripted_d import Opened, scripted
+from tests.support.steps import Crash, MemorySteps
+
+EVERYTHING = Window()
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opened]:
+    async with scripted() as one:
+        yield one
+
+
+@dataclass
+class Bytes:
+    """Content from memory."""
+
+    name: str
+    data: bytes = field(repr=False)
+    media_type: str = "image/jpeg"
+    link: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        return {"md5": hashlib.md5(self.data).hexdigest()}
+
+    async def read(self, start: int, stop: int) -> bytes:
+        return self.data[start:stop]
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        yield self.data
+
+    async def check(self) -> None:
+        pass
+
+
+def draft(key: str = "src-1", **fields: Any) -> Draft:
+    given = {"title": "New", **fields, "source_key": key}
+    return Draft(Marker("source_key", key), f"{key}.jpg", "Photo", fields=given)
+
+
+async def listed(service: Service, window: Window = EVERYTHING) -> list[Entry]:
+    found = []
+    async for shard in service.shards(window):
+        async for batch in service.crawl(shard, None):
+            found += batch.entries
+    return found
+
+
+async def body(service: Service, file: FileRef) -> bytes:
+    stream = await service.open(file)
+    try:
+        return b"".join([block async for block in stream])
+    finally:
+        await stream.aclose()
+
+
+# -- credential and schema ---------------------------------------------------------------------------------------------
+
+
+async def test_a_wrong_key_is_told_from_a_wrong_password(opened: Opened) -> None:
+    with pytest.raises(Denied) as key:
+        await opened.connect({**d.AUTH, "api_key": "key-000000000"}).probe()
+    with pytest.raises(Denied) as password:
+        await opened.connect({**d.AUTH, "password": "wrong-Pass-1"}).probe()
+    assert "api_key" in key.value.hint
+    assert "password" in password.value.hint
+    assert "API key" not in str(password.value)
+
+
+async def test_probe_counts_assets_and_not_versions(opened: Opened) -> None:
+    first = opened.script.add()
+    opened.script.add(family=opened.script.records[first]["fileId"])
+    account = await opened.connect().probe()
+    assert (account.user, account.total) == ("svc@example.test", 1)
+    assert "1 records" in account.notes[0]
+
+
+async def test_templates_become_types_and_attributes_fields(opened: Opened) -> None:
+    schema = await opened.connect().schema()
+    assert [each.name for each in schema.types] == ["Photo"]
+    kinds = {key: field.kind for key, field in schema.fields.items() if not field.system}
+    assert kinds == {
+        "title": FieldKind.TEXT,
+        "source_key": FieldKind.TEXT,
+        "shoot_date": FieldKind.DATE,
+        "colors": FieldKind.TERM,
+        "usage": FieldKind.ROWS,
+        "area": FieldKind.TERM,
+    }
+    assert schema.vocabularies["area"].hierarchical
+    assert schema.fields["title"].required
+    assert schema.groups == {"Full Access"}
+    assert schema.holds == {"groups", "versions", "relations"}
+
+
+async def test_every_form_of_value_is_read_and_written(opened: Opened) -> None:
+    values = {
+        "shoot_date": date(2026, 2, 10),
+        "colors": (Term("Red", d.RED, ("Red",)), Term("Blue", d.BLUE, ("Blue",))),
+        "usage": (Row({"until": date(2026, 2, 18)}), Row({"until": date(2027, 1, 1)})),
+        "area": Term("Coast", f"{d.NORTH}/{d.COAST}", ("North", "Coast"), d.NORTH),
+    }
+    service = opened.connect()
+    made = await service.create(draft(**values), None, MemorySteps())
+    found = (await opened.connect().fetch(made)).fields
+    assert {key: found[key] for key in values} == values
+    (row,) = opened.script.records.values()
+    sent = {entry["metadataDefinitionId"]: entry for entry in row["metadata"]}
+    assert sent[d.DAY]["metadataDefinitionValue"] == "02/10/2026"
+    assert sent[d.TABLE]["metadataDefinitionTableValue"][0][0]["metadataDefinitionValue"] == "02/18/2026"
+    assert [one["metadataDefinitionId"] for one in sent[d.PATH]["metadataDefinitionValue"]] == ["level-0", "level-1"]
+
+
+async def test_what_a_template_does_not_take_is_refused_before_any_call(opened: Opened) -> None:
+    service = opened.connect()
+    await service.schema()
+    before = dict(service.calls)
+    wrong: list[dict[str, Any]] = [
+        {"nothing": "x"},
+        {"title": "x" * 251},
+        {"colors": (Term("Green"),)},
+        {"shoot_date": "soon"},
+        {"system_created_by": "me"},
+    ]
+    for fields in wrong:
+        with pytest.raises(InvalidValue):
+            await service.create(draft(**fields), None, MemorySteps())
+    assert set(service.calls) - set(before) <= {facts.SECURITY}
+    assert not opened.script.records
+
+
+# -- versions are records of their own ---------------------------------------------------------------------------------
+
+
+async def test_a_family_is_one_asset_however_far_apart_its_versions_lie(opened: Opened) -> None:
+    script = opened.script
+    first = script.add(b"one")
+    family = script.records[first]["fileId"]
+    for _ in range(150):
+        script.add()
+    script.add(b"two", family)
+    for _ in range(120):
+        script.add()
+    last = script.add(b"three", family)
+    near = script.add(b"a")
+    script.add(b"b", script.records[near]["fileId"])
+    service = opened.connect(relations="off")
+    entries = await listed(service)
+    found = {entry.id: entry for entry in entries}
+    assert len(entries) == len(found) == 1 + 150 + 120 + 1
+    asset = found[AssetId(family)].asset
+    assert asset is not None
+    assert [file.size for file in asset.versions] == [3, 3, 5]
+    assert asset.file is not None
+    assert asset.file.id == f"{family}/{last}"
+    assert script.calls["GET /v1/asset/{id}/version"] <= 2
+    assert await opened.connect(relations="off").fetch(AssetId(family)) == asset
+
+
+async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> None:
+    script = opened.script
+    first = script.add(b"one")
+    for _ in range(120):
+        script.add()
+    later = script.add(b"later", script.records[first]["fileId"])
+    script.records[first]["currentVersion"], script.records[later]["currentVersion"] = "Y", "N"
+    found = {entry.id: entry.asset for entry in await listed(opened.connect(relations="off"))}
+    asset = found[AssetId(script.records[first]["fileId"])]
+    assert asset is not None
+    assert [file.size for file in asset.versions] == [5, 3]
+
+
+async def test_an_asset_stays_where_only_one_version_was_binned(opened: Opened) -> None:
+    script = opened.script
+    first = script.add(b"one")
+    second = script.add(b"two!", script.records[first]["fileId"])
+    script.records[second] |= {"fileState": "recycle bin", "metadataState": "recycle bin"}
+    (entry,) = await listed(opened.connect(relations="off"))
+    assert not entry.deleted
+    assert entry.asset is not None
+    assert [file.size for file in entry.asset.versions] == [3]
+
+
+async def test_a_crawl_goes_on_behind_any_page(opened: Opened) -> None:
+    script = opened.script
+    first = script.add(b"one")
+    for _ in range(230):
+        script.add()
+    script.add(b"two", script.records[first]["fileId"])
+    service = opened.connect(relations="off")
+    async for shard in service.shards(EVERYTHING):
+        batches = [batch async for batch in service.crawl(shard, None)]
+        for number, batch in enumerate(batches[:-1]):
+            other = opened.connect(relations="off")
+            rest = [e.id async for b in other.crawl(shard, batch.cursor) for e in b.entries]
+            assert rest == [e.id for b in batches[number + 1 :] for e in b.entries]
+
+
+async def test_a_refused_cursor_begins_anew_and_leaves_out_what_is_older(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(230):
+        opened.script.add()
+    service = opened.connect(relations="off")
+    (shard,) = [shard async for shard in service.shards(EVERYTHING)]
+    batches = [batch async for batch in service.crawl(shard, None)]
+    cursor = {**(batches[0].cursor or {}), "cursor": "cmVmdXNlZA=="}
+    scan = opened.script._scan
+
+    def refusing(body: Any) -> Any:
+        if body.get("cursor") == "cmVmdXNlZA==":
+            return d.said({"status": "error", "message": "Invalid Search Query"}, 400)
+        return scan(body)
+
+    monkeypatch.setattr(opened.script, "_scan", refusing)
+    rest = [e.id async for b in service.crawl(shard, cursor) for e in b.entries]
+    wanted = [e.id for b in batches[1:] for e in b.entries]
+    assert set(wanted) <= set(rest)
+    assert len(rest) <= len(wanted) + 1
+
+
+async def test_pages_too_large_for_the_gateway_are_halved(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(130):
+        opened.script.add()
+    scan = opened.script._scan
+    limits = []
+
+    def narrow(body: Any) -> Any:
+        limits.append(body["limit"])
+        return d.said({"message": "Internal server error"}, 502) if body["limit"] > 30 else scan(body)
+
+    monkeypatch.setattr(opened.script, "_scan", narrow)
+    assert len(await listed(opened.connect(relations="off"))) == 130
+    assert {100, 50, 25} <= set(limits)
+
+
+async def test_a_scan_without_a_total_is_counted_by_a_search(opened: Opened) -> None:
+    opened.script.totals = False
+    for _ in range(130):
+        opened.script.add()
+    service = opened.connect(relations="off")
+    (shard,) = [shard async for shard in service.shards(EVERYTHING)]
+    assert shard.params["total"] == 130
+    assert len(await listed(service)) == 130
+
+
+async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(150)]
+    old = script.add()
+    script._delete(old, {"action": "delete"})
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    service = opened.connect()
+    changed = AssetId(script.records[ids[0]]["fileId"])
+    await service.update(changed, Patch(fields={"title": "Changed"}))
+    await service.remove(AssetId(script.records[ids[1]]["fileId"]))
+    found = {entry.id: entry.deleted for entry in await listed(service, Window(since=since))}
+    assert found == {changed: False, AssetId(script.records[ids[1]]["fileId"]): True}
+    assert not await listed(service, Window(since - timedelta(hours=1), since))
+
+
+async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
+    opened.script.add()
+    shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
+    assert [shard.params["scan"] for shard in shards] == ["changed"]
+
+
+# -- ids before bytes --------------------------------------------------------------------------------------------------
+
+
+async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
+    service, content = opened.connect(), Bytes("src-1.jpg", b"data")
+    await service.schema()
+    told = service.forecast(draft(), content.size)
+    before = dict(service.calls)
+    made = await service.create(draft(), content, MemorySteps())
+    spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
+    assert {name: number for name, number in spent.items() if number and name != facts.SECURITY} == told
+    assert opened.script.story == ["create object-0001", "put object-0001"]
+    found = await opened.connect().fetch(made)
+    assert found.fields["source_key"] == "src-1"
+    assert found.file is not None
+    assert found.file.digests == content.digests
+
+
+@pytest.mark.parametrize("blow_at", range(1, 16))
+async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened, blow_at: int) -> None:
+    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
+    try:
+        made = await opened.connect().create(draft(), content, steps)
+    except Crash:
+        steps.blow_at = None
+        made = await opened.connect().create(draft(), content, steps)
+    marked = [row for row in opened.script.records.values() if d._text(row, d.MARK) == "src-1"]
+    assert [row["originalFileId"] for row in marked] == [made]
+    assert opened.script.bytes[marked[0]["objectId"]] == b"data"
+    stubs = [row for row in opened.script.records.values() if row not in marked]
+    assert all(row["fileState"] == "recycle bin" for row in stubs)
+
+
+async def test_a_lost_answer_is_found_once_the_index_shows_it(opened: Opened) -> None:
+    """A search right after the create would find nothing, and a second asset would be made."""
+    opened.script.lag, opened.script.lost = 60.0, 1
+    steps = MemorySteps()
+    service = opened.connect()
+    with pytest.raises(Exception, match=r".+"):
+        await service.create(draft(), None, steps)
+    made = await service.create(draft(), None, steps)
+    assert [row["originalFileId"] for row in opened.script.records.values()] == [made]
+
+
+async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
+    service = opened.connect()
+    for key in ("find-1-1", "find-11", "find-1"):
+        await service.create(draft(key), None, MemorySteps())
+    made = await service.find(Marker("source_key", "find-1"))
+    assert made == AssetId("file-0003")
+    before = opened.script.clock.monotonic()
+    assert await service.find(Marker("source_key", "find-2")) is None
+    assert opened.script.clock.monotonic() - before >= facts.LAG.total_seconds()
+
+
+async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
+    opened.script.vanish = 1
+    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    story = opened.script.story
+    assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
+    assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
+
+
+async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(opened: Opened) -> None:
+    opened.script.small_sessions = True
+    service = opened.connect()
+    made = await service.create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    assert opened.script.story[-1] == "complete object-0001"
+    assert (await service.fetch(made)).file is not None
+    assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
+
+
+async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
+    service = opened.connect()
+    await service.schema()
+    made = await service.create(draft(), None, MemorySteps())
+    assert service.calls[facts.CREATE] == 1
+    assert facts.ASSET not in service.calls
+    assert not (await service.fetch(made)).versions
+
+
+async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened: Opened) -> None:
+    service = opened.connect()
+    made = await service.create(draft(), Bytes("a.jpg", b"one"), MemorySteps())
+    await service.replace(made, Bytes("b.jpg", b"second"), MemorySteps())
+    found = await opened.connect().fetch(made)
+    assert [file.size for file in found.versions] == [3, 6]
+    assert (found.id, found.filename, found.fields["source_key"]) == (made, "b.jpg", "src-1")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])
+async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
+    opened.script.deletes_family = whole
+    first = opened.script.add()
+    family = AssetId(opened.script.records[first]["fileId"])
+    opened.script.add(family=family)
+    service = opened.connect()
+    for _ in range(2):
+        await service.remove(family)
+    assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
+    assert (await service.fetch(family)).status == "trash"
+    await service.remove(AssetId("file-9999"))
+
+
+# -- links of 20 seconds -----------------------------------------------------------------------------------------------
+
+
+async def test_every_opening_asks_for_a_link_of_its_own(opened: Opened) -> None:
+    opened.script.add(b"bytes")
+    service = opened.connect()
+    (entry,) = await listed(service)
+    assert entry.asset is not None
+    assert entry.asset.file is not None
+    for _ in range(3):
+        await opened.script.clock.sleep(60)
+        assert await body(service, entry.asset.file) == b"bytes"
+    assert opened.script.story.count("content object-0001") == 3
+
+
+async def test_a_link_that_ended_on_the_way_is_renewed(opened: Opened) -> None:
+    opened.script.add(b"bytes")
+    opened.script.vanish = 2
+    service = opened.connect()
+    file = (await service.fetch(AssetId("file-0001"))).file
+    assert file is not None
+    assert await body(service, file) == b"bytes"
+
+
+async def test_content_of_a_stub_is_no_file_and_of_nobody_not_found(opened: Opened) -> None:
+    opened.script.add(None)
+    service = opened.connect()
+    for record in ("object-0001", "object-9999"):
+        with pytest.raises(NotFound):
+            await service.open(FileRef(f"file-0001/{record}", "a.jpg"))
+
+
+# -- 200 with an error inside ------------------------------------------------------------------------------------------
+
+
+async def test_a_relation_is_judged_by_what_is_inside_the_answer(opened: Opened) -> None:
+    script = opened.script
+    one, two = AssetId(script.records[script.add()]["fileId"]), AssetId(script.records[script.add()]["fileId"])
+    service = opened.connect()
+    for _ in range(2):
+        await service.relate(one, Relation("derivative", two))
+    assert len(script.links) == 1
+    with pytest.raises(Conflict):
+        await service.relate(two, Relation("derivative", one))
+    await service.relate(one, Relation("placed_graphic", two))
+    assert script.links[-1]["linkType"] == "placed-graphic"
+    with pytest.raises(Unsupported):
+        await service.relate(one, Relation("Views of the object", two))
+    relations = (await opened.connect().fetch(one)).relations
+    assert relations == {Relation("derivative", two), Relation("placed_graphic", two)}
+
+
+async def test_relations_into_the_bin_are_told_and_not_moved(opened: Opened) -> None:
+    script = opened.script
+    one, two = script.add(), script.add(fileState="recycle bin", metadataState="recycle bin")
+    script.links.append({"primaryId": one, "secondaryId": two, "linkType": "child"})
+    found = await opened.connect().fetch(AssetId(script.records[one]["fileId"]))
+    assert not found.relations
+    assert [loss.path for loss in found.losses] == ["relations"]
+
+
+async def test_a_collection_that_was_not_made_is_an_error(opened: Opened) -> None:
+    service = opened.connect()
+    with pytest.raises(Rejected, match="missing"):
+        await service.ensure_container("collection", ("refused",))
+    made = await service.ensure_container("collection", ("Spring",))
+    assert await service.ensure_container("collection", ("Spring",)) == made
+    assert len(opened.script.collections) == 1
+
+
+@pytest.mark.parametrize("newer", ["taken", "missing", "without effect"])
+async def test_collections_hold_files_and_are_read_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, newer: str
+) -> None:
+    script = opened.script
+    first = script.add()
+    asset = AssetId(script.records[first]["fileId"])
+    current = script.records[script.add(family=asset)]["fileId"]
+    if newer != "taken":
+        answer = ({"message": "Missing Authentication Token"}, 403) if newer == "missing" else ({"message": "ok"}, 200)
+        monkeypatch.setattr(script, "_fill", lambda identity, body: d.said(*answer))
+    service = opened.connect()
+    place = await service.ensure_container("collection", ("Spring",))
+    script.collections[place.id]["collectionDocument"].append(facts.NIL)
+    await service.place(place, [asset], [])
+    assert current in script.collections[place.id]["collectionDocument"]
+    assert [found.assets async for found in opened.connect().members()] == [(asset,)]
+    await service.place(place, [], [asset])
+    assert current not in script.collections[place.id]["collectionDocument"]
+
+
+async def test_a_new_value_counts_once_it_is_applied(opened: Opened) -> None:
+    service = opened.connect()
+    made = await service.ensure_term("colors", Term("Green"))
+    assert made.id == "value-green"
+    assert await service.ensure_term("colors", Term("Green")) == made
+    assert (service.calls[facts.ADD_TERMS], service.calls[facts.APPLY]) == (1, 1)
+    below = await service.ensure_term("area", Term("Hills", parent=d.NORTH))
+    assert (below.path, below.parent) == (("North", "Hills"), d.NORTH)
+    with pytest.raises(NotFound):
+        await service.ensure_term("nothing", Term("x"))
