@@ -11,7 +11,7 @@ from dam_sync.services.d_templates.service import TemplatesService
 
 def emulator(*args: Any, **options: Any) -> Any:
     """An emulated instance, loaded only when somebody wants one."""
-    from dam_sync.services.d_templates.emulator.emulator import emulator as make
+    from dam_sync.services.d_templates.emulator import emulator as make
 
     return make(*args, **options)
 
