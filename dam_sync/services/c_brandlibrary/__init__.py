@@ -31,6 +31,7 @@ KIND = Kind(
         "keep_marker": "off (default) or on: leave the mark in the description of new assets, one call less each",
         "readiness": "later (default: the size of a new file is checked by `verify`) or wait until it was looked at",
         "resumable_above": "bytes above which files travel in ranges (200000000)",
+        "page": "assets in a page of a listing (500, at most 3000)",
         "upload_method": "auto (default), put or post: how the upload link takes bytes",
         "index_lag": "seconds the search may run behind (60), waited before an asset counts as absent",
         "libraries_word": "the word for libraries in this deployment's addresses (libraries)",

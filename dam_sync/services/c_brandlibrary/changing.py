@@ -145,7 +145,31 @@ class Changer:
             fresh = [file for file in now if file not in before and now[file] == content.name]
             return True if fresh else None
 
+        async def check() -> Json:
+            await self._refuse_missing(asset, frozenset(before), content)
+            return True
+
         await steps.once(name, put, found=found)
+        await steps.once(f"{name}:read-back", check, harmless=True)
+
+    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content) -> None:
+        """The new attachment must be there, and once it was looked at have the size that was sent."""
+        waits = self.line.options.waits_ready
+        fresh: list[Json] = []
+
+        async def ready() -> Json:
+            row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+            files = [file for file in wire.attachments_of(row) if file["id"] not in before]
+            fresh[:] = [file for file in files if file["attributes"].get("filename") == content.name]
+            return True if not waits or any(wire.is_ready(file) for file in fresh) else None
+
+        first = facts.READY_FIRST if waits else 0.0
+        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        sizes = [file["attributes"].get("size") for file in fresh]
+        if content.size not in sizes and None not in sizes:
+            raise IntegrityError(
+                f"{content.name}: {content.size} bytes were sent and {sizes or 'none'} arrived", asset=asset
+            )
 
     async def _attached(self, asset: AssetId) -> Json:
         """File names of the attachments by id."""

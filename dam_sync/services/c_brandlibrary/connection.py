@@ -37,6 +37,7 @@ class Options:
     keeps_marker: bool = False
     waits_ready: bool = False
     resumable_above: int = facts.SINGLE_BYTES
+    page: int = facts.PAGE
     upload_method: str = "auto"
     index_lag: float = facts.LAG.total_seconds()
     libraries_word: str = "libraries"
@@ -53,6 +54,7 @@ class Options:
             extends_lists=_switch(given, "extend_lists", default=False),
             keeps_marker=_switch(given, "keep_marker", default=False),
             waits_ready=_one_of(given, "readiness", ("later", "wait")) == "wait",
+            page=min(facts.LONG_PAGE, max(1, int(_number(given, "page", facts.PAGE)))),
             resumable_above=int(_number(given, "resumable_above", facts.SINGLE_BYTES)),
             upload_method=_one_of(given, "upload_method", ("auto", "put", "post")),
             index_lag=_number(given, "index_lag", facts.LAG.total_seconds()),
@@ -68,7 +70,7 @@ def limits_of(context: Context, options: Options) -> Limits:
     )
     return replace(
         facts.LIMITS,
-        page=facts.PAGE,
+        page=options.page,
         reach=facts.REACH,
         pace=pace,
         single_bytes=options.resumable_above,

@@ -50,7 +50,7 @@ class Costs:
                 return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
             case Membership():
                 attachment = change.placement.kind == "attachment"
-                calls = {facts.ASSET: 1, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1}
+                calls = {facts.ASSET: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1}
                 return Counter(calls if attachment else {})
             case _:
                 return Counter()

@@ -60,18 +60,24 @@ class Creator:
 
     async def _read_back(self, made: AssetId, draft: Draft, content: Content | None) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
-        row = await self.reread(made)
-        if content is not None and self.line.options.waits_ready:
-
-            async def ready() -> Json:
-                again = await self.reread(made)
-                return again if wire.is_settled(again) else None
-
-            row = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS) or row
+        waits = content is not None and self.line.options.waits_ready
+        row = await (self._ready(made) if waits else self.reread(made))
         refuse_swallowed(row, draft)
         if content is not None:
             refuse_other_file(row, content, self.line.options.waits_ready)
         return True
+
+    async def _ready(self, made: AssetId) -> Json:
+        """The asset once its file was looked at, or as it is when that takes too long."""
+        row: Json = None
+
+        async def ready() -> Json:
+            nonlocal row
+            row = await self.reread(made)
+            return row if wire.is_settled(row) else None
+
+        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=facts.READY_FIRST)
+        return row
 
     async def reread(self, made: AssetId) -> Json:
         """The asset with its files and dates."""

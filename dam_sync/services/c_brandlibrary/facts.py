@@ -42,6 +42,7 @@ TICK = timedelta(seconds=1)
 AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is later, whatever the clocks say
 EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any library began
 READY_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
+READY_FIRST = 10.0  # before the first look at a new file, where it is waited for
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
 VERSION_FIRST = 20.0  # before the first look at a new version; small files take 5 s and more (wire C 6.3)
 SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
@@ -134,34 +135,21 @@ RULES = (
 
 HOLDS: Mapping[Feature, Held] = {
     Feature.FILELESS: YES,
-    Feature.VERSIONS: Held("the current one; how many older ones", "yes"),
+    Feature.VERSIONS: Held("", "yes; the current one alone can be read"),
     Feature.ATTACHMENTS: Held("yes", "75 files with the first"),
-    Feature.TEXT: YES,
-    Feature.LONG_TEXT: Held("the description; custom fields as text", "as text"),
-    Feature.HTML: Held("", "as text"),
-    Feature.NUMBER: Held("as text", "as text"),
-    Feature.FLAG: Held("as text", "as text"),
-    Feature.DATE: Held("as text", "as text"),
-    Feature.INSTANT: Held("as text", "as text"),
+    Feature.TEXT: Held("yes, any other value too", "yes, any other value as text"),
     Feature.TERM: YES,
-    Feature.PLACE: Held("", "as JSON text"),
-    Feature.PERSON: Held("", "the name"),
-    Feature.EMAIL: Held("as text", "as text"),
-    Feature.URL: Held("as text", "as text"),
-    Feature.ROWS: Held("", "as JSON text"),
-    Feature.MULTIPLE: Held("as seen in the assets", "yes"),
-    Feature.LOCALIZED: Held("", "as JSON text"),
-    Feature.TERMS: Held("yes", "added; in restricted lists where the job allows it"),
+    Feature.MULTIPLE: Held("as a sample of assets shows", "yes"),
+    Feature.TERMS: Held("yes", "added; to restricted lists where the job allows it"),
     Feature.COLLECTION: Held("yes", "one, when the asset is made"),
     Feature.SECTION: Held("one for each asset", "one, when the asset is made"),
-    Feature.LABEL: Held("yes", "made, never assigned"),
+    Feature.LABEL: Held("yes", ""),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Held("yes", ""),
     Feature.STATUS: Held("published, pending", "published, pending"),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
     Feature.CREATED: Held("yes", ""),
-    Feature.TRASH: Held("", "deleted assets, until an administrator brings them back"),
 }
 
 ASSUMPTIONS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.marks import searchable
@@ -15,7 +15,7 @@ OWN = "custom:"  # before a key that has the name of a built-in attribute
 
 BUILT_IN = (
     Field(NAME, FieldKind.TEXT, "Name", indexed=False),
-    Field(DESCRIPTION, FieldKind.LONG_TEXT, "Description", indexed=False),
+    Field(DESCRIPTION, FieldKind.TEXT, "Description", indexed=False),
     Field(
         PAYLOAD, FieldKind.LONG_TEXT, "Payload of colours, fonts, links and press items", editable=False, system=True
     ),
@@ -100,9 +100,6 @@ def schema_of(keys: Keys, *, extends: bool) -> Schema:
         vocabularies={
             key_of(key.name): Vocabulary(key_of(key.name), key.name, closed=is_closed(key, extends)) for key in lists
         },
-        types=tuple(
-            AssetType(name, facts.FILE_TYPE if name == facts.FILE_TYPE else "") for name in facts.TYPES.values()
-        ),
         statuses=frozenset({"published", "pending"}),
         container_kinds=frozenset({"section", "collection"}),
         container_depth={"section": 1, "collection": 1},

@@ -110,7 +110,7 @@ class Library:
         """Names of keys that a sample of assets holds several values of; no call tells it (wire C 5.1)."""
         asked = (
             ("page", "1"),
-            ("per", str(facts.PAGE)),
+            ("per", str(self.line.options.page)),
             ("sort_by", "updated_at"),
             ("order", "DESC"),
             ("include", "custom_fields"),

@@ -130,7 +130,9 @@ class Reader:
     async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
         section, window = str(shard.params["section"]), window_of(shard)
         changed = window_of(Shard("", shard.params["changed"]))
-        wanted = Wanted(facts.SECTION_ASSETS, (section,), payload=bool(shard.params.get("payload")), size=facts.PAGE)
+        wanted = Wanted(
+            facts.SECTION_ASSETS, (section,), payload=bool(shard.params.get("payload")), size=self.line.options.page
+        )
         wanted = _within(wanted, window) if window != Window() else wanted
         counts = await self._counted(section)
         async with aclosing(self.listing.rows(wanted, cursor)) as pages:
@@ -142,7 +144,7 @@ class Reader:
         """Newest change first, until one is too old."""
         window = window_of(shard)
         library = await self.library.id()
-        size = min(facts.PAGE, facts.RECENT_PAGE)
+        size = min(self.line.options.page, facts.RECENT_PAGE)
         wanted = Wanted(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
         async with aclosing(self.listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:

@@ -101,6 +101,8 @@ class Taxonomy:
             raise Unsupported(f"there are no containers of kind {kind} here", hint="place into section or collection")
         if kind != "label" and len(wanted) != 1:
             raise Unsupported(f"a {kind} has no levels", hint="map the placement to a path of one name")
+        if len(wanted) > 1 and not parent:
+            raise Unsupported(f"the {kind} above {wanted[-1]!r} is not named by its id")
         if not wanted[-1].strip():
             raise InvalidValue(f"a {kind} needs a name")
         known = await self.places.get()

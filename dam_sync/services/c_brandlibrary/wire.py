@@ -49,7 +49,7 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
         filename=files[0].name if files else str(attributes.get("name") or ""),
         status=PENDING if attributes.get("approved") is False else PUBLISHED,
         form_type=row["type"],
-        type=facts.TYPES.get(row["type"], row["type"]),
+        type=row["type"],
         fields=_fields(row, sense.keys),
         versions=tuple(files[:1]),
         attachments=tuple(files[1:]),

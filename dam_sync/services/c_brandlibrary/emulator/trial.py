@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dam_sync.emulation.trial import Trial
+from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
     denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
-    lacks=frozenset({"place", "members", "relate", "holds:relations", "holds:groups", "limits:per_second"}),
+    lacks=frozenset({"place", "relate", "holds:relations", "holds:groups", "limits:per_second", "limits:largest_bytes"})
+    | {"types", "nested", "sweeps"}
+    | words("read", "versions digests long_text html number flag date instant place person email url rows localized")
+    | words("read", "hierarchy term_locales synonyms folder category groups relations links trash")
+    | words("write", "digests long_text html number flag date instant place person email url rows localized")
+    | words("write", "hierarchy term_locales synonyms folder category label machine_tags groups relations created")
+    | words("write", "links trash"),
     quiet=frozenset({"digests"}),
     containers={"folder": "section", "collection": "collection", "label": "label"},
-    fixed=frozenset({"label"}),
+    options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"},
+    lean={"page": 20},
     emulated={"rate": None},
+    facts={"REACH": 40},
+    narrow={"page": 10},
     narrow_emulated={"result_window": 40},
     demo_emulated={"rate": None, "lag": 1, "processing": 0.3},
 )
