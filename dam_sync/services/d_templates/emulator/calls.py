@@ -20,6 +20,17 @@ from dam_sync.services.d_templates.emulator.state import Tenant
 
 BODY_MOST = 10 << 20  # of the gateway
 RATE_HEADERS = ((b"x-ratelimit-limit", b"60000"), (b"x-ratelimit-reset", b"60"))
+MEAN = 0.27
+MEAN_SECONDS: Mapping[str, float] = {  # wire D 8
+    "POST /v1/asset": 1.1,
+    "POST /v1/search": 0.7,
+    "POST /v1/search/keyword": 0.7,
+    "POST /v1/asset/scan": 0.7,
+    "GET /v1/metadata/template/{id}": 1.4,
+    "POST /v1/asset/{id}/link": 3.9,
+    "POST /v1/collection": 2.6,
+    "GET /v1/collection/{id}": 0.05,
+}
 _JSON = (b"content-type", b"application/json")
 _MISSING = object()
 
@@ -100,6 +111,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the call; a Refusal becomes its error body."""
         self._tenant.settle()
+        if self._tenant.options.latency:
+            name = f"{scope['method']} {scope['emulation.match'].route.path}"
+            await self._tenant.world.sleep(MEAN_SECONDS.get(name, MEAN) * self._tenant.options.latency)
         try:
             user = self._user(scope)
             body = await read(receive)

@@ -19,6 +19,8 @@ def ground_truth(tenant: Tenant, collections: Collections) -> Iterator[Mapping[s
     tenant.settle()
     for ids in list(tenant.families.values()):
         family = [tenant.records[each] for each in ids]
+        if family[0].kind != "Asset":
+            continue
         yield _asset(tenant, collections, family)
 
 

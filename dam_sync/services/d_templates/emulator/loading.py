@@ -7,13 +7,12 @@ day, other values become text; labels and attachments are lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dam_sync.emulation.catalogue import Catalogue, blob_of
 from dam_sync.emulation.catalogue import Record as Row
 from dam_sync.emulation.object_store import Blob
-from dam_sync.emulation.world import Json
 from dam_sync.services.d_templates.emulator.collections import Collections
 from dam_sync.services.d_templates.emulator.people import People
 from dam_sync.services.d_templates.emulator.records import NIL, Record, User, epoch_of
@@ -45,6 +44,7 @@ class Loader:
                 self._members.setdefault(SEPARATOR.join(row["path"]), [])
         for row in catalogue.assets:
             self._asset(row, schema, files)
+        self._actions()
         self._tenant.index.load(self._tenant.records.values())
         self._place()
         self._relate()
@@ -80,6 +80,20 @@ class Loader:
             )  # fmt: skip
             tenant.adopt(record)
         self._remember(row, record)
+
+    def _actions(self) -> None:
+        """Objects that searches find and that are no assets (wire D 11, 25)."""
+        tenant = self._tenant
+        for number in range(1, tenant.options.actions + 1):
+            file_id, at = tenant.uuid(), tenant.now()
+            tenant.adopt(
+                Record(
+                    object_id=tenant.uuid(), file_id=file_id, original=file_id, filename=f"action {number}",
+                    template=next(iter(tenant.schema.templates)), values={},
+                    security=(next(iter(tenant.schema.security)),), created=at, created_by=self._owner.id, updated=at,
+                    updated_by=self._owner.id, number=at, order=tenant.order(), kind="Action",
+                )
+            )  # fmt: skip
 
     def _remember(self, row: Row, record: Record) -> None:
         self._current[str(row["id"])] = record.object_id
@@ -126,6 +140,3 @@ class Loader:
 def _etag(blob: Blob | None) -> str:
     """Loaded originals came in some other way: their entity tag tells nothing."""
     return f"{blob.id[:24]}-1" if blob is not None else ""
-
-
-Values = Mapping[str, Json]

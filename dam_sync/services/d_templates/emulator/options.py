@@ -44,7 +44,8 @@ EVERY_PERMISSION = (
     *("Proof Initiation", "Sensitive Data", "Apply"),
 )
 GIB = 1 << 30
-_NUMBERS = ("lag", "processing", "apply_lag", "bulk_lag", "content_seconds", "upload_seconds", "rendition_seconds")
+_SECONDS = ("lag", "processing", "apply_lag", "bulk_lag", "content_seconds", "upload_seconds", "rendition_seconds")
+_COUNTS = ("part", "multipart_least", "put_most", "page_most", "text_content", "window", "members", "actions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Options:
     users: more users, each with username, password, permissions by name (all), templates (names of security templates
     it is permitted on, None: all), privileges to write the schema (`admin`). tags_field, release_field, expiry_field,
     status_field: attributes (search fields) that take these parts of a catalogue's assets. nil_members: collections
-    of a catalogue hold the nil UUID, too. strict_signed_headers: signed headers must come with a PUT.
+    of a catalogue hold the nil UUID, too; actions: so many records of `objectType` Action come with it. latency: 1 for
+    the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT.
     """
 
     variant: str = ""
@@ -92,6 +94,8 @@ class Options:
     expiry_field: str = ""
     status_field: str = ""
     nil_members: bool = False
+    actions: int = 0
+    latency: float = 0.0
     strict_signed_headers: bool = True
     plays: frozenset[str] = field(init=False)
 
@@ -111,10 +115,10 @@ def options_of(given: Mapping[str, object]) -> Options:
     if unknown:
         raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     values: dict[str, Json] = dict(given)
-    for name in _NUMBERS:
+    for name in (*_SECONDS, "latency"):
         if name in values:
             values[name] = float(values[name])
-    for name in ("part", "multipart_least", "put_most", "page_most", "text_content", "window", "members"):
+    for name in _COUNTS:
         if name in values:
             values[name] = int(values[name])
     if values.get("rate") is not None:

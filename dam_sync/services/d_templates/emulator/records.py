@@ -124,7 +124,7 @@ class SecurityTemplate:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody with a password; admin: may write the schema."""
+    """Somebody with a password; admin: may read and write the templates."""
 
     id: str
     username: str
@@ -180,7 +180,7 @@ class Record:
     processed: bool = False
     content_path: str = ""
     technical: Json = None
-    previewed: bool = False
+    kind: str = "Asset"
     catalogue_id: str = ""
 
     @property

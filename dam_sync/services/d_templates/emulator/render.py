@@ -46,7 +46,7 @@ class Renderer:
             "objectId": record.object_id,
             "fileId": record.file_id,
             "originalFileId": record.original,
-            "objectType": "Asset",
+            "objectType": record.kind,
             "customerId": CUSTOMER,
             "filename": record.filename,
             "fileState": state_of(record),

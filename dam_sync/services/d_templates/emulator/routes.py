@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dam_sync.services.d_templates.emulator.accounts import Accounts
 from dam_sync.services.d_templates.emulator.bulk import BulkEdits
 from dam_sync.services.d_templates.emulator.calls import Endpoint, Handler
 from dam_sync.services.d_templates.emulator.collections import Collections
+from dam_sync.services.d_templates.emulator.records import Refusal
 from dam_sync.services.d_templates.emulator.render import Renderer
 from dam_sync.services.d_templates.emulator.routes_assets import AssetCalls
 from dam_sync.services.d_templates.emulator.routes_collections import CollectionCalls
@@ -48,7 +51,21 @@ def routes_of(tenant: Tenant, accounts: Accounts, collections: Collections, stor
     if not older:
         oauth = (("GET", "/v2/oauth/authorize", people.authorize), ("POST", "/v2/oauth/token", people.exchange))
         routes += [_route(tenant, accounts, line, "open") for line in oauth]
-    return routes
+    return routes + admin_routes(tenant)
+
+
+def admin_routes(tenant: Tenant) -> list[Route]:
+    """What only the administrator's own tools can do (wire D 12.16): `POST /_emulator/purge {"id"}`."""
+
+    async def purge(request: Request) -> Response:
+        tenant.settle()
+        try:
+            tenant.purge(str((await request.json())["id"]))
+        except Refusal as refusal:
+            return JSONResponse(refusal.body, refusal.status)
+        return Response(status_code=204)
+
+    return [Route("/_emulator/purge", purge, methods=["POST"])]
 
 
 def _routes(tenant: Tenant, accounts: Accounts, prefix: str, lines: Iterable[Line]) -> Iterator[Route]:

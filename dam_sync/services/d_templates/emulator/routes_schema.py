@@ -44,6 +44,8 @@ class SchemaCalls:
 
     def template(self, call: Call) -> Reply:
         """`GET /metadata/template/{id}`."""
+        if not call.user.admin:
+            raise failed(403, "User does not have the required privileges")
         return Reply(200, {"template": self._views.template(self._schema.template(call.id))})
 
     def template_rows(self, call: Call) -> Reply:

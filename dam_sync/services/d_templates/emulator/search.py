@@ -9,8 +9,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from dam_sync.emulation.world import Json
+from dam_sync.services.d_templates.emulator.formats import extension_of
 from dam_sync.services.d_templates.emulator.metadata import epoch_of_date
 from dam_sync.services.d_templates.emulator.query import Everything, Facet, Named, Plain, Term, parse, pattern
 from dam_sync.services.d_templates.emulator.records import Attribute, Record, User, failed
@@ -132,19 +134,18 @@ class Search:
         kept = (query, user.id, index.generation)
         found = self._kept.get(kept)
         if found is None:
-            docs = [doc for doc in self._matching(query) if self._shown(doc, query, user)]
+            sees = cache(lambda security: self._tenant.schema.may(user, security, "View"))
+            docs = [doc for doc in self._matching(query) if self._shown(doc, query) and sees(doc.security)]
             found = Found(sorted(self._keys(docs, query.sort)), self._facets(docs))
             self._kept[kept] = found
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found
 
-    def _shown(self, doc: Record, query: Query, user: User) -> bool:
+    def _shown(self, doc: Record, query: Query) -> bool:
         if (doc.deleted is not None and not query.deleted) or not (doc.current or query.versions):
             return False
-        if query.type not in ("", "Asset") and self._tenant.schema.templates[doc.template].name != query.type:
-            return False
-        return self._tenant.visible(doc, user)
+        return query.type in ("", doc.kind, self._tenant.schema.templates[doc.template].name)
 
     def _matching(self, query: Query) -> Iterable[Record]:
         docs = self._tenant.index.docs
@@ -225,15 +226,23 @@ class Search:
 
     def _facets(self, docs: Sequence[Record]) -> list[Json]:
         made = []
+        alike = Counter(map(_kind, docs))
+        samples = {_kind(doc): doc for doc in docs}
         for attribute in self._tenant.schema.system.values():
             if attribute.type != VOCABULARY:
                 continue
             counted: Counter[str] = Counter()
-            for doc in docs:
-                counted.update(system_texts(self._tenant.schema, doc, attribute.slug))
+            for kind, count in alike.items():
+                for text in system_texts(self._tenant.schema, samples[kind], attribute.slug):
+                    counted[text] += count
             values = [{"key": key, "doc_count": count} for key, count in counted.most_common()]
             made.append({"facet_name": attribute.name, "values": values})
         return made
+
+
+def _kind(doc: Record) -> Key:
+    """Records of the same kind have the same facets."""
+    return (doc.template, doc.security, doc.created_by, doc.updated_by, extension_of(doc.filename), doc.federated)
 
 
 def number(sent: Mapping[str, Json], name: str, default: int, least: int, most: int) -> int:

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -181,6 +181,3 @@ def xml(status: int, code: str, message: str) -> Response:
 
 def _path(folder: str, record: Record) -> str:
     return f"/{folder}/{record.file_id}/{quote(record.filename, safe='')}"
-
-
-Answer = Callable[[Request], Awaitable[Response]]
