@@ -39,8 +39,7 @@ class Creator:
         await self.values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, steps)
         made = AssetId(await making.make())
-        for key in sorted(texts, key=lambda each: (draft.marker is None or each != draft.marker.field, each)):
-            await self.values.add(made, key, texts[key], steps)
+        await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps)
         if draft.tags:
             await self.values.add_tags(made, draft.tags, steps)
         if draft.marker is not None and not self.line.options.keeps_marker:

@@ -55,21 +55,24 @@ class Values:
 
     # -- while an asset is made ------------------------------------------------------------------------------------
 
-    async def add(self, asset: AssetId, key: str, texts: tuple[str, ...], steps: Steps) -> None:
-        """The values of one key on a new asset, by one call; after a lost answer only those that are missing."""
-        left = list(texts)
+    async def add(self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Steps) -> None:
+        """The values of a new asset, one call for each key, `first` before all; after a lost answer what is missing."""
+        left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
-            await self._post((await self._key(key)), left, asset)
+            for key in [each for each, some in left.items() if some]:
+                await self._post(await self._key(key), left[key], asset)
             return True
 
         async def found() -> Json:
-            row = await self._row(asset, "custom_fields")
-            have = set(wire.values_of(row).get((await self._key(key)).name, {}).values())
-            left[:] = [text for text in texts if text not in have]
-            return None if left else True
+            have = wire.values_of(await self._row(asset, "custom_fields"))
+            for key, some in left.items():
+                there = have.get((await self._key(key)).name, {}).values()
+                some[:] = [text for text in texts[key] if text not in there]
+            return None if any(left.values()) else True
 
-        await steps.once(f"field:{key}", post, found=found)
+        if left:
+            await steps.once("values", post, found=found)
 
     async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Steps) -> None:
         """The tags of a new asset, by one call."""
