@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulation.trial import Trial
+from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     auth=(
@@ -17,9 +17,17 @@ TRIAL = Trial(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
-    lacks=frozenset({"attach", "holds:attachments", "holds:tags", "holds:status", "holds:release", "holds:expiry"}),
+    lacks=frozenset({"attach", "holds:attachments", "holds:tags", "holds:status", "holds:release", "holds:expiry"})
+    | {"holds:filename", "limits:reach", "limits:largest_bytes", "limits:per_second", "nested", "sweeps"}
+    | words("read", "attachments html number flag instant place person email url localized term_locales synonyms")
+    | words("read", "folder category section label machine_tags links")
+    | words("write", "attachments digests html number flag instant place person email url localized term_locales")
+    | words("write", "synonyms folder category section label machine_tags created links"),
     refuses=frozenset({"filename"}),
     containers={"folder": "collection", "collection": "collection"},
+    options={"security": "public"},
+    listing="POST *scan*",
+    lean={"relations": "off"},
     emulated={"rate": None},
     demo_emulated={"lag": 1},
 )
