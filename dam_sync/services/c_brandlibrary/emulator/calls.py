@@ -216,7 +216,7 @@ class Buckets:
         now = self._world.now().timestamp()
         level, at = self._levels.get(key, (float(self._burst), now))
         level = min(float(self._burst), level + max(0.0, now - at) * self._rate)
-        passes = level >= 1.0
+        passes = level > 0.999_999
         self._levels[key] = (level - 1.0 if passes else level, now)
         return 0.0 if passes else (1.0 - level) / self._rate
 
