@@ -178,7 +178,7 @@ class Reader:
 
     def _lacks(self, row: Json, dated: frozenset[str] | None) -> bool:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
-        if "attachments" not in row["related"]:
+        if not wire.is_whole(row):
             return True
         if self.listing.dates is not False:
             return False

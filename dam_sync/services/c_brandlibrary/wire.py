@@ -41,7 +41,7 @@ Counts = Mapping[str, int]
 def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
     """A whole asset from a row with its relations."""
     attributes = row["attributes"]
-    files = [file_of(each, row["id"], counts) for each in _ordered(related(row, "attachments"))]
+    files = [file_of(each, row["id"], counts) for each in attachments_of(row)]
     changed = moment(attributes.get("updated_at"))
     asset = Asset(
         id=AssetId(row["id"]),
@@ -107,7 +107,7 @@ def is_ready(attachment: Json) -> bool:
 
 def is_settled(row: Json) -> bool:
     """Whether every file of an asset that has files of its own was looked at."""
-    return row["type"] not in ("", "generic_files") or all(is_ready(each) for each in related(row, "attachments"))
+    return row["type"] not in ("", "generic_files") or all(is_ready(each) for each in attachments_of(row))
 
 
 def tells_dates(row: Json) -> bool:
@@ -116,8 +116,14 @@ def tells_dates(row: Json) -> bool:
 
 
 def attachments_of(row: Json) -> list[Json]:
-    """The attachments of an asset in their order; the first is its file."""
-    return _ordered(related(row, "attachments"))
+    """The attachments of an asset by position, its file first; an id of which nothing is told is none (wire C 2)."""
+    told = [each for each in related(row, "attachments") if each["attributes"]]
+    return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
+
+
+def is_whole(row: Json) -> bool:
+    """Whether the attachments were asked for and came, every one."""
+    return "attachments" in row["related"] and all(each["attributes"] for each in related(row, "attachments"))
 
 
 def count_of(attachment: Json) -> int:
@@ -207,11 +213,6 @@ def text_at(fields: Mapping[str, Value | None], key: str) -> str:
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
-
-
-def _ordered(attachments: Sequence[Json]) -> list[Json]:
-    """By position, as they came where none is told."""
-    return sorted(attachments, key=lambda each: each["attributes"].get("position") or 0)
 
 
 def _fields(row: Json, keys: Keys) -> dict[str, Value]:
