@@ -355,6 +355,11 @@ class ScriptedD:
         self.story.append(f"{body['action']} {identity}")
         return said({"status": "success"})
 
+    def _promote(self, identity: str) -> Said:
+        for key in self.family(identity):
+            self.records[key]["currentVersion"] = "Y" if key == identity else "N"
+        return said({"status": "success"})
+
     def _collections(self, body: Any) -> Said:
         rows = list(self.collections.values())[body["from"] : body["from"] + body["limit"]]
         return said([{"hitCount": len(rows), "result": rows, "facets": []}])
@@ -404,6 +409,7 @@ ROUTES = (
     ("POST /v1/asset/{id}/link", "_relate"),
     ("GET /v1/asset/{id}/content", "_content"),
     ("POST /v1/asset/{id}/delete", "_delete"),
+    ("POST /v1/asset/{id}/version/promote", "_promote"),
     ("GET /v1/collection/{id}", "_collection"),
     ("POST /v1/collection", "_add_collection"),
     ("PATCH /v1/collections/{id}", "_fill"),

@@ -12,7 +12,6 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.wire import text_of
 
 SYSTEM = "system_"  # wire D 5.1: the group every template has
-YES_NO = frozenset({"yes", "no"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +62,6 @@ class Values:
         """Whether nobody can add to it."""
         return self.name.startswith("System ")
 
-    @property
-    def is_flag(self) -> bool:
-        """Whether it says yes and no, and nothing else."""
-        return len(self.labels) == len(YES_NO) and {label.casefold() for label in self.labels.values()} == YES_NO
-
     def named(self, label: str) -> str:
         """The id of the value of this name, or empty."""
         return next((identity for identity, known in self.labels.items() if known == label), "")
@@ -99,8 +93,8 @@ class Forms:
 
     @classmethod
     def of(cls, templates: Iterable[Template], lexicon: Mapping[str, Values]) -> Forms:
-        """With flags told apart from other dropdowns."""
-        seen = [_with_flags(template, lexicon) for template in templates]
+        """Of what the service tells."""
+        seen = list(templates)
         every = [attribute for template in seen for attribute in template.attributes.values()]
         return cls(
             {template.id: template for template in seen},
@@ -268,30 +262,6 @@ def _vocabulary(key: str, forms: Forms) -> Vocabulary:
         return Vocabulary(key, forms.by_id[source].name, hierarchical=True)
     values = forms.lexicon.get(source)
     return Vocabulary(key, values.name, closed=values.closed) if values else Vocabulary(key, closed=True)
-
-
-def _with_flags(template: Template, lexicon: Mapping[str, Values]) -> Template:
-    def seen(attribute: Attribute) -> Attribute:
-        values = lexicon.get(attribute.vocabulary)
-        if attribute.kind is not FieldKind.TERM or attribute.multiple or values is None or not values.is_flag:
-            return attribute
-        return _replaced(attribute)
-
-    return Template(template.id, template.name, {key: seen(one) for key, one in template.attributes.items()})
-
-
-def _replaced(attribute: Attribute) -> Attribute:
-    return Attribute(
-        attribute.id,
-        attribute.key,
-        attribute.name,
-        FieldKind.FLAG,
-        required=attribute.required,
-        editable=attribute.editable,
-        searchable=attribute.searchable,
-        system=attribute.system,
-        vocabulary=attribute.vocabulary,
-    )
 
 
 def _kind(item: Json, cascade: bool, table: bool) -> FieldKind:

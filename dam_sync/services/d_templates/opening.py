@@ -27,6 +27,9 @@ class Opening:
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`. A link that ended while it waited for its turn is asked for again, a few times."""
         asset, _, record = file.id.partition("/")
+        owner = self.families.owners.get(record)
+        if owner is not None and owner[0] != asset:
+            raise NotFound("this is the file of another asset", asset=asset, operation=facts.CONTENT)
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
             link = await self._link(asset, record)
             try:

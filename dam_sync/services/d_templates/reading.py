@@ -98,7 +98,7 @@ def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Nam
         substatus=status[1],
         type=template.name if template else "",
         fields={key: value for key, value in values.items() if key not in named.keys},
-        versions=tuple(file_of(record) for record in family.versions),
+        versions=() if family.deleted else tuple(file_of(record) for record in family.versions),
         tags=_labels(values.get(named.tags)),
         rights=Rights(
             release_at=_midnight(values.get(named.release)),
@@ -108,8 +108,14 @@ def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Nam
         created_at=moment(first.created),
         changed_at=moment(current.changed),
         imported_at=moment(first.created),
-        losses=losses,
+        losses=(*losses, *_kept_back(family)),
     )
+
+
+def _kept_back(family: Family) -> tuple[Loss, ...]:
+    """Files in the bin cannot be downloaded (wire D 4)."""
+    files = len(family.versions) if family.deleted else 0
+    return (Loss("versions", "in the recycle bin, not given out", f"{files} files"),) if files else ()
 
 
 def fields_of(record: Record, forms: Forms) -> tuple[dict[str, Value], tuple[Loss, ...]]:

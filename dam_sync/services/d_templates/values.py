@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import assert_never
 
@@ -30,8 +29,6 @@ def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None)
     match attribute.kind:
         case FieldKind.TERM:
             return _terms(attribute, entry.value, forms, shown)
-        case FieldKind.FLAG:
-            return _label(attribute, entry.value, forms).casefold() == "yes"
         case FieldKind.DATE:
             return _day(entry.value)
         case _:
@@ -53,11 +50,6 @@ def _term(attribute: Attribute, item: Json, forms: Forms, word: Json) -> Term:
     known = forms.lexicon.get(attribute.vocabulary, _NOBODY).labels.get(identity)
     label = known if known is not None else str(word) if isinstance(word, str) and word else identity
     return Term(label, identity, (label,))
-
-
-def _label(attribute: Attribute, value: Json, forms: Forms) -> str:
-    item = value[0] if isinstance(value, list) else value
-    return _term(attribute, item, forms, None).label
 
 
 def _path(attribute: Attribute, entry: Entry, forms: Forms) -> Term | None:
@@ -150,8 +142,6 @@ def _encoded(attribute: Attribute, value: Scalar, forms: Forms) -> Json:
     match attribute.kind:
         case FieldKind.TERM:
             return {"valueId": _value_id(attribute, value, forms)}
-        case FieldKind.FLAG:
-            return {"valueId": _flag_id(attribute, value, forms)}
         case FieldKind.DATE:
             return day_of(attribute, value).strftime("%m/%d/") + f"{day_of(attribute, value).year:04}"
         case _:
@@ -175,14 +165,6 @@ def _value_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
         hint = "let the mapping create the term, or map it to one that exists"
         raise InvalidValue(f"attribute {attribute.key!r} has no value {label or value!r}", hint=hint)
     return found
-
-
-def _flag_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
-    if not isinstance(value, bool):
-        raise InvalidValue(f"attribute {attribute.key!r} takes yes or no")
-    wanted = "yes" if value else "no"
-    labels: Mapping[str, str] = forms.lexicon.get(attribute.vocabulary, _NOBODY).labels
-    return next(identity for identity, label in labels.items() if label.casefold() == wanted)
 
 
 def day_of(attribute: Attribute, value: Scalar) -> date:

@@ -140,8 +140,8 @@ class Writer:
         return None
 
     async def discard(self, asset: str, record: str, marker: Marker | None) -> None:
-        """A record without a file, put away: its mark is taken off, then it goes to the bin, and what went there with
-        it comes back (wire D 6.9, 15). Safe to repeat."""
+        """A record without a file, put away: its mark is taken off, the version before it counts again, then it goes to
+        the bin, and what went there with it comes back (wire D 6.9, 15). Safe to repeat."""
         before = await self.families.load(asset)
         mine = next((one for one in before.records if one.object == record), None)
         if mine is None or mine.deleted:
@@ -153,10 +153,14 @@ class Writer:
                 "metadataDefinitionValue": f"stub-{record}"[: attribute.length],
             }
             await self._patch(asset, record, {"metadata": [off]})
+        living = [one.object for one in before.records if not one.deleted and one.object != record]
+        if living and mine.current:
+            accept = frozenset({400, 403, 404})  # where it is refused, a version less is current, and none is lost
+            await self.line.send(
+                self.line.request(facts.PROMOTE, living[-1], asset=asset, repeatable=True, accept=accept)
+            )
         await self._bin(asset, record, "delete")
-        after = await self.families.load(asset)
-        living = {one.object for one in before.records if not one.deleted and one.object != record}
-        for one in after.records:
+        for one in (await self.families.load(asset)).records:
             if one.deleted and one.object in living:
                 await self._bin(asset, one.object, "undelete")
 
