@@ -62,12 +62,13 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
         builder.notes.append("no field is the marker: a create whose answer is lost will be parked, never found again")
         return None
     known = builder.target.fields.get(lines[0])
-    for told in _unfit_for_marker(known, makes) if known else ():
+    for told in unfit_for_marker(known, makes) if known else ():
         builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}")
     return lines[0]
 
 
-def _unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
+def unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
+    """Why this field cannot keep our mark on everything that the mapping makes."""
     if known.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
         yield f"it is no text field but {known.kind.value}"
     if known.multiple or known.localized:

@@ -1,0 +1,118 @@
+"""How alike two fields are by what they are called, and why."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from dam_sync.model.schema import Field
+
+THRESHOLD = 0.78  # `titre` is like `title`, `weight` is not like `height`
+SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME, SAME_MEANING = 1.0, 0.97, 0.96, 0.94, 0.92, 0.8
+
+MEANINGS = (
+    ("title", "headline", "name", "heading", "object name"),
+    ("description", "caption", "abstract", "summary", "cutline"),
+    ("keywords", "keyword", "tags", "tag", "subject", "subjects"),
+    ("creator", "author", "photographer", "artist"),
+    ("rights", "copyright", "copyright notice", "usage terms"),
+    ("credit", "credit line", "courtesy"),
+    ("shot date", "shoot date", "date taken", "capture date"),
+    ("site", "place", "location"),
+    ("inventory", "inventory number", "accession number", "object number"),
+    ("note", "notes", "comment", "comments", "remarks"),
+)
+_MEANING: Mapping[str, int] = {name.replace(" ", ""): index for index, names in enumerate(MEANINGS) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """score: 0 to 1, 0 = not alike; exact: key or label say the same, no matter how they are spelt."""
+
+    score: float = 0.0
+    reason: str = ""
+    exact: bool = False
+
+
+def likeness(source: Field, target: Field) -> Likeness:
+    """How alike the names of two fields are."""
+    if source.key == target.key:
+        return Likeness(SAME_KEY, "same key", exact=True)
+    if compact(source.key) and compact(source.key) == compact(target.key):
+        return Likeness(SAME_SPELLING, "same key, spelt differently", exact=True)
+    if compact(bare(source.key)) and compact(bare(source.key)) == compact(bare(target.key)):
+        return Likeness(SAME_REST, "same key after the prefix", exact=True)
+    if compact(source.label) and compact(source.label) == compact(target.label):
+        return Likeness(SAME_LABEL, "same label", exact=True)
+    ours, theirs = names_of(source), names_of(target)
+    if {compact(name) for name in ours} & {compact(name) for name in theirs}:
+        return Likeness(SAME_NAME, "the key of one is the label of the other", exact=True)
+    return max((_near(left, right) for left in ours for right in theirs), key=_rank, default=Likeness())
+
+
+def names_of(field: Field) -> tuple[str, ...]:
+    """What a field is called: its key without prefix, and its label."""
+    return tuple(dict.fromkeys(name for name in (bare(field.key), field.label) if compact(name)))
+
+
+def bare(key: str) -> str:
+    """A key without the `prefix:` before it."""
+    return key.partition(":")[2] or key
+
+
+@lru_cache(maxsize=20_000)
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a key or label, without case, accents and punctuation; `shotDate` has two."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    letters = unicodedata.normalize("NFKD", apart.casefold())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return tuple(re.findall(r"[^\W_]+", plain))
+
+
+def compact(text: str) -> str:
+    """All letters and digits of a text, without case and accents."""
+    return "".join(words_of(text))
+
+
+def ratio(left: str, right: str) -> float:
+    """How alike two texts are letter by letter, 0 to 1; those that differ in a number are not alike."""
+    ours, theirs = words_of(left), words_of(right)
+    if _numbers(ours) != _numbers(theirs):
+        return 0.0
+    matcher = SequenceMatcher(None, " ".join(sorted(ours)), " ".join(sorted(theirs)), autojunk=False)
+    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < THRESHOLD:
+        return 0.0
+    return matcher.ratio()
+
+
+def _near(left: str, right: str) -> Likeness:
+    meaning = _MEANING.get(compact(left))
+    if meaning is not None and meaning == _MEANING.get(compact(right)):
+        return Likeness(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
+    found = ratio(left, right)
+    if found < THRESHOLD:
+        return Likeness()
+    return Likeness(round(found * 0.85, 3), f"{one_line(left)} is spelt like {one_line(right)}")
+
+
+def one_line(text: str, most: int = 60) -> str:
+    """A name for a comment: printable, on one line, not long."""
+    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+
+
+def _numbers(words: tuple[str, ...]) -> list[str]:
+    return sorted(_digits(words))
+
+
+def _digits(words: tuple[str, ...]) -> Iterator[str]:
+    for word in words:
+        yield from re.findall(r"\d+", word)
+
+
+def _rank(found: Likeness) -> tuple[float, str]:
+    return (found.score, found.reason)

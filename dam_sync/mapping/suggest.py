@@ -1,0 +1,262 @@
+"""A first mapping from two schemas: a line for everything that is alike, with a score and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+
+from dam_sync.mapping.bridges import Given, bridge, fits_surely
+from dam_sync.mapping.checks import writable
+from dam_sync.mapping.choices import (
+    OURS,
+    ProfileChoice,
+    choose_profile,
+    containers,
+    free_marker,
+    named_marker,
+    possible_markers,
+)
+from dam_sync.mapping.filling import filled, with_last_resort
+from dam_sync.mapping.likeness import compact, names_of, one_line
+from dam_sync.mapping.pairing import Pair, Pairing, path_of_field
+from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.shapes import SHAPES, Shape
+from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
+from dam_sync.model.schema import Field, Schema
+from dam_sync.model.values import Json
+
+__all__ = ["SuggestedLine", "Suggestion", "suggest"]
+
+LONGEST_NAME = 255
+TAG_NAMES = ("tags", "tag", "keywords", "keyword")
+"""Names of fields that hold tags, the best first."""
+
+
+def suggest(
+    source: Schema, target: Schema, *, locales: Sequence[str] = (), marker: str = "", filename: int = LONGEST_NAME
+) -> Suggestion:
+    """The first mapping from one schema to another; the same every time.
+
+    locales: languages to prefer, the best first. marker: key of the field for our mark; one that cannot keep it is
+    told in the notes. filename: the most letters of a file name at the target.
+    """
+    return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8)).done(marker)
+
+
+@dataclass(slots=True)
+class _Suggesting:
+    """A mapping in the making."""
+
+    source: Schema
+    target: Schema
+    locales: tuple[str, ...]
+    filename: int
+    profile: ProfileChoice = field(default_factory=ProfileChoice)
+    vocabularies: dict[str, Mapping[str, Json]] = field(default_factory=dict)
+    lines: dict[str, SuggestedLine] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def done(self, wish: str) -> Suggestion:
+        """Choose the profile, pair fields, keep one for the mark, and add what an asset has besides its fields."""
+        source, target = self.source, self.target
+        self.profile = choose_profile(source, target)
+        pairing = Pairing(self._readable(), self._writable(), source.locales or self.locales)
+        wished = self._wished(wish)
+        reserved = {wished} if wished else set()
+        pairing.take(exact=True, reserved=reserved)
+        chosen = wished or self._named(pairing)
+        reserved |= {chosen} if chosen else set()
+        self._tags(pairing, reserved)
+        spared = {one.key for one in self._tag_fields(pairing, TAG_NAMES[:2])}
+        pairing.take(exact=False, reserved={*reserved, *self.lines}, without=spared)
+        pairing.take_facets(target.holds, {*reserved, *self.lines})
+        chosen = chosen or self._left_over(pairing)
+        fields = [*self._marked(chosen), *self._fields(pairing, chosen)]
+        lines = (*fields, *self._asset(), *self._tag_line(pairing), *self._placements(), *self._security())
+        self._tell_unread(lines)
+        ignored = sorted(key for key, known in source.fields.items() if _kept_there(known))
+        return Suggestion(
+            lines, self.vocabularies, self.profile, self.locales, tuple(ignored), tuple(dict.fromkeys(self.notes))
+        )
+
+    def _readable(self) -> list[Field]:
+        fields = [known for known in self.source.fields.values() if not _kept_there(known)]
+        return sorted(fields, key=lambda known: known.key)
+
+    def _writable(self) -> list[Field]:
+        makes = self.profile.makes.types
+        fields = [known for known in self.target.fields.values() if writable(known)]
+        able = [known for known in fields if not known.types or not makes or known.types & makes]
+        return sorted(able, key=lambda known: known.key)
+
+    def _wished(self, wish: str) -> str:
+        """The key that was asked for, where it can keep our mark."""
+        fit = {known.key for known in possible_markers(self.target, self.profile.makes)}
+        if wish and wish not in fit:
+            self.notes.append(
+                f"{one_line(wish)} cannot keep our mark: it takes an optional, searchable plain text field"
+            )
+        return wish if wish in fit else ""
+
+    def _named(self, pairing: Pairing) -> str:
+        free = [one for one in possible_markers(self.target, self.profile.makes) if one.key not in pairing.found]
+        found = named_marker(free)
+        return found.key if found else ""
+
+    def _left_over(self, pairing: Pairing) -> str:
+        """The best text field that nobody has use for, else the one with the weakest use."""
+        candidates = possible_markers(self.target, self.profile.makes)
+        unused = [one for one in candidates if one.key not in pairing.found and one.key not in self.lines]
+        found = free_marker(unused)
+        if found is None:
+            weak = [one for one in candidates if one.key in pairing.found and not pairing.found[one.key].exact]
+            found = min(weak, key=lambda one: (pairing.found[one.key].score, one.key), default=None)
+        if found is None:
+            self.notes.append("no field can keep our mark: add an optional, searchable text field and mark it here")
+            return ""
+        lost = pairing.found.get(found.key)
+        instead = f", though {one_line(lost.path)} is like it" if lost else ""
+        self.notes.append(f"{one_line(found.key)} was the best field left for our mark{instead}: please check")
+        return found.key
+
+    def _marked(self, key: str) -> Iterator[SuggestedLine]:
+        if key:
+            yield SuggestedLine(
+                key, (), reason="keeps our mark, so that an asset is found again", more={"marker": True}
+            )
+
+    def _fields(self, pairing: Pairing, marker: str) -> Iterator[SuggestedLine]:
+        for known in sorted(self._writable(), key=lambda known: (not known.required, known.key)):
+            if marker and known.key == marker:
+                continue
+            pair = pairing.found.get(known.key)
+            if known.key in self.lines:
+                yield self.lines[known.key]
+            elif pair is not None:
+                yield self._line(known, pair)
+            elif known.required:
+                rule = self._rule(known, "")
+                yield filled(known, rule, self._open(known), self._language(known))
+
+    def _line(self, known: Field, pair: Pair) -> SuggestedLine:
+        steps = bridge(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
+        line = SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason)
+        if known.required:
+            return with_last_resort(line, known, self._open(known))
+        return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
+
+    def _rule(self, known: Field, vocabulary: str) -> str:
+        """The name of the block for the terms of this field, made when it is first needed."""
+        key = known.vocabulary
+        if SHAPES[known.kind] is not Shape.TERM or key not in self.target.vocabularies:
+            return ""
+        own = vocabulary if vocabulary in self.source.vocabularies else ""
+        block: dict[str, Json] = {"source": own} if own else {}
+        unmatched = "create" if self._open(known) else "park"
+        block |= {"target": key, "match": ["exact", "casefold"], "unmatched": unmatched}
+        names = chain((key, f"{key} from {own}"), (f"{key} {number}" for number in count(2)))
+        return next(name for name in names if self.vocabularies.setdefault(name, block) == block)
+
+    def _open(self, known: Field) -> bool:
+        vocabulary = self.target.vocabularies.get(known.vocabulary)
+        return vocabulary is not None and not vocabulary.closed
+
+    def _language(self, known: Field) -> str:
+        """The language in which a plain text is taken to be."""
+        if not known.localized:
+            return ""
+        there = {locale.lower() for locale in self.target.locales}
+        return next((one for one in self.locales if not there or one in there), next(iter(sorted(there)), ""))
+
+    def _tags(self, pairing: Pairing, reserved: set[str]) -> None:
+        """Tags into a field of that name, where the target has no tags."""
+        if "tags" in self.target.holds:
+            return
+        given = Given(Shape.TEXT, many=True)
+        kinds = (Shape.TEXT, Shape.TERM)
+        free = [one for one in self._writable() if one.multiple and SHAPES[one.kind] in kinds]
+        for name in TAG_NAMES:
+            for known in free:
+                if known.key in pairing.found or known.key in reserved or self.lines:
+                    continue
+                if name in (compact(one) for one in names_of(known)):
+                    steps = bridge(given, known, rule=self._rule(known, ""), language=self._language(known)) or ()
+                    line = SuggestedLine(known.key, ("tags[]",), ("trim", *steps), 0.9, "the target has no tags")
+                    self.lines[known.key] = with_last_resort(line, known, self._open(known)) if known.required else line
+
+    def _tag_line(self, pairing: Pairing) -> Iterator[SuggestedLine]:
+        """Tags to tags; keywords that found no field follow where there are no tags."""
+        if "tags" not in self.target.holds:
+            return
+        more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
+        yield SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
+
+    def _tag_fields(self, pairing: Pairing, names: Sequence[str]) -> list[Field]:
+        """The source's fields of these names that hold tags and go nowhere yet, where the target has tags."""
+        used = {pair.key for pair in pairing.found.values()}
+        shapes = (Shape.TEXT, Shape.TERM)
+        several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in shapes]
+        named = [one for one in several if any(compact(name) in names for name in names_of(one))]
+        return [one for one in named if one.key not in used and "tags" in self.target.holds]
+
+    def _asset(self) -> Iterator[SuggestedLine]:
+        pipe = ("nfc", {"safe_name": {"max": self.filename}})
+        yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system takes", "asset")
+        if "status" in self.target.holds:
+            ours, theirs = self.source.statuses, self.target.statuses
+            more = {} if theirs is None or (ours and ours <= theirs) else {"on_error": "drop"}
+            yield SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
+
+    def _placements(self) -> Iterator[SuggestedLine]:
+        for mine, theirs in containers(self.source, self.target):
+            if not theirs:
+                if mine in self.source.container_kinds:
+                    self.notes.append(f"containers of kind {mine} have no counterpart: each becomes a named loss")
+                continue
+            path = "labels[]" if mine == LABEL else f"placements.{mine}[].path"
+            reason = f"{mine} stays {mine}" if mine == theirs else f"{mine} becomes {theirs}"
+            if theirs in self.target.container_depth:
+                reason += f"; levels below {self.target.container_depth[theirs]} are joined"
+            more: dict[str, Json] = {"as": theirs}
+            if theirs == LABEL and self.target.labels is not None:
+                more["on_error"] = "drop"
+            score = 1.0 if mine == theirs else 0.8
+            yield SuggestedLine(mine, (path,), (), score, reason, "placements", more)
+
+    def _security(self) -> Iterator[SuggestedLine]:
+        holds, ours, theirs = self.target.holds, self.source.groups, self.target.groups
+        if "groups" in holds:
+            more: Mapping[str, Json] = {} if theirs is None or (ours and ours <= theirs) else {"on_error": "drop"}
+            if more:
+                self.notes.append(
+                    "groups that the target does not know are dropped and told; then its own default decides "
+                    "who sees the asset: please check before a run"
+                )
+            yield SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
+        for word, path in (("release", "release_at"), ("expiry", "expires_at")):
+            if word in holds:
+                yield SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
+
+    def _tell_unread(self, lines: Sequence[SuggestedLine]) -> None:
+        """Name what no line reads; a run tells each as a loss."""
+        read = {path for line in lines for path in line.sources}
+        every = self._readable()
+        unread = [
+            one.key
+            for one in every
+            if not any(path == path_of_field(one) or path.startswith(f"{path_of_field(one)}.") for path in read)
+        ]
+        if unread:
+            self.notes.append(f"no line reads {', '.join(map(one_line, unread))}: told as losses until one does")
+        self.notes.append("machine tags have no line: told as losses until one reads machine_tags[]")
+
+
+def _kept_there(known: Field) -> bool:
+    """Whether a field of the source is the service's own affair, or an earlier mark of ours."""
+    return known.system or known.derived or known.key == OURS
+
+
+def _locales(source: Schema, target: Schema, wanted: Sequence[str]) -> tuple[str, ...]:
+    found = wanted or target.locales or source.locales
+    return tuple(dict.fromkeys(locale.lower() for locale in found if locale.strip()))

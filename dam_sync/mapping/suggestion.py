@@ -1,0 +1,89 @@
+"""What a suggested mapping is made of, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.mapping.choices import ProfileChoice
+from dam_sync.mapping.layout import LONGEST_COMMENT, block, comment, entry, flow
+from dam_sync.mapping.likeness import one_line
+from dam_sync.model.values import Json
+
+HEAD = (
+    "A first mapping, made by comparing the fields of both sides.",
+    "The number behind a line says how sure it is, 1 at most. Read every line before a run.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedLine:
+    """One line: key of what it writes, paths it reads, its pipe, how sure it is from 0 to 1, and why.
+
+    block: where in the mapping file: fields, asset, tags, placements or security. more: its other keys, such as `as`,
+    `default` or `on_error`.
+    """
+
+    target: str
+    sources: tuple[str, ...]
+    pipe: tuple[Json, ...] = ()
+    score: float = 1.0
+    reason: str = ""
+    block: str = "fields"
+    more: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def written(self) -> Json:
+        """The line as the mapping file has it."""
+        made: dict[str, Json] = {}
+        if self.sources:
+            made["from"] = self.sources[0] if len(self.sources) == 1 else list(self.sources)
+        if self.pipe:
+            made["pipe"] = list(self.pipe)
+        return made | dict(self.more)
+
+    @property
+    def why(self) -> str:
+        """Score and reason."""
+        return f"{self.score:.2f} {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A whole first mapping. vocabularies: the blocks by name; ignore: the source's fields that need no line; notes:
+    what a person should look at."""
+
+    lines: tuple[SuggestedLine, ...]
+    vocabularies: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    profile: ProfileChoice = field(default_factory=ProfileChoice)
+    locales: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The mapping file: YAML with comments, complete; it compiles against the schemas it was made from."""
+        return "\n".join(self._rows()) + "\n"
+
+    def _rows(self) -> Iterator[str]:
+        yield from (comment(text) for text in (*HEAD, *self.notes))
+        yield "version: 1"
+        if self.locales:
+            yield entry("locales", self.locales)
+        yield from block("vocabularies", (entry(name, spec, "", "  ") for name, spec in self.vocabularies.items()))
+        if self.profile.block:
+            yield entry("profile", self.profile.block, self.profile.reason)
+        elif self.profile.reason:
+            yield comment(self.profile.reason)
+        yield from block("asset", self._entries("asset"))
+        yield from block("fields", self._entries("fields"))
+        yield from (entry("tags", line.written, line.why) for line in self.lines if line.block == "tags")
+        placed = (line for line in self.lines if line.block == "placements")
+        told = (f"  - {flow(line.written)}  # {one_line(line.why, LONGEST_COMMENT)}" for line in placed)
+        yield from block("placements", told)
+        yield from block("security", self._entries("security"))
+        if self.ignore:
+            yield entry("ignore", self.ignore, "kept by the source itself")
+        yield "unmapped: report"
+
+    def _entries(self, name: str) -> Iterator[str]:
+        yield from (entry(line.target, line.written, line.why, "  ") for line in self.lines if line.block == name)
