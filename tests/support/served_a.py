@@ -16,7 +16,7 @@ from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.model.asset import Draft, Entry, FileRef, Marker
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import (
     Uncertain,
 )
@@ -193,11 +193,18 @@ class Tenant:
         self.services: list[Service] = []
 
     def connect(
-        self, auth: Mapping[str, str] = PASSWORD, read_only: bool = False, max_calls: int | None = None, **options: Any
+        self,
+        auth: Mapping[str, str] = PASSWORD,
+        read_only: bool = False,
+        max_calls: int | None = None,
+        clock: Clock | None = None,
+        **options: Any,
     ) -> Service:
         settings = {"index_lag": 0.4 * QuickClock.speed, "locales": "en,fr", "timezone": "Europe/Paris", **options}
         given = {key: value for key, value in settings.items() if value is not None}
-        context = Context(self.served.url, auth, given, clock=QuickClock(), read_only=read_only, max_calls=max_calls)
+        context = Context(
+            self.served.url, auth, given, clock=clock or QuickClock(), read_only=read_only, max_calls=max_calls
+        )
         self.services.append(KIND.connect(context))
         return self.services[-1]
 

@@ -546,7 +546,7 @@ async def test_an_old_release_takes_no_large_files(opened: Open) -> None:
     service = opened(release="4.30.0").connect()
     assert (await service.probe()).notes
     with pytest.raises(TooLarge):
-        await service.create(await draft_for(service), Bytes("film.jpg", bytes(20_000_001)), Remembered())
+        await service.create(await draft_for(service), Bytes("film.jpg", bytes(50_000_001)), Remembered())
 
 
 async def test_a_release_without_folder_creation(opened: Open) -> None:

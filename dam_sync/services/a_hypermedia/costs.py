@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
-from dam_sync.model.errors import InvalidValue
+from dam_sync.model.errors import InvalidValue, TooLarge
 from dam_sync.model.service import Calls, Membership
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
@@ -17,6 +17,7 @@ from dam_sync.services.a_hypermedia.knowledge import Knowledge
 from dam_sync.services.a_hypermedia.relating import ATTACHMENTS, LINKED, LINKS
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN, needs_more
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
+from dam_sync.services.a_hypermedia.uploading import largest
 from dam_sync.services.a_hypermedia.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.writing import (
     BULKS,
@@ -53,7 +54,7 @@ class Costs:
         """
         try:
             return self._of(change, size)
-        except InvalidValue:
+        except (InvalidValue, TooLarge):
             return {}
 
     def _of(self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int) -> Calls:
@@ -128,7 +129,11 @@ class Costs:
         return calls
 
     def _upload(self, size: int) -> Counter[str]:
-        parts = -(-size // facts.CHUNK_BYTES) if size > facts.SINGLE_BYTES else 0
+        gate = self._tenant.gate.now
+        chunks = gate is None or gate.has(facts.CHUNKS)
+        if size > largest(chunks):
+            raise TooLarge(f"the service does not take {size} bytes")
+        parts = -(-size // facts.CHUNK_BYTES) if chunks and size > facts.SINGLE_BYTES else 0
         return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
 
     def _term(self, term: Term) -> Calls:

@@ -55,6 +55,8 @@ class Creating:
     async def _checked(self, draft: Draft, content: Content | None) -> Planned:
         forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
         in_order(draft.placements)
+        if content is not None:
+            await self._uploading.check(content)
         if draft.status:
             chosen_status(draft.status, await self._knowledge.statuses.get())
         form = forms.by_name.get(draft.profile)

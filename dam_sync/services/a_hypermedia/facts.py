@@ -25,6 +25,7 @@ NAME = "a_hypermedia"
 PAGE = 100  # wire A 2.2: the maximum is not shown, use 100
 REACH = 10_000  # wire A 2.4: a query gives its first 10,000 hits at most
 SINGLE_BYTES = 20_000_000  # spec 000, Limits: 50 MB, 20 MB recommended; wire A 14: up to 20,000,000 bytes
+ONE_REQUEST_BYTES = 50_000_000  # spec 000, Limits: at most; used where a release knows no chunks; wire A 14: decimal
 CHUNK_BYTES = 20_000_000  # spec 000, Limits: 20 MB recommended maximum; wire A 14: 16 to 20 million bytes
 LARGEST_BYTES = 20_000_000_000  # spec 000, Limits: 20 GB
 TERM_LETTERS = 100  # spec 000, Limits: thesaurus terms
@@ -54,6 +55,7 @@ LIMITS = Limits(
 # spec 000, Versioning; wire A 10
 FOLDER_CREATE = (4, 16, 0)
 FORCE_ARRAYS = (4, 20, 0)
+SIGNED_TOKENS = (4, 28, 0)
 CHUNKS = (4, 31, 0)
 FACET_FIELDS = (4, 75, 0)
 

@@ -68,7 +68,9 @@ class HypermediaService(Service):
         self._client = client
         self._host = urlsplit(context.base_url).netloc
         self.limits: Limits = replace(facts.LIMITS, lag=options.lag)
-        self._tenant = tenant = Tenant(client, context.base_url, options.words, context.clock)
+        self._tenant = tenant = Tenant(
+            client, context.base_url, options.words, context.clock, signed=context.auth.get("flow") == "signed_token"
+        )
         self._knowledge = knowledge = Knowledge(tenant, options.spoken)
         self._reading = Reading(tenant, knowledge)
         self._searching = Searching(tenant)
@@ -93,8 +95,9 @@ class HypermediaService(Service):
         gate = await self._tenant.gate.get()
         user, notes = await self._tenant.user()
         if not gate.has(facts.CHUNKS):
-            self.limits = replace(self.limits, parts=None, largest_bytes=facts.SINGLE_BYTES)
-            notes = (*notes, "this release takes no chunked uploads: files above 20 MB are parked")
+            most = facts.ONE_REQUEST_BYTES
+            self.limits = replace(self.limits, parts=None, single_bytes=most, largest_bytes=most)
+            notes = (*notes, "this release is older than 4.31.0 and takes no chunks: files above 50 MB are parked")
         return Account(
             tenant=self._host,
             user=user,

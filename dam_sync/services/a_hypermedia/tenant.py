@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ContractBroken, TruncatedListing
+from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.net.client import Client, Reply, Request
 from dam_sync.services.a_hypermedia import facts
@@ -119,11 +119,13 @@ class Gate:
 class Tenant:
     """One instance behind one client."""
 
-    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock) -> None:
+    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock, *, signed: bool = False) -> None:
+        """signed: whether the credential is a token that we sign ourselves."""
         self.client = client
         self.base_url = base_url.rstrip("/")
         self.words = words
         self.clock = clock
+        self._signed = signed
         self.gate = Once(self._enter)
 
     async def call(self, ask: Ask) -> Reply:
@@ -200,14 +202,24 @@ class Tenant:
         reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
         root = resource_of(reply)
         below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
-        dam = resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=below)))
+        release = _release(root.get("release"))
+        dam = await self._dam(below, release)
         relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
         return Gate(
-            release=_release(root.get("release")),
+            release=release,
             links={road: _bare(href) for road, href in relations.items() if href},
             user=tail(link(dam, self.words.rel("current-user"))),
             skew=self._skew(reply),
         )
+
+    async def _dam(self, path: str, release: tuple[int, ...]) -> Json:
+        try:
+            return resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=path)))
+        except Denied as error:
+            if self._signed and not Gate(release).has(facts.SIGNED_TOKENS):
+                said = ".".join(map(str, release))
+                error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
+            raise
 
     def _skew(self, reply: Reply) -> timedelta:
         try:

@@ -31,16 +31,22 @@ class Uploading:
 
         Raises TooLarge, SessionGone when the descriptor ended meanwhile.
         """
-        if content.size > facts.LARGEST_BYTES:
-            raise TooLarge(f"{content.name} has {content.size} bytes; the service takes {facts.LARGEST_BYTES}")
-        if content.size <= facts.SINGLE_BYTES:
+        await self.check(content)
+        if content.size <= facts.SINGLE_BYTES or not await self._takes_chunks():
             handle = await send_single(content, self._single, steps, name, keep=facts.UPLOAD_LIFE)
         else:
-            await self._allow_chunks(content)
             wire = Ranges(self._tenant, content)
             step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
             handle = await send_ranges(content, wire, step, steps, name, budget=self._budget, keep=keep)
         return str(handle["path"])
+
+    async def check(self, content: Content) -> None:
+        """Raises TooLarge for what this release takes in no way; no call but the first of the connection."""
+        most = largest(await self._takes_chunks())
+        if content.size > most:
+            text = f"{content.name} has {content.size} bytes; the service takes {most}"
+            older = most < facts.LARGEST_BYTES
+            raise TooLarge(text, hint="files this large need release 4.31.0 or newer" if older else "")
 
     async def _single(self, content: Content) -> Json:
         if content.size > _WHOLE_BYTES or self._budget is None:
@@ -62,10 +68,13 @@ class Uploading:
         )
         return {"path": _descriptor(reply, await self._tenant.path("files"))}
 
-    async def _allow_chunks(self, content: Content) -> None:
-        if not (await self._tenant.gate.get()).has(facts.CHUNKS):
-            text = f"{content.name} has {content.size} bytes; this release takes {facts.SINGLE_BYTES} in one request"
-            raise TooLarge(text, hint="files this large need release 4.31.0 or newer")
+    async def _takes_chunks(self) -> bool:
+        return (await self._tenant.gate.get()).has(facts.CHUNKS)
+
+
+def largest(takes_chunks: bool) -> int:
+    """Bytes a file may have: without chunks it must fit into one request (wire A 10)."""
+    return facts.LARGEST_BYTES if takes_chunks else facts.ONE_REQUEST_BYTES
 
 
 class Ranges:

@@ -14,6 +14,12 @@ TRIAL = Trial(
             "key": "sharedkey123",
             "algorithm": "HS256",
         },
+        {
+            "flow": "client_credentials",
+            "token_url": "{url}/auth/realms/demo/protocol/openid-connect/token",
+            "client_id": "client-1",
+            "client_secret": "client-secret-1",
+        },
     ),
     denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
     lacks=frozenset(
@@ -24,6 +30,7 @@ TRIAL = Trial(
     ),
     refuses=frozenset({"filename"}),
     containers={"folder": "folder", "label": "label"},
+    emulated={"oidc": True},
     options={"locales": "en,fr", "timezone": "Europe/Paris"},
     fixed=frozenset({"label", "country"}),
     facts={"PAGE": 10, "REACH": 40},

@@ -46,7 +46,9 @@ class Accounts:
         self._codes: dict[str, Grant] = {}
         unused = self._now() + REFRESH_SECONDS
         client = next(iter(options.clients), "")
-        self._refresh = {token: Grant(self.owner, unused, client) for token in options.refresh_tokens}
+        refreshing = (*options.refresh_tokens, *options.consents)
+        self._refresh = {token: Grant(self.owner, unused, client) for token in refreshing}
+        self._consents = frozenset(options.consents)
 
     def user(self, header: str) -> tuple[User, str]:
         """Who calls, and with which token. Raises Refusal 401."""
@@ -108,7 +110,8 @@ class Accounts:
         grant = grants.get(str(token))
         if grant is None or grant.client != client:
             raise Refusal(status, "invalid_grant", "The code or token is unknown or was used before")
-        del grants[str(token)]
+        if token not in self._consents:
+            del grants[str(token)]
         if grant.expires is not None and grant.expires <= self._now():
             raise Refusal(status, "invalid_grant", "The code or token has expired")
         return grant

@@ -39,6 +39,8 @@ class Options:
     variant: names of VARIANTS with commas, or `second` for every second reading of wire E 13. rate: calls a second over
     v1 and v2, None for no limit. lag, processing, scroll_timeout, embed_stale in seconds. users: more users, each with
     name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
+    refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
+    as if somebody had consented anew; what comes of them rotates as it does anywhere.
     deliveries: how webhooks travel, one of MODES.
     """
 
@@ -58,6 +60,7 @@ class Options:
         }
     )
     refresh_tokens: Sequence[str] = ("wrt_demo_7cWhrsuc0l56756L",)
+    consents: Sequence[str] = ()
     users: Sequence[Mapping[str, Json]] = ()
     locale: str = "en"
     chunk_slots: int = 40

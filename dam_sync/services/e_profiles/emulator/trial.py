@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dam_sync.emulation.trial import Trial, words
 
+_CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
+
 TRIAL = Trial(
     auth=(
         {"flow": "token", "token": "wat_demo_b1d3c61e03c6"},
         {"flow": "token", "token": "wat_demo_b1d3c61e03c6", "form": "basic"},
+        {"flow": "oauth", "client_id": "client-1", "client_secret": "client-secret-1", "refresh_token": _CONSENT},
     ),
     denied={"flow": "token", "token": "wat_demo_000000000000"},
     lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status", "sweeps"})
@@ -21,7 +24,7 @@ TRIAL = Trial(
     lean={"attachments": "off"},
     containers={"folder": "category", "collection": "collection"},
     options={"version_policy": "file_only", "attachments": "on"},
-    emulated={"rate": None},
+    emulated={"rate": None, "consents": (_CONSENT,)},
     facts={"REACH": 40},
     narrow={"enumerate": "scroll"},
     demo={"version_policy": "file_only"},
