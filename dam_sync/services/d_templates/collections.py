@@ -14,7 +14,7 @@ from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFou
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, together
+from dam_sync.services.d_templates.connection import Line, Recent, together
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import chosen_template
@@ -26,7 +26,7 @@ KIND = "collection"
 @dataclass(slots=True)
 class Collections:
     """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
-    newer call; `older`: it does not, so the whole list is written."""
+    newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may not show them."""
 
     line: Line
     knowledge: Knowledge
@@ -34,6 +34,7 @@ class Collections:
     proven: bool = False
     older: bool = False
     _known: dict[str, Placement] | None = None
+    _own: Recent[str, Placement] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def all(self) -> AsyncIterator[Placement]:
@@ -77,6 +78,7 @@ class Collections:
             self._known = None  # it may be there, or not
             raise
         known[name] = Placement(KIND, (name,), identity)
+        self._own.put(name, known[name])
         return known
 
     async def _made_by_others(self, name: str) -> dict[str, Placement]:
@@ -211,7 +213,7 @@ class Collections:
                     for row in page.rows:
                         placement = _placement(row)
                         known.setdefault(placement.path[0], placement)
-            self._known = known
+            self._known = {**self._own.all, **known}
         return self._known
 
     async def _page(self, params: Params) -> Page:

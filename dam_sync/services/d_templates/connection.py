@@ -70,6 +70,11 @@ class Recent(Generic[K, V]):
         self._kept.pop(key, None)
 
     @property
+    def all(self) -> Mapping[K, V]:
+        """Everything that is remembered."""
+        return dict(self._kept)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing was ever remembered."""
         return not self._kept
@@ -128,6 +133,7 @@ class Options:
     lag: float = facts.LAG.total_seconds()
     prefix: str = "/v1"
     collection_template: str = ""
+    sessions: bool = False  # small files get an upload id too
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Options:
@@ -141,6 +147,7 @@ class Options:
             lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             prefix="/" + prefix.strip("/") if prefix.strip("/") else "",
             collection_template=text.get("collection_template", ""),
+            sessions=_small(text.get("small_uploads", "") or "auto"),
         )
 
 
@@ -273,6 +280,12 @@ def _switch(value: object) -> bool:
     if value in (False, "off"):
         return False
     raise ConfigError(f"option relations takes on or off, not {value!r}", service=facts.NAME)
+
+
+def _small(value: str) -> bool:
+    if value not in ("auto", "session"):
+        raise ConfigError(f"option small_uploads takes auto or session, not {value!r}", service=facts.NAME)
+    return value == "session"
 
 
 def _seconds(value: object) -> float:

@@ -60,7 +60,8 @@ class TemplatesService(Service):
         self._taxonomy = Taxonomy(line, knowledge)
         self._collections = Collections(line, knowledge, families)
         self._relating = Relating(line, families)
-        uploader = Uploader(line, families, context.budget or MemoryBudget(MEMORY), LinkBook(line))
+        memory = context.budget or MemoryBudget(MEMORY)
+        uploader = Uploader(line, families, memory, LinkBook(line), line.options.sessions)
         self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader)
         self._costs = Costs(line, knowledge, families, self._collections, uploader)
 
