@@ -1,0 +1,157 @@
+"""Documents as JSON: conditional keys, properties only when asked for, blobs with their addresses (wire B 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import quote
+
+from dam_sync.emulation.world import Json
+from dam_sync.services.b_documents.emulator.options import Options
+from dam_sync.services.b_documents.emulator.records import Document, FileBlob, User
+from dam_sync.services.b_documents.emulator.repository import Repository
+from dam_sync.services.b_documents.emulator.types import Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a request wants to see of documents: schemas, enrichers, fetched references, by header or parameter."""
+
+    user: User
+    schemas: frozenset[str] = frozenset()
+    enrichers: tuple[str, ...] = ()
+    fetch: frozenset[str] = frozenset()
+    translate: bool = False
+
+
+Enricher: TypeAlias = Callable[[Document, View], Json]
+
+
+class Writer:
+    """Writes documents. `enrichers` by name are put in by whoever has them."""
+
+    def __init__(self, repository: Repository, options: Options, base: Callable[[], str]) -> None:
+        self.repository, self.options, self.base = repository, options, base
+        self.enrichers: dict[str, Enricher] = {}
+
+    def documents(self, docs: Iterable[Document], view: View, **more: Json) -> Json:
+        """A list of documents that is not paged."""
+        entries = [self.document(doc, view) for doc in docs]
+        return {"entity-type": "documents", **more, "entries": entries}
+
+    def document(self, doc: Document, view: View) -> Json:
+        """One document."""
+        made = self._head(doc, view)
+        if view.schemas:
+            made["properties"] = self.properties(doc, view)
+        made["facets"] = self.repository.types.all_facets(doc)
+        held = self.repository.types.schemas_of(doc)
+        made["schemas"] = [{"name": schema.name, "prefix": schema.key} for schema in held]
+        if view.enrichers:
+            known = [name for name in view.enrichers if name in self.enrichers]
+            made["contextParameters"] = {name: self.enrichers[name](doc, view) for name in known}
+        return made
+
+    def _head(self, doc: Document, view: View) -> dict[str, Json]:
+        repository = self.repository
+        made: dict[str, Json] = {
+            "entity-type": "document", "repository": "default", "uid": doc.uid,
+            "path": repository.path(doc) or None, "type": doc.type, "state": doc.state,
+            "parentRef": doc.parent or None, "isCheckedOut": doc.checked_out, "isRecord": False, "retainUntil": None,
+            "hasLegalHold": False, "isUnderRetentionOrLegalHold": False, "isVersion": doc.is_version,
+            "isProxy": doc.is_proxy, "changeToken": doc.token, "isTrashed": doc.trashed, "title": doc.title,
+        }  # fmt: skip
+        if doc.is_proxy:
+            made["proxyTargetId"] = doc.target
+        if doc.live:
+            made["versionableId"] = doc.live
+        if doc.is_version:
+            last = [each for each in repository.versions.get(doc.live, ()) if each in repository.docs]
+            made["isLatestVersion"] = bool(last) and last[-1] == doc.uid
+            major = [each for each in last if repository.docs[each].minor == 0]
+            made["isLatestMajorVersion"] = bool(major) and major[-1] == doc.uid
+        if "versionLabel" in view.fetch:
+            made["versionLabel"] = doc.label
+        if "lock" in view.fetch and doc.lock:
+            made["lockOwner"], made["lockCreated"] = doc.lock
+        if doc.props.get("dc:modified"):
+            made["lastModified"] = doc.props["dc:modified"]
+        return made
+
+    def properties(self, doc: Document, view: View) -> dict[str, Json]:
+        """The properties of the schemas asked for, unset ones too."""
+        made: dict[str, Json] = {}
+        for schema in self.repository.types.schemas_of(doc):
+            if "*" in view.schemas or schema.name in view.schemas:
+                self._schema(made, doc, schema, view)
+        return made
+
+    def _schema(self, made: dict[str, Json], doc: Document, schema: Schema, view: View) -> None:
+        for field in schema.fields:
+            key = f"{schema.key}:{field.name}"
+            value = doc.props.get(key)
+            if schema.name == "uid" and field.name != "uid":
+                value = doc.major if field.name == "major_version" else doc.minor
+            if value is None:
+                made[key] = [] if field.many else self._blank(field) if field.type == "complex" else None
+            elif field.type in ("blob", "complex"):
+                made[key] = self._shown(doc, key, value)
+            else:
+                made[key] = self._fetched(field, key, value, view)
+
+    def _blank(self, field: Field) -> Json:
+        return {each.name: [] if each.many else None for each in field.fields}
+
+    def _shown(self, doc: Document, path: str, value: Json) -> Json:
+        if isinstance(value, FileBlob):
+            return self.blob(doc, path, value)
+        if isinstance(value, list):
+            return [self._shown(doc, f"{path}/{number}", each) for number, each in enumerate(value)]
+        if isinstance(value, Mapping):
+            return {key: self._shown(doc, f"{path}/{key}", each) for key, each in value.items()}
+        return value
+
+    def blob(self, doc: Document, path: str, file: FileBlob) -> Json:
+        """A blob with its address."""
+        algorithm, digest = self.repository.digest_of(file)
+        length: Json = file.blob.size if "number_length" in self.options.plays else str(file.blob.size)
+        address = f"{self.base()}/nxfile/default/{doc.uid}/{path}/{quote(file.name, safe='')}?changeToken={doc.token}"
+        made = {
+            "name": file.name, "mime-type": file.media_type, "encoding": file.encoding, "digestAlgorithm": algorithm,
+            "digest": digest, "length": length, "data": address,
+        }  # fmt: skip
+        if self.options.at_least("2021.43"):
+            made["blobUrl"] = address
+        return made
+
+    def _fetched(self, field: Field, key: str, value: Json, view: View) -> Json:
+        """References as entities where `fetch.document` asks for them."""
+        if not view.fetch or not ({"properties", key} & view.fetch):
+            return value
+        people = self.repository.people
+        if key in ("dc:creator", "dc:lastContributor") and value in people.users:
+            return people.user_json(people.users[value])
+        if not field.directory:
+            return value
+        if field.many:
+            return [self._entry(field.directory, each, view) for each in value]
+        return self._entry(field.directory, value, view)
+
+    def _entry(self, name: str, value: str, view: View) -> Json:
+        directory = self.repository.directories.by_name.get(name)
+        entry = directory.entries.get(value.rpartition("/")[2]) if directory else None
+        if directory is None or entry is None:
+            return value
+        return self.directory_entry(name, entry, translate=view.translate)
+
+    def directory_entry(self, name: str, entry: Mapping[str, Json], *, translate: bool) -> Json:
+        """A vocabulary entry; its translated label beside the kept one or in its place (wire B 13)."""
+        directory = self.repository.directories.by_name[name]
+        properties = dict(entry)
+        if translate:
+            where = "label" if "label_in_place" in self.options.plays or directory.localized else "translatedLabel"
+            properties[where] = directory.text(entry)
+        return {
+            "entity-type": "directoryEntry", "directoryName": name, "id": entry["id"], "properties": properties,
+        }  # fmt: skip
