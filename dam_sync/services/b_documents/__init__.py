@@ -18,7 +18,7 @@ def emulator(*args: Any, **options: Any) -> Any:
 
 KIND = Kind(
     name=facts.NAME,
-    summary="a content platform: documents in folders, typed by schemas; vocabularies, collections, versions; no webhooks",
+    summary="a content platform: typed documents in folders, vocabularies, collections, versions; no webhooks",
     settings={
         "root": "the folder in which the library begins (default the domain's workspaces; / is everything)",
         "folder": "where assets go that the mapping places nowhere, below the root (default dam-sync; / is the root)",

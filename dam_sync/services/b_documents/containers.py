@@ -1,0 +1,250 @@
+"""Folders and collections of service B: where assets are, read, made and filled (wire B 2.5, 5.3, 6.5)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts, wire
+from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.making import Making, New, again_on_conflict
+from dam_sync.services.b_documents.once import Turns
+from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
+from dam_sync.services.b_documents.tenancy import Root, Tenancy, below
+
+Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One folder: where it hangs, what people call it, its path at the service."""
+
+    uid: str
+    parent: str
+    title: str
+    path: str
+
+
+@dataclass(slots=True)
+class Tree:
+    """Folders by id, with the path of titles of each; equal titles side by side get the name behind (assumption 6)."""
+
+    root: Root
+    folders: dict[str, Folder] = field(default_factory=dict)
+    _titles: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, row: Json) -> Folder:
+        """A folder of a listing."""
+        path = str(row.get("path") or "")
+        name = path.rpartition("/")[2]
+        title, parent, uid = str(row.get("title") or name), str(row.get("parentRef") or ""), str(row["uid"])
+        if self._titles.setdefault((parent, title), uid) != uid:
+            title = f"{title} [{name}]"
+            self._titles[parent, title] = uid
+        folder = self.folders[uid] = Folder(uid, parent, title, path)
+        return folder
+
+    def path(self, uid: str) -> tuple[str, ...] | None:
+        """Titles from the root down; None where a folder between is not known."""
+        titles: list[str] = []
+        for _ in range(facts.LEVELS):
+            if uid == self.root.uid:
+                return tuple(reversed(titles))
+            folder = self.folders.get(uid)
+            if folder is None:
+                return None
+            titles.append(folder.title)
+            uid = folder.parent
+        return None
+
+    def placements(self) -> list[Placement]:
+        """All folders, parents before children."""
+        found = [(self.path(uid), uid) for uid in self.folders]
+        placed = [Placement("folder", path, uid) for path, uid in found if path]
+        return sorted(placed, key=lambda place: (len(place.path), place.path))
+
+
+@dataclass(slots=True)
+class Containers:
+    """Looks before it writes; what it has read it keeps until it is listed again."""
+
+    line: Line
+    search: Search
+    tenancy: Tenancy
+    making: Making
+    _tree: Tree | None = None
+    _collections: dict[str, Placement] | None = None
+    _turns: Turns = field(default_factory=Turns)
+
+    async def all(self) -> AsyncIterator[Placement]:
+        """Folders, parents first, then collections."""
+        async with self._turns.of(""):
+            self._tree, self._collections = None, None
+            tree, collections = await self._read_tree(), await self._read_collections()
+        for placement in (*tree.placements(), *collections.values()):
+            yield placement
+
+    async def tree(self) -> Tree:
+        """The folders, read once."""
+        if self._tree is None:
+            async with self._turns.of(""):
+                if self._tree is None:
+                    await self._read_tree()
+        if self._tree is None:
+            raise ContractBroken("the folders went away while they were read")
+        return self._tree
+
+    async def collections(self) -> dict[str, Placement]:
+        """The collections by id, read once."""
+        if self._collections is None:
+            async with self._turns.of("collections"):
+                if self._collections is None:
+                    await self._read_collections()
+        return self._collections or {}
+
+    async def folder_of(self, row: Json) -> tuple[str, ...]:
+        """The path of titles to a document's folder; empty for one that lies in the root, or outside of it."""
+        tree = await self.tree()
+        parent = str(row.get("parentRef") or "")
+        path = tree.path(parent)
+        if path is None and parent:
+            await self._learn(tree, parent)
+            path = tree.path(parent)
+        return _names_of(row, tree.root) if path is None else path
+
+    async def folder_path(self, uid: str) -> str:
+        """Where a folder is at the service, by names. Raises NotFound."""
+        tree = await self.tree()
+        if uid == tree.root.uid:
+            return tree.root.path
+        if uid not in tree.folders:
+            tree.add(await self.line.document(uid))
+        return tree.folders[uid].path
+
+    async def home(self) -> str:
+        """Where an asset without a place goes; made when it is first needed."""
+        path = tuple(part for part in self.line.options.folder.split("/") if part)
+        uid = (await self.tenancy.root.get()).uid
+        for depth in range(1, len(path) + 1):
+            uid = (await self.ensure("folder", path[:depth], uid)).id
+        return uid
+
+    @property
+    def missing_home(self) -> int:
+        """How many folders `home` would have to make, as far as is known without a call."""
+        path = tuple(part for part in self.line.options.folder.split("/") if part)
+        if self._tree is None or not path:
+            return 0
+        known = {place.path for place in self._tree.placements()}
+        return sum(path[:depth] not in known for depth in range(1, len(path) + 1))
+
+    async def ensure(self, kind: str, path: Sequence[str], parent: str) -> Placement:
+        """The folder below its parent, or the collection, of that name."""
+        wanted = tuple(path)
+        if kind not in ("folder", "collection"):
+            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into folder or collection")
+        if not wanted or any(not part.strip() or part != part.strip() for part in wanted):
+            raise InvalidValue("the name of a container must hold letters, and no blanks around them")
+        if kind == "collection" and len(wanted) != 1:
+            raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
+        async with self._turns.of(f"{kind} {parent} {wanted[-1]}"):
+            found = await self._found(kind, wanted)
+            return found or await self._make(kind, wanted, parent)
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """Into and out of one collection, in batches; twice is once."""
+        if container.kind != "collection":
+            raise Unsupported("only collections are filled in bulk", hint="folders are given with each asset")
+        for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
+            for start in range(0, len(ids), facts.MEMBER_BATCH):
+                await self._fill(operation, container, ids[start : start + facts.MEMBER_BATCH])
+
+    async def _fill(self, operation: str, container: Placement, ids: Sequence[AssetId]) -> None:
+        """Two writers on one collection get in each other's way; the later comes again (wire B 6.5)."""
+        params = {"collection": container.id}
+        async with self._turns.of(container.id):
+            await again_on_conflict(
+                self.line, lambda: self.line.operate(operation, f"docs:{','.join(ids)}", params, repeatable=True)
+            )
+
+    async def _found(self, kind: str, path: tuple[str, ...]) -> Placement | None:
+        known: Iterable[Placement] = (
+            (await self.tree()).placements() if kind == "folder" else (await self.collections()).values()
+        )
+        return next((place for place in known if place.path == path), None)
+
+    async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
+        root = await self.tenancy.root.get()
+        above = (parent or root.uid) if kind == "folder" else root.uid
+        top = above == root.uid and root.type == "WorkspaceRoot"
+        type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
+        name = container_name(kind, path[-1])
+        new = New(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
+        row = await self.making.make(new, self.line.clock.token(), lambda row: row.get("title") == path[-1])
+        if row.get("title") != path[-1]:
+            raise Rejected(
+                f"the service calls the {kind} {path[-1]!r} by another title: {str(row.get('title'))[:60]!r}"
+            )
+        made = Placement(kind, path, str(wire.uid_of(row)))
+        if kind == "collection":
+            (await self.collections())[made.id] = made
+        else:
+            (await self.tree()).add(row)
+        return made
+
+    async def _learn(self, tree: Tree, uid: str) -> None:
+        """The folders above a document that were not listed: new ones, or ones in the trash."""
+        for _ in range(facts.LEVELS):
+            if not uid or uid == tree.root.uid or uid in tree.folders:
+                return
+            try:
+                uid = tree.add(await self.line.document(uid)).parent
+            except (NotFound, Rejected):
+                return
+
+    async def _read_tree(self) -> Tree:
+        root, server = await self.tenancy.root.get(), await self.tenancy.server.get()
+        tree = Tree(root)
+        types = one_of("ecm:primaryType", server.folder_types)
+        for row in await self.search.everything(
+            lambda after: select(LIVE, "ecm:isTrashed = 0", types, below(root), after)
+        ):
+            if str(row["uid"]) != root.uid:
+                tree.add(row)
+        self._tree = tree
+        return tree
+
+    async def _read_collections(self) -> dict[str, Placement]:
+        found: dict[str, Placement] = {}
+        taken: set[str] = set()
+        rows = await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", after, source="Collection"))
+        for row in rows:
+            uid = str(row["uid"])
+            title = str(row.get("title") or uid)
+            if row.get("type") == "Favorites":
+                continue
+            title = f"{title} [{uid[:8]}]" if title in taken else title
+            taken.add(title)
+            found[uid] = Placement("collection", (title,), uid)
+        self._collections = found
+        return found
+
+
+def container_name(kind: str, title: str) -> str:
+    """A name of at most 24 letters that follows from the title: the title itself where it is plain."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
+        return title
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:12]
+    return f"{slug}-{hashlib.sha256(f'{kind} {title}'.encode()).hexdigest()[:10]}".lstrip("-")
+
+
+def _names_of(row: Json, root: Root) -> tuple[str, ...]:
+    """By names, where a folder between cannot be seen."""
+    path = str(row.get("path") or "")
+    inside = path.removeprefix(root.path) if path.startswith(f"{root.path}/") else ""
+    return tuple(part for part in inside.split("/")[:-1] if part)

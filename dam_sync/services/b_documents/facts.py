@@ -1,0 +1,193 @@
+"""Numbers, error rules and open questions of service B, each with its source. Nothing here does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
+from dam_sync.model.features import YES, Feature, Held
+from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.service import Assumption
+from dam_sync.net.rules import ErrorRule
+
+NAME = "b_documents"
+
+PAGE = 200  # wire B 3: whole documents are 5 to 20 kB each, so 200 a call
+SWEEP = 1_000  # spec 001, Limits, Service B: page size at most 1,000
+SPLIT = 5_000  # documents above which a library is read in several ranges of ids
+RANGES = "123456789abcdef"  # wire B 2.3: first letters of ids, compared as the server sorts them
+VERSIONS_ASKED = 100  # live documents whose versions one query asks for
+ENTRIES = 1_000  # wire B 5.2: directory entries a call; the default is 50
+AT_ONCE = 8  # spec 001, Limits, Service B: no throttling documented; a server has few request threads
+SINGLE_BYTES = 20 * MIB  # wire B 6.2: official clients send larger files in chunks of 20 MiB
+CHUNK_BYTES = 10 * MIB  # wire B 6.2: the client picks the size
+LEAST_CHUNK = 1
+CHUNKS_AT_ONCE = 4
+SERVLET_BYTES = 64 * MIB  # wire B 4: larger files come from the servlet, which holds no transaction
+BATCH_LIFE = timedelta(minutes=120)  # wire B 6.2: 240 minutes by default, 120 in code
+BATCH_KEPT = timedelta(minutes=100)  # a batch older than this is not built upon
+MEMBER_BATCH = 100  # wire B 6.5: `docs:` with at most 100 ids
+NAME_LETTERS = 24  # wire B 6.8: longer names are cut in silence
+FILENAME = 255
+LEVELS = 60  # no folder tree is deeper; bounds the walk upwards
+TRIES = 4  # of a write that others got in the way of
+TRY_WAITS = (0.5, 1.0, 2.0, 4.0)  # before the next try, with jitter
+CLAIM_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # wire B 6.8: while the same Idempotency-Key is under way
+TRANSACTION_SECONDS = 600  # wire B 6.8: big creates need more than the server's own time-out
+ANSWER_SECONDS = 660.0
+
+CLIENT_CREDENTIALS_FROM = (2025, 3)  # spec 001, Versioning, Service B
+IDEMPOTENCY_FROM = (2021,)  # wire B 10
+TOKEN_HEADER = "X-Authentication-Token"  # spec 001, Authentication, Service B
+TIMEOUT_HEADER = "Vendor-Transaction-Timeout"  # spec 001, Endpoints, Service B; a deployment spells its own prefix
+WORKSPACES = "/default-domain/workspaces"
+FOLDER = "dam-sync"  # where assets go that are placed nowhere
+
+# wire B 3: types that hold others
+FOLDERISH = frozenset(
+    {"Domain", "WorkspaceRoot", "Workspace", "Folder", "OrderedFolder", "SectionRoot", "Section", "TemplateRoot"}
+    | {"Root", "Collections", "UserWorkspacesRoot", "HiddenFolder"}
+)
+COLLECTIONS = frozenset({"Collection", "Favorites"})  # wire B 2.5
+NO_ASSET_FACETS = frozenset({"Folderish", "Collection", "HiddenInNavigation", "SystemDocument"})  # wire B 2.3
+# wire B 6.5: life cycle `default`; state -> state -> transition
+TRANSITIONS: Mapping[str, Mapping[str, str]] = {
+    "project": {"approved": "approve", "obsolete": "obsolete"},
+    "approved": {"project": "backToProject"},
+    "obsolete": {"project": "backToProject"},
+}
+STATES = {"published": "approved", "archived": "obsolete", "draft": "project"}  # wire B 13: the mapping may override
+BEFORE = {"obsolete": "approved"}  # the state from which a forecast counts; the initial one otherwise
+INITIAL = "project"
+READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect"})  # wire B 5.3: permissions that hold Read
+
+# Endpoint templates: keys of the call counters and of the texts of errors
+API = "/api/v1"
+CAPABILITIES = f"GET {API}/capabilities"
+CMIS = "GET /json/cmis"
+OPERATION = f"POST {API}/automation/{{operationId}}"
+LOGIN = f"POST {API}/automation/login"
+SEARCH = f"GET {API}/search/lang/NXQL/execute"
+GET_ID = f"GET {API}/id/{{docId}}"
+PUT_ID = f"PUT {API}/id/{{docId}}"
+DELETE_ID = f"DELETE {API}/id/{{docId}}"
+POST_ID = f"POST {API}/id/{{docId}}"
+GET_PATH = f"GET {API}/path/{{path}}"
+BLOB = f"GET {API}/id/{{docId}}/@blob/{{xpath}}"
+SERVLET = "GET /nxfile/{repository}/{docId}/{path}"
+TYPES = f"GET {API}/config/types"
+SCHEMAS = f"GET {API}/config/schemas"
+DIRECTORIES = f"GET {API}/directory"
+DIRECTORY = f"GET {API}/directory/{{directoryName}}"
+ADD_ENTRY = f"POST {API}/directory/{{directoryName}}"
+NEW_BATCH = f"POST {API}/upload/new/{{handler}}"
+BATCH = f"GET {API}/upload/{{batchId}}"
+DROP_BATCH = f"DELETE {API}/upload/{{batchId}}"
+UPLOAD = f"POST {API}/upload/{{batchId}}/{{fileIdx}}"
+UPLOADED = f"GET {API}/upload/{{batchId}}/{{fileIdx}}"
+EXECUTE = f"POST {API}/upload/{{batchId}}/{{fileIdx}}/execute/{{operationId}}"
+
+BOUNDS = PartBounds(preferred=CHUNK_BYTES, least=LEAST_CHUNK, at_once=CHUNKS_AT_ONCE)
+LIMITS = Limits(
+    page=SWEEP,
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=4),
+    single_bytes=SINGLE_BYTES,
+    parts=BOUNDS,
+    lifetimes=Lifetimes(upload=BATCH_LIFE),
+    precision=timedelta(milliseconds=1),  # wire B 3: milliseconds
+    lag=timedelta(0),  # wire B 2.1, 6.8: the repository is asked, never its index, and shows a write at once
+    member_batch=MEMBER_BATCH,
+    filename=FILENAME,
+    sweeps=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
+)
+
+_RIGHTS = "give the user of the job the right on this document, then `errors JOB --retry`"
+RULES = (
+    # wire B 6.2: batch unknown, expired (404) or cancelled (410 from 2025.3)
+    ErrorRule(404, SessionGone, operation="POST /api/v1/upload/{batchId}*"),
+    ErrorRule(410, SessionGone, operation="POST /api/v1/upload/{batchId}*"),
+    ErrorRule(404, SessionGone, operation=BATCH),
+    ErrorRule(410, SessionGone, operation=BATCH),
+    # wire B 7.3: a right missing, or a lock of somebody else, concerns one document
+    ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=ADD_ENTRY, hint="let the user of the job be an administrator or power user"),
+    ErrorRule(404, NotFound),
+    ErrorRule(409, Conflict),
+    ErrorRule(413, TooLarge, hint="enlarge the quota, or the body that the proxy in front lets pass"),
+    ErrorRule(400, InvalidValue),
+    ErrorRule(422, InvalidValue),
+)
+
+# spec 001, Resources, Service B; wire B 3 (read), 6 (write)
+HOLDS: Mapping[Feature, Held] = {
+    Feature.FILELESS: YES,
+    Feature.VERSIONS: Held("yes", "checked in, numbered anew"),
+    Feature.ATTACHMENTS: YES,
+    Feature.DIGESTS: Held("MD5, or what the server is set to", "compared after each upload"),
+    Feature.TEXT: YES,
+    Feature.LONG_TEXT: YES,
+    Feature.HTML: Held("where an option names the field", "as text"),
+    Feature.NUMBER: YES,
+    Feature.FLAG: YES,
+    Feature.DATE: Held("where an option names the field", "as midnight"),
+    Feature.INSTANT: YES,
+    Feature.TERM: YES,
+    Feature.PLACE: Held("", "as text"),
+    Feature.PERSON: Held("user names", "user names"),
+    Feature.EMAIL: Held("where an option names the field", "as text"),
+    Feature.URL: Held("where an option names the field", "as text"),
+    Feature.ROWS: YES,
+    Feature.MULTIPLE: YES,
+    Feature.LOCALIZED: Held("", ""),
+    Feature.TERMS: Held("yes", "added"),
+    Feature.HIERARCHY: YES,
+    Feature.TERM_LOCALES: Held("where the vocabulary has them", "where the vocabulary has them"),
+    Feature.SYNONYMS: Held("", ""),
+    Feature.FOLDER: Held("one for each asset", "one for each asset"),
+    Feature.CATEGORY: Held("", ""),
+    Feature.COLLECTION: YES,
+    Feature.SECTION: Held("", ""),
+    Feature.LABEL: Held("", ""),
+    Feature.TAGS: YES,
+    Feature.MACHINE_TAGS: Held("", ""),
+    Feature.STATUS: Held("life cycle states", "life cycle states"),
+    Feature.RELEASE: YES,
+    Feature.EXPIRY: YES,
+    Feature.GROUPS: Held("who may read by local rights", "local right to read"),
+    Feature.RELATIONS: Held("kinds that an option names", "kinds that an option names"),
+    Feature.CREATED: Held("yes", "restored by administrators"),
+    Feature.LINKS: Held("", ""),
+    Feature.TRASH: Held("yes", "moved there, never purged"),
+}
+
+ASSUMPTIONS = (
+    Assumption(
+        1, "a document is an asset unless it holds others, is a collection, hidden, a version or a proxy", "2.3"
+    ),
+    Assumption(2, "Repository.Query takes the headers of any call; where it is forbidden the search is asked", "2.1"),
+    Assumption(3, "ids are compared as the server sorts them; ranges of first letters cover any kind of id", "2.3"),
+    Assumption(
+        4, "versions are in the order of their numbers; uid:major_version and uid:minor_version tell them", "6.7"
+    ),
+    Assumption(5, "neighbouring versions with the same file are one file version", "6.7"),
+    Assumption(6, "a folder's title is its name for people; equal titles side by side get the name behind", "3"),
+    Assumption(
+        7, "the states project, approved, obsolete mean draft, published, archived; options say otherwise", "13"
+    ),
+    Assumption(8, "dc:issued is the release and dc:expired the expiry; options name others", "13"),
+    Assumption(9, "groups are those with a granted local ACE of Read, ReadWrite, ReadRemove or ReadCanCollect", "5.3"),
+    Assumption(10, "granting the same right to the same name twice leaves one entry", "5.3"),
+    Assumption(
+        11, "terms of a multi-level list are written as parent ids and id where the resolver names a parent", "5.1"
+    ),
+    Assumption(12, "tags written as nxtag:tags keep their letters; types without NXTag are tagged by operation", "6.5"),
+    Assumption(13, "relations are read by one call for each kind that the option names, always outgoing", "6.5"),
+    Assumption(14, "a name with a point and digits behind ours is a twin of the same create and is deleted", "6.8"),
+    Assumption(15, "a date field holds an instant unless the option `kinds` says date; days are midnight there", "3"),
+    Assumption(16, "a version made with `increment: Minor` before each new file keeps the old one", "6.7"),
+    Assumption(17, "the first level below a WorkspaceRoot is a Workspace, deeper ones are Folders", "5.3"),
+    Assumption(18, "removing the last folder of an asset moves it to the folder for assets without a place", "6.5"),
+    Assumption(19, "list constraint values are read as an array or as a bracketed text", "5.1"),
+)

@@ -1,0 +1,359 @@
+"""Document types, schemas and directories of one server, read from its JSON. Pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Options
+
+SCALARS: Mapping[str, FieldKind] = {
+    "string": FieldKind.TEXT,
+    "boolean": FieldKind.FLAG,
+    "integer": FieldKind.NUMBER,
+    "long": FieldKind.NUMBER,
+    "double": FieldKind.NUMBER,
+    "date": FieldKind.INSTANT,
+}
+OWN_PREFIXES = frozenset(  # what the service keeps for itself, or what is read as a part of the asset (wire B 3)
+    {
+        "uid",
+        "common",
+        "file",
+        "files",
+        "nxtag",
+        "collection",
+        "collectionMember",
+        "relatedtext",
+        "thumb",
+        "note_related",
+    }
+    | {"content", "rend", "rendition", "publishing", "record", "retention"}
+)
+DERIVED_PREFIXES = frozenset({"picture", "imd", "iptc", "vid", "aud", "exif"})  # wire B 6.3: filled from the bytes
+SYSTEM = frozenset({"dc:modified", "dc:contributors", "dc:lastContributor"})  # wire B 1.5, 6.3
+LONG = frozenset({"dc:description", "note:note", "dc:rights"})
+ENUM = "enum:"  # before the field's key: a list that a constraint names and no directory
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """One property. `wire`: the service's word for its type, without `[]`; parts: of a complex one, by name.
+
+    vocabulary: key of the list behind it; parented: whether values name the parents; prefix: before user names.
+    """
+
+    key: str
+    wire: str = "string"
+    kind: FieldKind = FieldKind.TEXT
+    multiple: bool = False
+    required: bool = False
+    max_length: int | None = None
+    vocabulary: str = ""
+    parented: bool = False
+    separator: str = "/"
+    values: tuple[str, ...] = ()
+    parts: Mapping[str, FieldInfo] = field(default_factory=dict)
+    types: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentType:
+    """A type of document, with the schemas and facets it has by itself."""
+
+    name: str
+    parent: str = ""
+    facets: frozenset[str] = frozenset()
+    schemas: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A vocabulary; `parent` names the directory its parents are in, empty for a flat one."""
+
+    name: str
+    schema: str = "vocabulary"
+    id_field: str = "id"
+    parent: str = ""
+    closed: bool = False
+
+    @property
+    def localized(self) -> bool:
+        """Whether labels come by language."""
+        return self.schema.lower().startswith("l10n")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What one server is made of."""
+
+    types: Mapping[str, DocumentType] = field(default_factory=dict)
+    fields: Mapping[str, FieldInfo] = field(default_factory=dict)
+    directories: Mapping[str, Directory] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = field(default_factory=dict)  # of schemas, by name
+
+    @property
+    def folder_types(self) -> frozenset[str]:
+        """Types that hold others."""
+        return frozenset(
+            name for name in (*self.types, *facts.FOLDERISH) if self._is(name, "Folderish", facts.FOLDERISH)
+        )
+
+    @property
+    def collection_types(self) -> frozenset[str]:
+        """Types of collections."""
+        own = {name for name in self.types if self._is(name, "Collection", facts.COLLECTIONS)}
+        return frozenset(own | facts.COLLECTIONS)
+
+    @property
+    def asset_types(self) -> frozenset[str]:
+        """Types whose documents are assets."""
+        hidden = {"HiddenInNavigation", "SystemDocument"}
+        taken = self.folder_types | self.collection_types
+        return frozenset(
+            name
+            for name, kind in self.types.items()
+            if name not in taken and not kind.facets & hidden and {"dublincore", "file", "note"} & kind.schemas
+        )
+
+    def has(self, type_name: str, schema: str) -> bool:
+        """Whether documents of this type have the schema by themselves."""
+        kind = self.types.get(type_name)
+        return kind is not None and schema in kind.schemas
+
+    def _is(self, name: str, facet: str, known: frozenset[str]) -> bool:
+        """By its facets, or by descent from a type we know."""
+        for _ in range(facts.LEVELS):
+            kind = self.types.get(name)
+            if name in known or (kind is not None and facet in kind.facets):
+                return True
+            if kind is None or not kind.parent:
+                return False
+            name = kind.parent
+        return False
+
+
+def server_of(types: Json, schemas: Json, directories: Json, options: Options) -> Server:
+    """From `/config/types`, `/config/schemas` and `/directory`. Raises ContractBroken."""
+    found = _types_of(types)
+    listed = {directory.name: directory for directory in _directories_of(directories)}
+    fields: dict[str, FieldInfo] = {}
+    prefixes: dict[str, str] = {}
+    for name, body in _schemas_of(types, schemas).items():
+        prefix = str(body.get("@prefix") or body.get("prefix") or "") or name
+        prefixes[name] = prefix
+        having = frozenset(each.name for each in found.values() if name in each.schemas)
+        for key, told in _members(body).items():
+            info = info_of(f"{prefix}:{key}", told)
+            if info is not None:
+                fields[info.key] = replace(info, types=having, kind=options.kinds.get(info.key, info.kind))
+    server = Server(found, {}, listed, prefixes)
+    assets = server.asset_types
+    kept = {
+        key: replace(info, types=info.types & assets) for key, info in fields.items() if _is_ours(info, assets, options)
+    }
+    return replace(server, fields=kept)
+
+
+def schema_of(server: Server, options: Options) -> Schema:
+    """In neutral words."""
+    vocabularies = {
+        name: Vocabulary(name, name, each.closed, bool(each.parent), each.localized)
+        for name, each in server.directories.items()
+    }
+    for info in server.fields.values():
+        if info.vocabulary and info.vocabulary not in vocabularies:
+            closed = info.vocabulary.startswith(ENUM)
+            vocabularies[info.vocabulary] = Vocabulary(info.vocabulary, info.vocabulary, closed, info.parented)
+    relations = frozenset({"relations"}) if options.relations else frozenset()
+    return Schema(
+        fields={key: _field(info) for key, info in server.fields.items()},
+        vocabularies=vocabularies,
+        types=tuple(AssetType(name, name) for name in sorted(server.asset_types)),
+        statuses=None if options.status_field else frozenset(options.states),
+        groups=options.groups,
+        locales=(),
+        container_kinds=frozenset({"folder", "collection"}),
+        container_depth={"collection": 1},
+        container_most={"folder": 1},
+        container_bulk=frozenset({"collection"}),
+        holds=frozenset({"tags", "status", "release", "expiry", "groups", "versions", "attachments"}) | relations,
+    )
+
+
+def _field(info: FieldInfo) -> Field:
+    derived = info.key.partition(":")[0] in DERIVED_PREFIXES
+    return Field(
+        key=info.key,
+        kind=info.kind,
+        label=info.key.partition(":")[2],
+        multiple=info.multiple,
+        required=info.required,
+        editable=not derived and info.key not in SYSTEM,
+        max_length=info.max_length,
+        vocabulary=info.vocabulary,
+        types=info.types,
+        system=info.key in SYSTEM,
+        derived=derived,
+    )
+
+
+def _is_ours(info: FieldInfo, assets: frozenset[str], options: Options) -> bool:
+    """Whether a person would map it: not what is read as a part of the asset, nor what only folders have."""
+    if info.key in (options.release_field, options.expiry_field, options.status_field):
+        return False
+    return info.key.partition(":")[0] not in OWN_PREFIXES and (not info.types or bool(info.types & assets))
+
+
+# -- types and schemas -------------------------------------------------------------------------------------------------
+
+
+def _types_of(reply: Json) -> dict[str, DocumentType]:
+    rows = reply.get("doctypes") if isinstance(reply, dict) else None
+    if not isinstance(rows, dict):
+        raise ContractBroken("the types came without `doctypes`", operation=facts.TYPES)
+    return {name: _type_of(name, row) for name, row in rows.items()}
+
+
+def _type_of(name: str, row: Json) -> DocumentType:
+    parent = str(row.get("parent") or "")
+    schemas = (each.get("name") if isinstance(each, dict) else each for each in row.get("schemas") or ())
+    facets = (each.get("name") if isinstance(each, dict) else each for each in row.get("facets") or ())
+    return DocumentType(
+        name, "" if "!!!" in parent else parent, frozenset(map(str, facets)), frozenset(map(str, schemas))
+    )
+
+
+def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
+    """Schemas with constraints where they were told; those that only `/config/types` knows come without."""
+    found: dict[str, Json] = {
+        name: body for name, body in (types.get("schemas") or {}).items() if isinstance(body, dict)
+    }
+    if isinstance(schemas, dict):
+        schemas = schemas.get("schemas") or schemas.get("entries") or []
+    for body in schemas or ():
+        if isinstance(body, dict) and body.get("name"):
+            found[str(body["name"])] = body
+    return found
+
+
+def _members(body: Json) -> dict[str, Json]:
+    """The fields of a schema; `/config/types` writes them beside `@prefix` (wire B 5.1)."""
+    fields = body.get("fields")
+    if isinstance(fields, dict) and "type" not in body:
+        return fields
+    return {key: told for key, told in body.items() if not key.startswith("@") and key not in ("name", "prefix")}
+
+
+def info_of(key: str, told: Json) -> FieldInfo | None:
+    """A property from its type's words, alone or with constraints; None for blobs and what holds them."""
+    wire = str(told if isinstance(told, str) else told.get("type") or "complex")
+    multiple = wire.endswith("[]")
+    wire = wire.removesuffix("[]")
+    own, items = (
+        ([], [])
+        if isinstance(told, str)
+        else (_constraints(told, "constraints"), _constraints(told, "itemConstraints"))
+    )
+    required = any(name == "NotNullConstraint" for name, _ in own)
+    if wire == "complex":
+        return _complex(key, told, multiple, required)
+    kind = SCALARS.get(wire)
+    if kind is None:
+        return None
+    info = FieldInfo(key, wire, FieldKind.LONG_TEXT if key in LONG else kind, multiple, required)
+    for name, parameters in [*own, *items]:
+        info = _constrained(info, name, parameters)
+    return info
+
+
+def _complex(key: str, told: Json, multiple: bool, required: bool) -> FieldInfo | None:
+    members = told.get("fields") if isinstance(told, dict) else None
+    parts = {name: info_of(name, part) for name, part in (members or {}).items()}
+    if not parts or any(part is None for part in parts.values()):
+        return None
+    known = {name: part for name, part in parts.items() if part is not None}
+    return FieldInfo(key, "complex", FieldKind.ROWS, multiple, required, parts=known)
+
+
+def _constraints(told: Json, name: str) -> list[tuple[str, Json]]:
+    rows = told.get(name) or []
+    return [(str(row.get("name") or ""), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
+
+
+def _constrained(info: FieldInfo, name: str, parameters: Json) -> FieldInfo:
+    match name:
+        case "LengthConstraint":
+            most = str(parameters.get("Maximum") or "")
+            return replace(info, max_length=int(most)) if most.isdigit() else info
+        case "EnumConstraint":
+            values = enumerated(parameters.get("Values"))
+            return replace(info, kind=FieldKind.TERM, vocabulary=ENUM + info.key, values=values)
+        case "directoryResolver":
+            parent = str(parameters.get("parentField") or "")
+            return replace(
+                info,
+                kind=FieldKind.TERM,
+                vocabulary=str(parameters.get("directory") or ""),
+                parented=bool(parent),
+                separator=str(parameters.get("separator") or "/"),
+            )
+        case "userManagerResolver":
+            return replace(info, kind=FieldKind.PERSON)
+        case _:
+            return info
+
+
+def enumerated(values: Json) -> tuple[str, ...]:
+    """A list written as an array, as JSON text, or bracketed without quotes (assumption 19)."""
+    if isinstance(values, list):
+        return tuple(str(value) for value in values)
+    text = str(values or "").strip()
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, list):
+        return tuple(str(value) for value in found)
+    inner = text.removeprefix("[").removesuffix("]")
+    return tuple(part.strip().strip("'\"") for part in re.split(r",\s*", inner) if part.strip())
+
+
+# -- directories -------------------------------------------------------------------------------------------------------
+
+
+def _directories_of(reply: Json) -> Iterator[Directory]:
+    rows = reply.get("entries") if isinstance(reply, dict) else None
+    if not isinstance(rows, list):
+        raise ContractBroken("the directories came without `entries`", operation=facts.DIRECTORIES)
+    for row in rows:
+        flags = {key.lower().replace("-", "").replace("_", ""): value for key, value in row.items()}
+        yield Directory(
+            name=str(row.get("name") or ""),
+            schema=str(row.get("schema") or "vocabulary"),
+            id_field=str(row.get("idField") or "id"),
+            parent=str(row.get("parent") or ""),
+            closed=flags.get("readonly") is True,
+        )
+
+
+def chain(server: Server, directory: str) -> Sequence[Directory]:
+    """The directory and those its parents are in, the nearest first; one that is its own parent comes once."""
+    found: list[Directory] = []
+    name = directory
+    while name in server.directories and all(each.name != name for each in found):
+        found.append(server.directories[name])
+        name = server.directories[name].parent
+    return found
+
+
+def needed(server: Server, keys: Iterable[str]) -> frozenset[str]:
+    """The vocabularies behind these fields."""
+    infos = (server.fields[key] for key in keys if key in server.fields)
+    return frozenset(info.vocabulary for info in infos if info.vocabulary)

@@ -1,0 +1,77 @@
+"""Bytes out of service B: by the API, or for large files by the servlet (wire B 4)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from dam_sync.model.asset import FileRef
+from dam_sync.model.errors import Denied, NotFound
+from dam_sync.model.service import Stream
+from dam_sync.net.client import HttpStream, Request
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Line, document_path
+from dam_sync.services.b_documents.tenancy import Tenancy
+
+PLAIN = {"Accept": "*/*"}
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The rest behind the last byte: a range from there would bring the whole file (wire B 4)."""
+
+    start: int
+    total: int | None
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._none()
+
+    async def _none(self) -> AsyncIterator[bytes]:
+        if self.start < 0:
+            yield b""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(slots=True)
+class Files:
+    """Opens files by document and path inside it."""
+
+    line: Line
+    tenancy: Tenancy
+    without_servlet: bool = False
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """Bytes from `offset`, by an open-ended range, for the server does not clamp others. Raises NotFound."""
+        uid, _, xpath = file.id.partition("/")
+        if not xpath:
+            raise NotFound("the file has no place in its document", asset=uid, operation=facts.BLOB)
+        if offset and file.size is not None and offset >= file.size:
+            return Nothing(offset, file.size)
+        if not self.without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES:
+            stream = await self._from_servlet(file, uid, xpath, offset)
+            if stream is not None:
+                return stream
+        path = document_path(uid, "@blob", quote(xpath, safe="/:"))
+        return await self.line.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
+
+    async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
+        """None where the servlet answers with a login page instead (wire B 4); then it is not asked again."""
+        document_path(uid)
+        repository = (await self.tenancy.release.get()).repository
+        name = quote(file.name or "file", safe="")
+        path = f"/nxfile/{quote(repository, safe='')}/{uid}/{quote(xpath, safe='/:')}/{name}"
+        try:
+            stream = await self.line.client.stream(
+                Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset
+            )
+        except Denied:
+            self.without_servlet = True
+            return None
+        if stream.media_type == "text/html" and file.media_type != "text/html":
+            await stream.aclose()
+            self.without_servlet = True
+            return None
+        return stream

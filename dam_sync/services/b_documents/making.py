@@ -1,0 +1,138 @@
+"""New documents of service B: made once, under a name that follows from what they are (wire B 6.3, 6.8)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from dam_sync.model.errors import Conflict
+from dam_sync.model.values import Json
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
+from dam_sync.services.b_documents.tenancy import Tenancy
+
+T = TypeVar("T")
+IsOurs = Callable[[Json], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A document to be made: below which folder (id and path), of which type, under which name, with what."""
+
+    parent: str
+    parent_path: str
+    type: str
+    name: str
+    properties: Mapping[str, Json] = field(repr=False)
+    seconds: float | None = None
+
+    @property
+    def path(self) -> str:
+        """Where it will be."""
+        return f"{self.parent_path}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Sends creates so that a lost answer, a race or a restart leaves one document."""
+
+    line: Line
+    tenancy: Tenancy
+
+    async def make(self, new: New, key: str, ours: IsOurs) -> Json:
+        """The document, whole. `key` is the same for every try of this create; `ours` tells ours from others'.
+
+        Raises Rejected when the service refused, Conflict when a stranger has the name, Transient when nobody answered:
+        then `find` tells whether it was made.
+        """
+        replays = (await self.tenancy.release.get()).since(facts.IDEMPOTENCY_FROM)
+        for wait in facts.CLAIM_WAITS:
+            reply = await self._post(new, key, replays)
+            if reply.status != 409:
+                return await self._alone(new, reply.json(), ours)
+            found = await self.find(new)
+            if found is not None and ours(found):
+                return found
+            await self.line.clock.sleep(wait * (0.5 + self.line.clock.chance()))
+        if _is_claimed(reply):  # whoever had the key died with it, and nothing was made (wire B 6.8)
+            reply = await self._post(new, self.line.clock.token(), replays)
+            if reply.status != 409:
+                return await self._alone(new, reply.json(), ours)
+        raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
+
+    async def find(self, new: New) -> Json | None:
+        """The document under this very name, asked of the repository."""
+        found: Json = await self.line.at_path(new.path)
+        return found
+
+    async def _post(self, new: New, key: str, replays: bool) -> Reply:
+        body = {"entity-type": "document", "type": new.type, "name": new.name, "properties": dict(new.properties)}
+        headers = {**WHOLE, **NO_DROP, "Idempotency-Key": key, **timeout_headers(self.line, new.seconds)}
+        return await self.line.client.send(
+            Request(
+                facts.POST_ID,
+                "POST",
+                document_path(new.parent),
+                json=body,
+                headers=headers,
+                repeatable=replays,  # the same key gives the first answer again (wire B 6.8)
+                accept=frozenset({409}),
+                timeout=new.seconds,
+            )
+        )
+
+    async def _alone(self, new: New, row: Json, ours: IsOurs) -> Json:
+        """The document, unless the name was taken: then the one that has it, and the twin goes (assumption 14)."""
+        name = str(row.get("path") or "").rpartition("/")[2]
+        if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
+            return row
+        first = await self.find(new)
+        await self.line.client.send(
+            Request(
+                facts.DELETE_ID,
+                "DELETE",
+                document_path(str(row["uid"])),
+                asset=str(row["uid"]),
+                repeatable=True,
+                accept=frozenset({404}),
+            )
+        )
+        if first is not None and ours(first):
+            return first
+        raise Conflict(
+            f"a document that is not ours has the name {new.name} in {new.parent_path or '/'}",
+            operation=facts.POST_ID,
+            code="name taken",
+            hint="rename that document, then `errors JOB --retry`",
+        )
+
+
+def asset_name(marker: str) -> str:
+    """24 letters that follow from the mark: 120 bits of its digest (wire B 6.8)."""
+    digest = hashlib.sha256(marker.encode()).digest()[:15]
+    return base64.b32encode(digest).decode().lower()
+
+
+def timeout_headers(line: Line, seconds: float | None) -> dict[str, str]:
+    """A longer transaction, for calls that bring large files (wire B 6.8)."""
+    return {line.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
+
+
+def _is_claimed(reply: Reply) -> bool:
+    """Whether a 409 says that the same key is under way: it has no body and echoes the key (wire B 6.8)."""
+    return not reply.body.strip() and "idempotency-key" in reply.headers
+
+
+async def again_on_conflict(line: Line, call: Callable[[], Awaitable[T]]) -> T:
+    """A call that others got in the way of, tried again a few times with jitter (wire B 6.6)."""
+    for wait in facts.TRY_WAITS:
+        try:
+            return await call()
+        except Conflict:
+            await line.clock.sleep(wait * (0.5 + line.clock.chance()))
+    return await call()

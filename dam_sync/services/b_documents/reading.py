@@ -1,0 +1,125 @@
+"""Service B as a source: documents by ascending ids, whole or as a thin sweep, their versions and relations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+from dam_sync.model.asset import Asset, AssetId, Entry, Relation
+from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts, wire
+from dam_sync.services.b_documents.connection import WHOLE, Line
+from dam_sync.services.b_documents.containers import Containers
+from dam_sync.services.b_documents.fields import needed
+from dam_sync.services.b_documents.once import together
+from dam_sync.services.b_documents.searching import Search, one_of, quoted, select
+from dam_sync.services.b_documents.taxonomy import Taxonomy
+from dam_sync.services.b_documents.tenancy import Tenancy
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Lists and reads assets."""
+
+    line: Line
+    search: Search
+    tenancy: Tenancy
+    taxonomy: Taxonomy
+    containers: Containers
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """The whole library, in ranges of ids where it is large; a window is a thin sweep of the same (wire B 2.6)."""
+        thin = window.since is not None
+        total = await self.search.count(select(await self.tenancy.assets()))
+        if total is not None and total <= facts.SPLIT:
+            yield Shard("all", {"thin": thin, "from": "", "to": ""}, total)
+            return
+        borders = ["", *facts.RANGES, ""]
+        for low, high in pairwise(borders):
+            yield Shard(f"from-{low or 'start'}", {"thin": thin, "from": low, "to": high})
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """By ascending ids, so that rows that come and go move no others; resumable from every cursor."""
+        assets = await self.tenancy.assets()
+        low, high = str(shard.params.get("from") or ""), str(shard.params.get("to") or "")
+        since = f"ecm:uuid >= {quoted(low)}" if low else ""
+        until = f"ecm:uuid < {quoted(high)}" if high else ""
+        thin = shard.params.get("thin") is True
+        size, headers = (facts.SWEEP, None) if thin else (facts.PAGE, WHOLE)
+        pages = self.search.listing(lambda after: select(assets, since, until, after), size, headers, cursor)
+        async with aclosing(pages):
+            async for rows, behind in pages:
+                ours = [row for row in rows if wire.is_asset(row)]
+                yield Batch(await self._thin(ours) if thin else await self._whole(ours), behind)
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """One document with its versions. Raises NotFound."""
+        row = await self.line.document(asset)
+        return (await self._assets([row]))[0]
+
+    async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
+        return tuple([wire.entry_of(row, await self.containers.folder_of(row)) for row in rows])
+
+    async def _whole(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
+        pairs = zip(rows, await self._assets(rows), strict=True)
+        return tuple([wire.entry_of(row, await self.containers.folder_of(row), asset) for row, asset in pairs])
+
+    async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
+        server, options = await self.tenancy.server.get(), self.line.options
+        versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
+        used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
+        terms = await self.taxonomy.stored(needed(server, used))
+        collections = await self.containers.collections() if any(_in_collections(row) for row in rows) else {}
+        relations = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
+        found = []
+        for number, row in enumerate(rows):
+            around = wire.Around(
+                versions=versions.get(wire.uid_of(row), ()),
+                folder=await self.containers.folder_of(row),
+                folder_id=str(row.get("parentRef") or ""),
+                collections=collections,
+                relations=relations[number] if relations else frozenset(),
+                terms=terms,
+            )
+            found.append(wire.asset_of(row, server, options, around))
+        return found
+
+    async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
+        """The versions of these documents, oldest first; versions are never under a folder, so asked for by their
+        document (wire B 2.5)."""
+        found: dict[str, list[Json]] = {}
+        ids = [wire.uid_of(row) for row in rows]
+        for start in range(0, len(ids), facts.VERSIONS_ASKED):
+            some = one_of("ecm:versionVersionableId", ids[start : start + facts.VERSIONS_ASKED])
+            for row in await self.search.everything(partial(_versions_of, some), {"properties": "*"}):
+                found.setdefault(str(row.get("versionableId") or ""), []).append(row)
+        for several in found.values():
+            several.sort(key=wire.version_number)
+        return found
+
+    async def _relations(self, asset: AssetId) -> frozenset[Relation]:
+        found: set[Relation] = set()
+        for kind in self.line.options.relations:
+            found.update(Relation(kind, target) for target in await self.related(asset, kind))
+        return frozenset(found)
+
+    async def related(self, asset: AssetId, kind: str) -> list[AssetId]:
+        """The assets this one points to, by one kind of relation (wire B 3, 6.5)."""
+        params = {"predicate": self.line.options.relations[kind], "outgoing": True}
+        reply = await self.line.operate(
+            "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
+        )
+        rows = reply.json().get("entries") or () if reply.status != 204 else ()
+        return [wire.uid_of(row) for row in rows]
+
+
+def _versions_of(some: str, after: str) -> str:
+    return select("ecm:isVersion = 1", some, after)
+
+
+def _in_collections(row: Json) -> bool:
+    return bool((row.get("properties") or {}).get("collectionMember:collectionIds"))

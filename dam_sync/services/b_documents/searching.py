@@ -1,0 +1,115 @@
+"""Queries of service B: text, one page, and a whole listing by ascending ids (wire B 2)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from dam_sync.crawl.pagers import Keyset, Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.service import Cursor
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Line
+
+LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """One answer. total: what the query holds in all, None where nobody can tell; most: rows a page may have."""
+
+    rows: tuple[Json, ...]
+    total: int | None
+    most: int
+
+
+@dataclass(slots=True)
+class Search:
+    """Asks the repository itself, which is never behind; where that is forbidden, the search (wire B 2.1)."""
+
+    line: Line
+    forbidden: bool = False
+
+    async def page(self, query: str, size: int, headers: Mapping[str, str] | None = None) -> Hits:
+        """The first `size` rows."""
+        if not self.forbidden:
+            try:
+                return await self._by_repository(query, size, headers or {})
+            except NotFound:  # wire B 2.6: that is how a forbidden operation looks
+                self.forbidden = True
+        params = (("query", query), ("pageSize", str(size)))
+        return hits_of(
+            await self.line.get(facts.SEARCH, f"{facts.API}/search/lang/NXQL/execute", params, headers=headers)
+        )
+
+    async def count(self, query: str) -> int | None:
+        """How many documents a query holds, where the server counts them."""
+        return (await self.page(query, 1)).total
+
+    async def listing(
+        self,
+        query: Callable[[str], str],
+        size: int,
+        headers: Mapping[str, str] | None = None,
+        start: Cursor | None = None,
+    ) -> AsyncGenerator[tuple[tuple[Json, ...], Cursor | None], None]:
+        """Every row, page by page, with the cursor behind each. `query` is given the condition on ids.
+
+        The end is told by the counts, or by an empty page: neither the flag for a next page nor a short page proves
+        anything (wire B 2.2). Raises TruncatedListing.
+        """
+
+        async def fetch(params: Params) -> Page:
+            after = params["after"]
+            asked = query("" if after is None else f"ecm:uuid > {quoted(str(after))}")
+            hits = await self.page(f"{asked} ORDER BY ecm:uuid ASC", size, headers)
+            return Page(hits.rows, hits.total)
+
+        async with aclosing(walk(fetch, Keyset(size, "uid"), start)) as pages:
+            async for page, cursor in pages:
+                yield tuple(page.rows), cursor
+
+    async def everything(self, query: Callable[[str], str], headers: Mapping[str, str] | None = None) -> list[Json]:
+        """All rows of a small listing, such as folders."""
+        found: list[Json] = []
+        async with aclosing(self.listing(query, facts.SWEEP if not headers else facts.PAGE, headers)) as pages:
+            async for rows, _ in pages:
+                found.extend(rows)
+        return found
+
+    async def _by_repository(self, query: str, size: int, headers: Mapping[str, str]) -> Hits:
+        params = {"query": query, "pageSize": size, "currentPageIndex": 0}
+        reply = await self.line.operate("Repository.Query", "", params, headers=headers, reads=True, repeatable=True)
+        return hits_of(reply.json())
+
+
+def hits_of(reply: Json) -> Hits:
+    """An answer. Raises ContractBroken when it is none. An index counts documents that it does not show, so its total
+    is no promise."""
+    rows = reply.get("entries") if isinstance(reply, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ContractBroken("a search answered without `entries`")
+    if reply.get("hasError"):
+        raise ContractBroken(f"a search went wrong: {str(reply.get('errorMessage'))[:120]}")
+    total = reply.get("resultsCount")
+    counted = isinstance(total, int) and total >= 0 and not reply.get("resultsCountLimit")
+    return Hits(tuple(rows), total if counted else None, int(reply.get("maxPageSize") or 0))
+
+
+def quoted(text: str) -> str:
+    """A text in a query (wire B 2.4)."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def one_of(key: str, values: Iterable[str]) -> str:
+    """`key IN (…)`."""
+    return f"{key} IN ({', '.join(quoted(value) for value in sorted(values))})"
+
+
+def select(*conditions: str, source: str = "Document") -> str:
+    """Documents for which all of these hold; empty ones are left out."""
+    where = " AND ".join(condition for condition in conditions if condition)
+    return f"SELECT * FROM {source}" + (f" WHERE {where}" if where else "")

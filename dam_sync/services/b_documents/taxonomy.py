@@ -1,0 +1,221 @@
+"""Vocabularies of service B: directories, read with those their parents are in, and added to (wire B 5.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from dam_sync.crawl.pagers import Offset, Page, Params
+from dam_sync.crawl.walk import walk
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
+from dam_sync.model.values import Json, Term
+from dam_sync.net.client import Request
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.fields import ENUM, Directory, Server, chain
+from dam_sync.services.b_documents.once import Turns
+from dam_sync.services.b_documents.tenancy import Tenancy
+
+LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255
+
+
+@dataclass(slots=True)
+class Listed:
+    """One vocabulary: terms in order, each with the id of its entry."""
+
+    terms: dict[str, Term]  # by term id, which is the path of entry ids
+    entries: dict[str, str]  # term id -> entry id
+
+
+@dataclass(slots=True)
+class Taxonomy:
+    """Looks before it writes; what it has read it keeps, and reads again when a write was refused."""
+
+    line: Line
+    tenancy: Tenancy
+    _known: dict[str, Listed] = field(default_factory=dict)
+    _turns: Turns = field(default_factory=Turns)
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """Every term, parents before children."""
+        for term in list((await self._listed(vocabulary, again=True)).terms.values()):
+            yield term
+
+    async def stored(self, vocabularies: Iterable[str]) -> Mapping[str, Mapping[str, Term]]:
+        """The terms of these vocabularies by what documents store: the path of ids, or the id alone."""
+        found: dict[str, dict[str, Term]] = {}
+        for name in sorted(vocabularies):
+            listed = await self._listed(name)
+            alone = {entry: listed.terms[term] for term, entry in listed.entries.items()}
+            found[name] = {**alone, **listed.terms}
+        return found
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """The entry below its parent with this label."""
+        label = term.label.strip()
+        if not label or label != term.label or len(label) > LONGEST:
+            raise InvalidValue(
+                f"{term.label[:40]!r} cannot be added to {vocabulary}: 1 to {LONGEST} letters, no blanks around"
+            )
+        async with self._turns.of(vocabulary):
+            listed = await self._listed(vocabulary)
+            found = _known(listed, term)
+            return found or await self._add(vocabulary, term, listed)
+
+    async def _add(self, vocabulary: str, term: Term, listed: Listed) -> Term:
+        server = await self.tenancy.server.get()
+        directory = server.directories.get(vocabulary)
+        if directory is None or directory.closed:
+            raise Unsupported(f"no term can be added to {vocabulary}", hint="map the value to one that the list has")
+        own = directory if not directory.parent or term.parent or directory.parent == directory.name else None
+        target = own or server.directories[directory.parent]
+        if term.parent and term.parent not in listed.terms:
+            raise InvalidValue(f"the parent {term.parent!r} is not in {vocabulary}")
+        entry = free_id(term, listed)
+        properties = entry_properties(target, entry, term, listed.entries.get(term.parent, ""))
+        body = {"entity-type": "directoryEntry", "directoryName": target.name, "properties": properties}
+        path = f"{facts.API}/directory/{quote(target.name, safe='')}"
+        request = Request(facts.ADD_ENTRY, "POST", path, json=body, repeatable=False)
+        try:
+            await self.line.client.send(request)
+        except (Conflict, InvalidValue):
+            again = _known(await self._listed(vocabulary, again=True), term)  # somebody else made it meanwhile
+            if again is None:
+                raise
+            return again
+        except Exception:
+            self._known.pop(vocabulary, None)
+            raise
+        made = term_of(target, {"id": entry, "properties": properties}, listed.terms.get(term.parent))
+        listed.terms[made.id], listed.entries[made.id] = made, entry
+        return made
+
+    async def _listed(self, vocabulary: str, *, again: bool = False) -> Listed:
+        if again or vocabulary not in self._known:
+            self._known[vocabulary] = await self._read(vocabulary)
+        return self._known[vocabulary]
+
+    async def _read(self, vocabulary: str) -> Listed:
+        server = await self.tenancy.server.get()
+        if vocabulary.startswith(ENUM):
+            return enum_of(server, vocabulary)
+        if vocabulary not in server.directories:
+            return arranged(
+                Directory(vocabulary), [(Directory(vocabulary), row) for row in await self._rows(vocabulary)]
+            )
+        several = chain(server, vocabulary)
+        rows = [(each, row) for each in reversed(several) for row in await self._rows(each.name)]
+        return arranged(several[0], rows)
+
+    async def _rows(self, directory: str) -> list[Json]:
+        """All entries; the default page would end after 50. Raises NotFound."""
+        path = f"{facts.API}/directory/{quote(directory, safe='')}"
+
+        async def fetch(params: Params) -> Page:
+            size = int(params["size"])
+            asked = (("pageSize", str(size)), ("currentPageIndex", str(int(params["offset"]) // size)))
+            reply = await self.line.get(facts.DIRECTORY, path, asked)
+            rows = reply.get("entries") if isinstance(reply, dict) else None
+            if not isinstance(rows, list):
+                raise ContractBroken("a vocabulary came without `entries`", operation=facts.DIRECTORY)
+            total = reply.get("resultsCount")
+            most = int(reply.get("pageSize") or size)
+            if most < size and len(rows) == most:
+                raise ContractBroken(f"a vocabulary gives only {most} entries a page", operation=facts.DIRECTORY)
+            return Page(rows, total if isinstance(total, int) and total >= 0 else None, None if total else bool(rows))
+
+        found: list[Json] = []
+        async with aclosing(walk(fetch, Offset(facts.ENTRIES))) as pages:
+            async for page, _ in pages:
+                found.extend(page.rows)
+        return found
+
+
+def enum_of(server: Server, vocabulary: str) -> Listed:
+    """The list of a constraint. Raises NotFound."""
+    info = server.fields.get(vocabulary.removeprefix(ENUM))
+    if info is None or not info.values:
+        raise NotFound(f"there is no vocabulary {vocabulary!r}")
+    terms = {value: Term(value, value, (value,)) for value in info.values}
+    return Listed(terms, {value: value for value in terms})
+
+
+def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
+    """Terms, parents before children; an entry whose parent is missing stands at the top."""
+    pending = [(directory, row, _text(row, "parent")) for directory, row in rows]
+    listed = Listed({}, {})
+    while pending:
+        known = {entry: term for term, entry in listed.entries.items()}
+        waiting = {_entry_id(row) for _, row, _ in pending}
+        later = [each for each in pending if each[2] and each[2] not in known and each[2] in waiting]
+        in_circles = len(later) == len(pending)
+        for directory, row, parent in pending:
+            if in_circles or not parent or parent in known or parent not in waiting:
+                above = listed.terms.get(known.get(parent, "")) if own.parent else None
+                term = term_of(directory, row, above)
+                listed.terms.setdefault(term.id, term)
+                listed.entries.setdefault(term.id, _entry_id(row))
+        pending = [] if in_circles else later
+    return listed
+
+
+def term_of(directory: Directory, row: Json, parent: Term | None) -> Term:
+    """One entry. Its id is the path of entry ids, as documents store it."""
+    properties = row.get("properties") or {}
+    entry = _entry_id(row)
+    labels = {
+        key.removeprefix("label_").lower().replace("_", "-"): str(text)
+        for key, text in properties.items()
+        if key.startswith("label_") and text
+    }
+    label = labels.get("en") or next(iter(labels.values()), "") or str(properties.get("label") or "")
+    if not label or label.startswith("label."):  # a key of the message catalogue, not a text (wire B 5.2)
+        label = entry
+    path = (*parent.path, label) if parent else (label,)
+    return Term(label, f"{parent.id}/{entry}" if parent else entry, path, parent.id if parent else "", labels)
+
+
+def entry_properties(directory: Directory, entry: str, term: Term, parent: str) -> dict[str, Json]:
+    """What a new entry holds (wire B 5.2)."""
+    found: dict[str, Json] = {directory.id_field: entry, "obsolete": 0, "ordering": 10_000_000}
+    if directory.localized:
+        labels = dict(term.labels) or {"en": term.label}
+        found |= {f"label_{locale}": text for locale, text in labels.items()}
+        if term.label not in labels.values():
+            found["label_en"] = term.label
+    else:
+        found["label"] = term.label
+    if parent:
+        found["parent"] = parent
+    return found
+
+
+def free_id(term: Term, listed: Listed) -> str:
+    """A readable id that follows from label and parent alone, so that a repetition meets the same one."""
+    ascii_text = unicodedata.normalize("NFKD", term.label).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40]
+    mark = hashlib.sha256(f"{term.parent}\n{term.label}".encode()).hexdigest()[:8]
+    taken = set(listed.entries.values())
+    plain = slug == term.label.lower() and slug not in taken
+    return slug if plain else f"{slug}-{mark}".lstrip("-")
+
+
+def _known(listed: Listed, term: Term) -> Term | None:
+    if term.id in listed.terms and listed.terms[term.id].label == term.label:
+        return listed.terms[term.id]
+    found = (each for each in listed.terms.values() if each.label == term.label and each.parent == term.parent)
+    return next(found, None)
+
+
+def _entry_id(row: Json) -> str:
+    return str(row.get("id") or (row.get("properties") or {}).get("id") or "")
+
+
+def _text(row: Json, name: str) -> str:
+    value = (row.get("properties") or {}).get(name)
+    return str(value) if value else ""

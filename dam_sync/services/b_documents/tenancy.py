@@ -1,0 +1,200 @@
+"""What one server is: its release, who we are there, what it holds, where its library begins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.b_documents import facts, fields
+from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.fields import Server
+from dam_sync.services.b_documents.once import Once, together
+from dam_sync.services.b_documents.searching import LIVE, Search, one_of, quoted, select
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version such as `2025.10` or `10.10-HF68`, as numbers."""
+
+    text: str = ""
+    repository: str = "default"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Empty where the server does not tell."""
+        return tuple(int(part) for part in re.findall(r"\d+", self.text.partition("-")[0]))
+
+    def since(self, first: tuple[int, ...]) -> bool:
+        """Whether it is this release or a later one; one that is not told counts as new."""
+        return not self.numbers or self.numbers >= first
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who the credential is."""
+
+    name: str
+    administrator: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The folder in which the library begins."""
+
+    uid: str
+    path: str
+    type: str
+
+
+@dataclass(slots=True)
+class Tenancy:
+    """The server's own facts, each read once."""
+
+    line: Line
+    search: Search
+    server: Once[Server] = field(init=False)
+    release: Once[Release] = field(init=False)
+    user: Once[User] = field(init=False)
+    root: Once[Root] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.server = Once(self._server)
+        self.release = Once(self._release)
+        self.user = Once(self._user)
+        self.root = Once(self._root)
+
+    async def probe(self) -> Account:
+        """Prove the credential on its own user, tell the release, count what it sees (wire B 1.5)."""
+        try:
+            reply = await self._logged_in()
+        except Denied as refused:
+            raise refused.within(hint=self._denied_hint()) from None
+        user = _user_of(reply)
+        self.user.put(user)
+        release, root = await self.release.get(), await self.root.get()
+        self._gate(release)
+        total = await self.search.count(select(await self.assets()))
+        address = urlsplit(self.line.base_url)
+        return Account(
+            tenant=f"{address.netloc}{address.path}/{release.repository}",
+            user=user.name,
+            release=release.text,
+            total=total,
+            clock_skew=self._skew(reply),
+            notes=self._notes(release, user, root),
+        )
+
+    async def schema(self) -> Schema:
+        """Fields, vocabularies and types; with it whatever writing needs to know has been asked."""
+        await self.release.get()
+        await self.user.get()
+        await self.root.get()
+        return fields.schema_of(await self.server.get(), self.line.options)
+
+    async def assets(self) -> str:
+        """The condition for an asset of the library (assumption 1)."""
+        server, root = await self.server.get(), await self.root.get()
+        hidden = {"HiddenInNavigation", "SystemDocument"}
+        others = {name for name, kind in server.types.items() if kind.facets & hidden}
+        others |= server.folder_types | server.collection_types
+        types = self.line.options.types
+        kinds = one_of("ecm:primaryType", types) if types else f"NOT ({one_of('ecm:primaryType', others)})"
+        return " AND ".join(part for part in (LIVE, kinds, below(root)) if part)
+
+    async def _server(self) -> Server:
+        """Three calls: types, schemas with constraints, directories (wire B 5.1, 5.2)."""
+        types, schemas, directories = await together(
+            [
+                self.line.get(facts.TYPES, f"{facts.API}/config/types"),
+                self.line.get(facts.SCHEMAS, f"{facts.API}/config/schemas", headers={"fetch-schema": "fields"}),
+                self.line.get(facts.DIRECTORIES, f"{facts.API}/directory"),
+            ]
+        )
+        return fields.server_of(types, schemas, directories, self.line.options)
+
+    async def _release(self) -> Release:
+        """From the capabilities; a server without them tells it elsewhere (wire B 10)."""
+        try:
+            told = await self.line.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
+            text = str((told.get("server") or {}).get("distributionVersion") or "")
+            names = list(told.get("repository") or {})
+        except NotFound:
+            told = await self.line.get(facts.CMIS, "/json/cmis")
+            names = list(told)
+            text = str((told[names[0]] if names else {}).get("productVersion") or "")
+        own = self.line.options.repository
+        return Release(text, own or (names[0] if len(names) == 1 else "default"))
+
+    async def _user(self) -> User:
+        return _user_of(await self._logged_in())
+
+    async def _logged_in(self) -> Reply:
+        path = f"{facts.API}/automation/login"
+        return await self.line.client.send(Request(facts.OPERATION, "POST", path, json={}, reads=True, repeatable=True))
+
+    async def _root(self) -> Root:
+        """The folder of the option, the usual workspaces, or the first there are."""
+        wanted = self.line.options.root
+        row = await self.line.at_path(wanted or facts.WORKSPACES)
+        if row is None and not wanted:
+            hits = await self.search.page(select(LIVE, "ecm:isTrashed = 0", source="WorkspaceRoot"), 1)
+            row = hits.rows[0] if hits.rows else await self.line.at_path("/")
+        if row is None:
+            raise ConfigError(
+                f"there is no folder {wanted} at the service", hint="correct the option `root` in the job"
+            )
+        return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), str(row.get("type") or ""))
+
+    def _gate(self, release: Release) -> None:
+        if self.line.grant == "client_credentials" and not release.since(facts.CLIENT_CREDENTIALS_FROM):
+            raise Denied(
+                f"release {release.text} knows no client credentials; they came with 2025.3",
+                hint="use auth.flow basic, token or signed_token, or another grant",
+            )
+
+    def _denied_hint(self) -> str:
+        if self.line.grant == "client_credentials":
+            return "client credentials need release 2025.3 and a user whose name is the client_id"
+        return ""
+
+    def _skew(self, reply: Reply) -> timedelta:
+        try:
+            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
+        except ValueError:
+            return timedelta(0)
+        return theirs.astimezone(UTC) - self.line.clock.now()
+
+    def _notes(self, release: Release, user: User, root: Root) -> tuple[str, ...]:
+        told = (
+            (not user.administrator, "the user is no administrator: documents may be hidden from it, and creation "
+             "dates cannot be restored"),
+            (not release.since(facts.IDEMPOTENCY_FROM), f"release {release.text} cannot replay a create; lost answers "
+             "are settled by looking"),
+            (bool(root.path), f"the library is what lies below {root.path}; the option `root` names another folder"),
+            (self.search.forbidden, "queries to the repository are forbidden, so an index answers, which may lag"),
+            (self.line.read_only and not self.line.options.relations, "relations are not read; the option `relations` "
+             "names the kinds, at one call for each asset and kind"),
+        )  # fmt: skip
+        return tuple(text for holds, text in told if holds)
+
+
+def below(root: Root) -> str:
+    """The condition for lying below the root; none for the root of everything."""
+    return f"ecm:ancestorId = {quoted(root.uid)}" if root.path else ""
+
+
+def _user_of(reply: Reply) -> User:
+    data = reply.json()
+    name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""
+    if not name:
+        raise ContractBroken("the service did not say whose credential this is", operation=facts.OPERATION)
+    if name.lower() in ("guest", "anonymous"):
+        raise Denied("the service took us for a guest", hint="check the credential in the job file")
+    return User(name, data.get("isAdministrator") is not False)

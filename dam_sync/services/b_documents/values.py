@@ -1,0 +1,248 @@
+"""Values of properties: read, written, compared. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.services.b_documents.fields import FieldInfo
+
+Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
+"""By vocabulary, then by what documents store: see `Taxonomy`."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # wire B 6.4: stripped from texts by the server
+_WHOLE = frozenset({"integer", "long"})
+
+
+def decode(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
+    """A property's value; None where it has none."""
+    if info.multiple:
+        rows = data if isinstance(data, list) else [] if data is None else [data]
+        found = tuple(value for row in rows if (value := _decoded(info, row, terms, zone)) is not None)
+        return found or None
+    return _decoded(info, data, terms, zone)
+
+
+def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scalar | None:
+    if data is None or data == "":
+        return None
+    match info.kind:
+        case FieldKind.ROWS:
+            return _row(info, data, terms, zone)
+        case FieldKind.TERM:
+            return terms.get(info.vocabulary, {}).get(str(data)) or Term(str(data), str(data))
+        case FieldKind.PERSON:
+            name = str(data.get("id") or "") if isinstance(data, dict) else str(data)
+            return Person(name.removeprefix("user:"), name)
+        case FieldKind.INSTANT | FieldKind.DATE if info.wire == "date":
+            return _moment(info, str(data), zone)
+        case FieldKind.FLAG:
+            return data if isinstance(data, bool) else str(data).lower() == "true"
+        case FieldKind.NUMBER:
+            return _number(data)
+        case _:
+            return str(data)
+
+
+def _row(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Row | None:
+    cells = {
+        name: value
+        for name, part in info.parts.items()
+        if isinstance(data, dict) and (value := decode(part, data.get(name), terms, zone)) is not None
+    }
+    return Row(cells) if cells else None
+
+
+def _moment(info: FieldInfo, text: str, zone: ZoneInfo) -> Scalar:
+    try:
+        moment = parse_instant(text)
+    except ValueError:
+        return text
+    return moment.astimezone(zone).date() if info.kind is FieldKind.DATE else moment
+
+
+def _number(data: Json) -> Scalar:
+    if isinstance(data, int | float) and not isinstance(data, bool):
+        return int(data) if float(data).is_integer() else data
+    try:
+        number = float(str(data))
+    except ValueError:
+        return str(data)
+    return int(number) if number.is_integer() else number
+
+
+def encode(info: FieldInfo, value: Value | None, terms: Terms, zone: ZoneInfo) -> Json:
+    """What to send; None clears, an empty list clears a list. Raises InvalidValue."""
+    if info.multiple:
+        rows = value if isinstance(value, tuple) else () if value is None else (value,)
+        return [_encoded(info, row, terms, zone) for row in rows]
+    if isinstance(value, tuple):
+        if len(value) > 1:
+            raise InvalidValue(f"{info.key} takes one value and was given {len(value)}")
+        value = value[0] if value else None
+    return None if value is None else _encoded(info, value, terms, zone)
+
+
+def _encoded(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
+    match info.kind:
+        case FieldKind.ROWS:
+            return _row_out(info, value, terms, zone)
+        case FieldKind.TERM:
+            return _term_out(info, value, terms)
+        case FieldKind.FLAG:
+            if isinstance(value, bool):
+                return value
+            raise InvalidValue(f"{info.key} takes yes or no, not {str(value)[:40]!r}")
+        case FieldKind.NUMBER:
+            return _number_out(info, value)
+        case _ if info.wire == "date":
+            return _moment_out(info, value, zone)
+        case _:
+            return _text_out(info, value)
+
+
+def _row_out(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
+    """Complete, for what is missing in it becomes null (wire B 6.4)."""
+    if not isinstance(value, Row):
+        raise InvalidValue(f"{info.key} takes a set of {', '.join(info.parts)}")
+    if strange := [name for name in value.cells if name not in info.parts]:
+        raise InvalidValue(f"{info.key} has no {', '.join(strange)}")
+    return {name: encode(part, value.cells.get(name), terms, zone) for name, part in info.parts.items()}
+
+
+def _term_out(info: FieldInfo, value: Scalar, terms: Terms) -> Json:
+    if isinstance(value, Term) and value.id:
+        return value.id if info.parented else stored_flat(value.id, info, terms)
+    label = value.label if isinstance(value, Term) else str(value)
+    known = terms.get(info.vocabulary, {})
+    if label in known:
+        return label
+    return next((stored for stored, term in known.items() if term.label == label), label)
+
+
+def stored_flat(term_id: str, info: FieldInfo, terms: Terms) -> str:
+    """What a field that names no parents stores for a term: its own id alone (assumption 11)."""
+    known = terms.get(info.vocabulary, {})
+    return next((stored for stored, term in known.items() if term.id == term_id and stored != term_id), term_id)
+
+
+def _number_out(info: FieldInfo, value: Scalar) -> Json:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidValue(f"{info.key} takes a number, not {str(value)[:40]!r}")
+    if info.wire in _WHOLE:
+        if not float(value).is_integer():
+            raise InvalidValue(f"{info.key} takes a whole number, not {value}")
+        return int(value)
+    return value
+
+
+def _moment_out(info: FieldInfo, value: Scalar, zone: ZoneInfo) -> str:
+    if isinstance(value, datetime):
+        return wire_instant(value)
+    if isinstance(value, date):
+        return wire_instant(datetime.combine(value, time(), zone if info.kind is FieldKind.DATE else UTC))
+    try:
+        return wire_instant(parse_instant(str(value)))
+    except ValueError:
+        raise InvalidValue(f"{info.key} takes a date, not {str(value)[:40]!r}") from None
+
+
+def _text_out(info: FieldInfo, value: Scalar) -> str:
+    text = tidy(_text_of(value))
+    if info.max_length is not None and len(text) > info.max_length:
+        raise InvalidValue(f"{info.key} takes {info.max_length} letters, not {len(text)}", code="too long")
+    return text
+
+
+def _text_of(value: Scalar) -> str:
+    match value:
+        case Localized(texts):
+            return next(iter(texts.values()), "")
+        case Term():
+            return value.label
+        case Person():
+            return value.id or value.name
+        case Place():
+            point = "" if value.latitude is None else f"{value.latitude}, {value.longitude}"
+            return "; ".join(part for part in (value.address, point) if part)
+        case Row(cells):
+            return "; ".join(f"{key}: {cell}" for key, cell in cells.items())
+        case _:
+            return _plain_text(value)
+
+
+def _plain_text(value: str | bool | float | date) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return wire_instant(value) if isinstance(value, datetime) else str(value)
+
+
+def tidy(text: str) -> str:
+    """Without the letters that the server strips in silence (wire B 6.4)."""
+    return _CONTROL.sub("", text)
+
+
+def wire_instant(moment: datetime) -> str:
+    """UTC with milliseconds (wire B 3)."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# -- what became of it -------------------------------------------------------------------------------------------------
+
+
+def lost(sent: Mapping[str, Json], got: Mapping[str, Json]) -> list[str]:
+    """The properties that are not as they were sent; the service drops unknown ones in silence (wire B 6.4)."""
+    return [key for key, value in sent.items() if not same(value, got.get(key))]
+
+
+def same(sent: Json, got: Json) -> bool:
+    """Whether two values of the wire mean the same: empty is empty, instants and numbers by their worth."""
+    if _void(sent) or _void(got):
+        return _void(sent) and _void(got)
+    if isinstance(sent, dict) and isinstance(got, dict):
+        return all(same(value, got.get(key)) for key, value in sent.items())
+    if isinstance(sent, list) and isinstance(got, list):
+        return len(sent) == len(got) and all(map(same, sent, got))
+    if isinstance(sent, str) and isinstance(got, str):
+        return _plain(sent) == _plain(got) or _instant(sent) == (_instant(got) or 0)
+    if isinstance(got, dict):  # a reference that came resolved
+        return same(sent, got.get("id") or got.get("uid"))
+    return bool(_worth(sent) == _worth(got))
+
+
+def _void(data: Json) -> bool:
+    if isinstance(data, dict):
+        return all(_void(value) for value in data.values())
+    return data is None or (isinstance(data, str | list) and not data)
+
+
+def _plain(text: str) -> str:
+    return tidy(text).replace("\r\n", "\n")
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return parse_instant(text) if "T" in text or len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def _worth(data: Json) -> Json:
+    if isinstance(data, bool):
+        return str(data).lower()
+    try:
+        return float(data)
+    except (TypeError, ValueError):
+        return str(data).lower()
+
+
+def words_of(rows: Sequence[Json], key: str) -> frozenset[str]:
+    """The texts under `key` of rows that are objects, or the rows themselves."""
+    found = (row.get(key) if isinstance(row, dict) else row for row in rows)
+    return frozenset(str(word) for word in found if word)

@@ -1,0 +1,226 @@
+"""The JSON of service B and our model: documents, versions, files, rights. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Relation, Revision, Rights, digest_of
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.values import Json, Value, parse_instant
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Options
+from dam_sync.services.b_documents.fields import Server
+from dam_sync.services.b_documents.values import Terms, decode, words_of
+
+CONTENT = "file:content"
+ATTACHED = "files:files"
+TAGS = "nxtag:tags"
+DIGEST_LETTERS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is not in the document itself: versions, where it is, its relations, the terms behind its fields."""
+
+    versions: Sequence[Json] = ()
+    folder: tuple[str, ...] = ()
+    folder_id: str = ""
+    collections: Mapping[str, Placement] = field(default_factory=dict)
+    relations: frozenset[Relation] = frozenset()
+    terms: Terms = field(default_factory=dict)
+
+
+def uid_of(row: Json) -> AssetId:
+    """The document's id. Raises ContractBroken without one."""
+    uid = row.get("uid") if isinstance(row, dict) else None
+    if not uid:
+        raise ContractBroken("a document came without `uid`")
+    return AssetId(str(uid))
+
+
+def is_asset(row: Json) -> bool:
+    """Whether a listed document is one of ours; the query has said so already (assumption 1)."""
+    return not (row.get("isVersion") or row.get("isProxy") or facts.NO_ASSET_FACETS & set(row.get("facets") or ()))
+
+
+def is_trashed(row: Json) -> bool:
+    """In the trash; older data has a state for it (wire B 6.5)."""
+    return row.get("isTrashed") is True or row.get("state") == "deleted"
+
+
+def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
+    """Moves with every change of the document, and where the path to it does (wire B 2.6)."""
+    place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]
+    return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
+
+
+def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
+    """A listed document; thin without `asset`."""
+    changed = moment(row.get("lastModified"))
+    return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
+
+
+def asset_of(row: Json, server: Server, options: Options, around: Around) -> Asset:
+    """A whole document as an asset."""
+    properties = row.get("properties") or {}
+    uid = uid_of(row)
+    versions = files_of([*around.versions, row])
+    created = moment(properties.get("dc:created"))
+    return Asset(
+        id=uid,
+        revision=revision_of(row, around.folder),
+        filename=versions[-1].name if versions else str(row.get("title") or ""),
+        status=status_of(row, options),
+        form_type=str(row.get("type") or ""),
+        type=str(row.get("type") or ""),
+        fields=_fields(properties, server, options, around.terms),
+        versions=versions,
+        attachments=attachments_of(row),
+        placements=_placements(properties, around),
+        tags=words_of(properties.get(TAGS) or (), "label"),
+        rights=rights_of(row, options),
+        relations=around.relations,
+        created_at=created,
+        changed_at=moment(properties.get("dc:modified") or row.get("lastModified")),
+        imported_at=created,
+    )
+
+
+def _fields(properties: Json, server: Server, options: Options, terms: Terms) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for key, data in properties.items():
+        info = server.fields.get(key)
+        if info is not None and (value := decode(info, data, terms, options.zone)) is not None:
+            found[key] = value
+    return found
+
+
+def _placements(properties: Json, around: Around) -> frozenset[Placement]:
+    ids = properties.get("collectionMember:collectionIds") or ()
+    found = {around.collections[uid] for uid in ids if uid in around.collections}
+    return frozenset(found | ({Placement("folder", around.folder, around.folder_id)} if around.folder else set()))
+
+
+def status_of(row: Json, options: Options) -> str:
+    """The neutral word for the life cycle state, or what the named property says (wire B 13)."""
+    if is_trashed(row):
+        return "trash"
+    if options.status_field:
+        return str((row.get("properties") or {}).get(options.status_field) or "")
+    state = str(row.get("state") or "")
+    return next((word for word, each in options.states.items() if each == state), state)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
+    """The main files of versions and the live document, oldest first; a version that only changed words has the file
+    of its neighbour (assumption 5)."""
+    found: list[FileRef] = []
+    for row in rows:
+        blob = (row.get("properties") or {}).get(CONTENT)
+        if not isinstance(blob, dict):
+            continue
+        file = file_of(blob, f"{uid_of(row)}/{CONTENT}", moment((row.get("properties") or {}).get("dc:modified")))
+        if found and _is_same(found[-1], file):
+            found.pop()
+        found.append(file)
+    return tuple(found)
+
+
+def _is_same(one: FileRef, other: FileRef) -> bool:
+    return bool(one.digests) and (one.name, one.size, one.digests) == (other.name, other.size, other.digests)
+
+
+def attachments_of(row: Json) -> tuple[FileRef, ...]:
+    """Files beside the main one; items that lost their file are no files (wire B 6.4)."""
+    rows = (row.get("properties") or {}).get(ATTACHED) or ()
+    return tuple(
+        file_of(item["file"], f"{uid_of(row)}/{ATTACHED}/{number}/file", None)
+        for number, item in enumerate(rows)
+        if isinstance(item, dict) and isinstance(item.get("file"), dict)
+    )
+
+
+def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
+    """A stored file; its id is the document's and the path inside it."""
+    return FileRef(
+        id=identity,
+        name=str(blob.get("name") or ""),
+        size=size_of(blob),
+        media_type=str(blob.get("mime-type") or ""),
+        digests=digests_of(blob),
+        created_at=created,
+    )
+
+
+def size_of(blob: Json) -> int | None:
+    """Bytes; the wire writes them as a text (wire B 3)."""
+    try:
+        size = int(blob.get("length"))
+    except (TypeError, ValueError):
+        return None
+    return size if size >= 0 else None
+
+
+def digests_of(blob: Json) -> dict[str, str]:
+    """The digest, where it is one: after a direct upload it is missing or something else for a while (wire B 3)."""
+    name = str(blob.get("digestAlgorithm") or "").lower().replace("-", "").replace("_", "")
+    digest = str(blob.get("digest") or "").lower()
+    fits = DIGEST_LETTERS.get(name) == len(digest) and _HEX.fullmatch(digest)
+    return {name: digest} if fits else {}
+
+
+def version_number(row: Json) -> tuple[int, int]:
+    """Major and minor, by which versions are in order (assumption 4)."""
+    properties = row.get("properties") or {}
+    major, minor = properties.get("uid:major_version"), properties.get("uid:minor_version")
+    if isinstance(major, int) and isinstance(minor, int):
+        return major, minor
+    numbers = [int(part) for part in re.findall(r"\d+", str(row.get("versionLabel") or ""))]
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
+
+
+def may_have_versions(row: Json) -> bool:
+    """Whether asking for versions is worth a call: one without a number never had any (wire B 3)."""
+    return row.get("isCheckedOut") is False or version_number(row) != (0, 0) or row.get("versionLabel") is None
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+
+
+def rights_of(row: Json, options: Options) -> Rights:
+    """Dates from the named properties, groups from the local access list."""
+    properties = row.get("properties") or {}
+    return Rights(
+        release_at=moment(properties.get(options.release_field)),
+        expires_at=moment(properties.get(options.expiry_field)),
+        groups=frozenset(str(ace.get("username")) for ace in local_aces(row) if reads(ace)),
+    )
+
+
+def local_aces(row: Json) -> list[Json]:
+    """The entries of the document's own list; never the inherited ones (wire B 5.3)."""
+    lists: Iterable[Json] = (row.get("contextParameters") or {}).get("acls") or ()
+    return [ace for acl in lists if acl.get("name") == "local" for ace in acl.get("aces") or acl.get("ace") or ()]
+
+
+def reads(ace: Json) -> bool:
+    """Whether an entry lets somebody read now or always."""
+    lives = str(ace.get("status") or "effective") != "archived"
+    return ace.get("granted") is True and ace.get("permission") in facts.READS and lives
+
+
+def moment(text: Json) -> datetime | None:
+    """An instant of the wire. Raises ContractBroken on a text that is none."""
+    if not text:
+        return None
+    try:
+        return parse_instant(str(text))
+    except ValueError:
+        raise ContractBroken(f"{str(text)[:40]!r} is no instant") from None
