@@ -90,6 +90,8 @@ def _fields(tenant: Tenant, record: Record) -> dict[str, Json]:
 def _value(tenant: Tenant, attribute: Attribute, value: Json) -> Json:
     if attribute.type == VOCABULARY:
         vocabulary = tenant.schema.vocabularies[attribute.vocabulary]
+        if sorted(vocabulary.values.values()) == ["No", "Yes"] and not attribute.multiple:
+            return vocabulary.shown(value["valueId"]) == "Yes"  # a flag of the catalogue
         terms = [
             {"id": item["valueId"], "label": vocabulary.shown(item["valueId"]) or ""}
             for item in (value if attribute.multiple else [value])

@@ -152,8 +152,10 @@ class Tenant:
             return None
         if original not in self.families:
             raise refused(403, "Invalid Response from Create Asset")
-        previous = self.latest(self.records[self.families[original][0]])
-        if previous.deleted is not None or not self.schema.may(user, previous.security, "Version Asset"):
+        family = self.family(self.records[self.families[original][0]])
+        previous = self.latest(family[0])
+        gone = all(each.deleted is not None for each in family)
+        if gone or not self.schema.may(user, previous.security, "Version Asset"):
             raise refused(403, "Invalid Response from Create Asset")
         return previous
 
@@ -199,6 +201,7 @@ class Tenant:
             if each.deleted is None:
                 self.keep(replace(each, deleted=self.now(), deleted_by=user.id))
                 self.tell("asset.deleted", each, user)
+        self._hand_over(record)
 
     def undelete(self, record: Record, user: User) -> None:
         """Out of the recycle bin. Raises Refusal 403 for a live asset."""
@@ -207,6 +210,15 @@ class Tenant:
         for each in self._acted_on(record):
             self.keep(replace(each, deleted=None, deleted_by=""))
             self.tell("asset.restored", each, user)
+        self._hand_over(record)
+
+    def _hand_over(self, record: Record) -> None:
+        """The newest live version is the current one where the current one is in the recycle bin (wire D 3.3)."""
+        current = self.latest(record)
+        live = [each for each in self.family(record) if each.deleted is None]
+        if current.deleted is not None and live:
+            self.keep(replace(current, current=False))
+            self.keep(replace(live[-1], current=True))
 
     def _acted_on(self, record: Record) -> list[Record]:
         return self.family(record) if "delete_family" in self.options.plays else [record]

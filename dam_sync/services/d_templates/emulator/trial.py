@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dam_sync.emulation.trial import Trial, words
 
+_NAMED = {"tags_field": "tags", "status_field": "state", "release_field": "released", "expiry_field": "expires"}
+
 TRIAL = Trial(
     auth=(
         {"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "s3cret-Pass1"},
@@ -17,17 +19,27 @@ TRIAL = Trial(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
-    lacks=frozenset({"attach", "holds:attachments", "holds:tags", "holds:status", "holds:release", "holds:expiry"})
-    | {"holds:filename", "limits:reach", "limits:largest_bytes", "limits:per_second", "nested", "sweeps"}
+    lacks=frozenset(
+        {
+            "attach",
+            "holds:attachments",
+            "holds:filename",
+            "limits:reach",
+            "limits:largest_bytes",
+            "limits:per_second",
+            "nested",
+            "sweeps",
+        }
+    )
     | words("read", "attachments html number flag instant place person email url localized term_locales synonyms")
     | words("read", "folder category section label machine_tags links")
     | words("write", "attachments digests html number flag instant place person email url localized term_locales")
     | words("write", "synonyms folder category section label machine_tags created links"),
     refuses=frozenset({"filename"}),
     containers={"folder": "collection", "collection": "collection"},
-    options={"security": "public"},
+    options={"security": "public", **_NAMED},
     listing="POST *scan*",
     lean={"relations": "off"},
-    emulated={"rate": None},
+    emulated={"rate": None, **_NAMED},
     demo_emulated={"lag": 1},
 )
