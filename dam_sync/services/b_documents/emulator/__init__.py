@@ -16,6 +16,7 @@ from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.world import RateLimit, World
 from dam_sync.services.b_documents.emulator.calls import exception
 from dam_sync.services.b_documents.emulator.dump import ground_truth
+from dam_sync.services.b_documents.emulator.enrichers import enrichers_of
 from dam_sync.services.b_documents.emulator.loading import Loader
 from dam_sync.services.b_documents.emulator.options import Options, options_of
 from dam_sync.services.b_documents.emulator.routes import routes_of
@@ -32,6 +33,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     given = options_of(options)
     world.lag_s = given.lag
     server = Server(world, objects, given)
+    server.writer.enrichers.update(enrichers_of(server))
 
     def load(catalogue: Catalogue, files: Path | None) -> None:
         Loader(server, catalogue, files).load()

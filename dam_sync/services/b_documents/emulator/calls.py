@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import parse_qsl
 
@@ -136,12 +136,20 @@ Streaming = Callable[[Call], Awaitable[Reply]]
 
 
 class Endpoint:
-    """A handler as an ASGI application. `public` needs no credentials; `streams` reads the body itself."""
+    """A handler as an ASGI application. `public` needs no credentials; `streams` reads the body itself; `browser`
+    sends whoever has none to the login page."""
 
     def __init__(
-        self, server: Server, handler: Handler | None = None, *, streams: Streaming | None = None, public: bool = False
+        self,
+        server: Server,
+        handler: Handler | None = None,
+        *,
+        streams: Streaming | None = None,
+        public: bool = False,
+        browser: bool = False,
     ) -> None:
-        self._server, self._handler, self._streams, self._public = server, handler, streams, public
+        self._server, self._handler, self._streams = server, handler, streams
+        self._public, self._browser = public, browser
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the call; a Refusal becomes its error body."""
@@ -161,33 +169,40 @@ class Endpoint:
             await answer(reply, send)
 
     async def _answered(self, call: Call, plays: Sequence[str]) -> Reply:
-        server = self._server
-        if not self._public:
-            user = server.accounts.user(call.headers, call.query, server.below(call.scope["path"]))
-            if user is None:
-                return unauthenticated(call)
-            call.user = user
+        refusal = None if self._public else self._admitted(call)
+        if refusal is not None:
+            return refusal
         key = call.headers.get("idempotency-key", "") if call.scope["method"] not in _SAFE else ""
-        if not key:
-            return await self._handled(call, plays)
-        echo = (b"idempotency-key", key.encode())
-        kept = server.keys.known(key)
+        return await self._once(call, plays, key) if key else await self._handled(call, plays)
+
+    def _admitted(self, call: Call) -> Reply | None:
+        """Sets who calls; an answer for whoever may not, or asks for another repository."""
+        server = self._server
+        user = server.accounts.user(call.headers, call.query, server.below(call.scope["path"]))
+        if user is None:
+            return login_wanted(call) if self._browser else unauthenticated(call)
+        call.user = user
+        known = [*call.wanted("x.nxrepository", "nxrepository"), "default"]
+        return None if known[0] == "default" else refused(call, Refusal(404, f"Unknown repository: {known[0]}"))
+
+    async def _once(self, call: Call, plays: Sequence[str], key: str) -> Reply:
+        """The work of an idempotency key: done once, then replayed. `play:crash` leaves the key as running."""
+        keys, echo = self._server.keys, (b"idempotency-key", key.encode())
+        kept = keys.known(key)
         if kept is not None:
             if kept.status is None:
                 return Reply(409, headers=(echo,))
             return Reply(kept.status, body=kept.body, media_type="", headers=(*kept.headers, echo))
-        server.keys.begin(key)
+        keys.begin(key)
         try:
             reply = await self._handled(call, plays)
         except BaseException:
-            server.keys.forget(key)
+            keys.forget(key)
             raise
         if "crash" not in plays and reply.app is None:
             kind = ((b"content-type", reply.media_type.encode()),) if reply.sent() else ()
-            server.keys.end(key, reply.status, (*reply.headers, *kind), reply.sent())
-        return Reply(
-            reply.status, reply.json, reply.body, reply.media_type, (*reply.headers, echo), reply.app,
-        )  # fmt: skip
+            keys.end(key, reply.status, (*reply.headers, *kind), reply.sent())
+        return replace(reply, headers=(*reply.headers, echo))
 
     async def _handled(self, call: Call, plays: Sequence[str]) -> Reply:
         try:
@@ -244,6 +259,15 @@ def unauthenticated(call: Call) -> Reply:
     quiet = "cookie" in call.headers or "x-authentication-token" in call.headers
     challenge = () if quiet else ((b"www-authenticate", b'Basic realm="default"'),)
     return Reply(401, body=page, media_type="text/html;charset=utf-8", headers=challenge)
+
+
+def login_wanted(call: Call) -> Reply:
+    """What a browser gets on `nxfile`: a page that leads to the login page, or a redirect to it."""
+    where = f"{call.server.base()}/login.jsp?requestedUrl=nxfile"
+    if "login_redirect" in call.server.options.plays:
+        return Reply(302, headers=((b"location", where.encode()),))
+    page = f"<html><head><script>location.href={json.dumps(where)}</script></head><body>Sign in</body></html>"
+    return Reply(401, body=page.encode(), media_type="text/html;charset=utf-8")
 
 
 def refused(call: Call, refusal: Refusal) -> Reply:

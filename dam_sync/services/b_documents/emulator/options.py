@@ -15,6 +15,7 @@ VARIANTS: Mapping[str, str] = {
     "no_empty_version": "`increment: None` creates no version (wire B 13, 6.7)",
     "lenient_body": "a body without `entity-type` is accepted (wire B 13, 6.3)",
     "any_accept": "`Accept: */*` keeps the details of validation errors (wire B 13, 1.1)",
+    "login_redirect": "`nxfile` without credentials redirects to the login page, no 401 (wire B 1.4)",
     "index": "search is backed by an index: lag, 10,000 window, stale hits (wire B 2.2)",
     "number_length": "`length` of a blob is a number (wire B 3)",
     "float_expiry": "`expires_in` is written as a float (wire B 1.4)",
@@ -23,7 +24,7 @@ VARIANTS: Mapping[str, str] = {
 }
 SECOND = frozenset(
     {"array_constraints", "whole_path", "outgoing", "label_in_place", "no_empty_version", "lenient_body"}
-    | {"any_accept", "number_length", "float_expiry"}
+    | {"any_accept", "number_length", "float_expiry", "login_redirect"}
 )
 
 

@@ -12,6 +12,7 @@ from dam_sync.services.b_documents.emulator import (
     operations_queries,
     routes_documents,
     routes_entry,
+    routes_more,
     routes_search,
     routes_taxonomy,
     routes_uploads,
@@ -78,7 +79,7 @@ def routes_of(server: Server) -> list[Route]:
     put = Route(f"{api}/upload/{{batch}}/{{index}}", Endpoint(server, streams=routes_uploads.put), methods=["POST"])
     return [*_entry(server, prefix), *_lines(server, api, ENTRY), *_lines(server, api, SEARCH),
             *_lines(server, api, UPLOADS), put, *_lines(server, api, routes_taxonomy.LINES),
-            *_automation(server, api), *_documents(server, api)]  # fmt: skip
+            *_lines(server, api, routes_more.API), *_automation(server, api), *_documents(server, api)]  # fmt: skip
 
 
 def _lines(server: Server, head: str, lines: tuple[Line, ...]) -> Iterator[Route]:
@@ -93,7 +94,7 @@ def _automation(server: Server, api: str) -> Iterator[Route]:
 
 def _documents(server: Server, api: str) -> Iterator[Route]:
     for head in ("/id/{id}", "/path/{path:path}"):
-        yield from _lines(server, f"{api}{head}", _DOC)
+        yield from _lines(server, f"{api}{head}", (*routes_more.DOCUMENT, *_DOC))
     root = [line for line in _DOC if not line[1]]
     yield from _lines(server, f"{api}/path", tuple(root))
 
@@ -111,8 +112,9 @@ def _entry(server: Server, prefix: str) -> Iterator[Route]:
         ("GET", "/oauth2/authorize", routes_entry.authorize),
         ("POST", "/oauth2/authorize", routes_entry.grant),
         ("GET", "/json/cmis", routes_entry.cmis),
-        ("GET", "/nxfile/{repository}/{id}", downloads.servlet),
-        ("GET", "/nxfile/{repository}/{id}/{xpath:path}/{filename}", downloads.servlet),
-        ("GET", "/nxfile/{repository}/{id}/{xpath:path}", downloads.servlet),
+        ("GET", "/nxbigblob/{key}", routes_more.big_blob),
     )
     yield from _lines(server, prefix, own)
+    for path in ("", "/{xpath:path}/{filename}", "/{xpath}"):
+        endpoint = Endpoint(server, downloads.servlet, browser=True)
+        yield Route(f"{prefix}/nxfile/{{repository}}/{{id}}{path}", endpoint, methods=["GET"])

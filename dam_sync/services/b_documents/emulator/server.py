@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.world import World
+from dam_sync.emulation.world import Json, World
 from dam_sync.services.b_documents.emulator.accounts import Accounts
 from dam_sync.services.b_documents.emulator.batches import Batches
 from dam_sync.services.b_documents.emulator.enrichment import Enrichment
@@ -35,6 +35,9 @@ class Server:
         self.validator = Validator(self.repository.directories, arrays=arrays)
         self.saver = Saver(self.repository, self.validator, self.enrichment)
         self.writer = Writer(self.repository, options, self.base)
+        self.comments: dict[str, list[dict[str, Json]]] = {}
+        self.commands: dict[str, dict[str, Json]] = {}
+        self.executions: dict[str, tuple[float, Json]] = {}
 
     def base(self) -> str:
         """`{base_url}`."""
