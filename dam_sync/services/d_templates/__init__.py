@@ -27,8 +27,8 @@ KIND = Kind(
         "status_field": "search field of the dropdown that holds the status",
         "tags_field": "search field of the dropdown with several values that holds the tags",
         "collection_template": "name of the metadata template of new collections (default: the first one)",
-        "small_uploads": "auto (default: the first upload shows how small files are sent) or session (they are completed "
-        "by a call of their own, which plans then count)",
+        "small_uploads": "auto (default: the first upload shows how small files are sent) or session (they are "
+        "completed by a call of their own, which plans then count)",
         "api_path": "what stands between the address and the paths (default /v1)",
         "index_lag": "seconds the search index may run behind (default 150), waited before an asset counts as absent",
     },

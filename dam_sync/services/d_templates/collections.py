@@ -26,7 +26,7 @@ KIND = "collection"
 @dataclass(slots=True)
 class Collections:
     """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
-    newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may not show them."""
+    newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may lag."""
 
     line: Line
     knowledge: Knowledge

@@ -116,6 +116,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.DIGESTS: Held("MD5"),
     Feature.TEXT: Held("yes", "to 250 letters"),
     Feature.LONG_TEXT: Held("yes", "to 10,000 letters"),
+    Feature.FLAG: Held("dropdowns of yes and no", "dropdowns of yes and no"),
     Feature.DATE: YES,
     Feature.TERM: YES,
     Feature.ROWS: YES,
@@ -161,4 +162,5 @@ ASSUMPTIONS = (
     Assumption(23, "a collection takes any metadata template and needs none of its values", "6.8"),
     Assumption(24, "dates hold days: a release is put to the next midnight UTC, an expiry to the last", "6.9"),
     Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
+    Assumption(26, "a dropdown of two values, yes and no, is a flag", "5.3"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
@@ -11,6 +11,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.wire import text_of
 
+YES_NO = frozenset({"yes", "no"})
 SYSTEM = "system_"  # wire D 5.1: the group every template has
 
 
@@ -62,6 +63,11 @@ class Values:
         """Whether nobody can add to it."""
         return self.name.startswith("System ")
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it says yes and no, and nothing else."""
+        return len(self.labels) == len(YES_NO) and {label.casefold() for label in self.labels.values()} == YES_NO
+
     def named(self, label: str) -> str:
         """The id of the value of this name, or empty."""
         return next((identity for identity, known in self.labels.items() if known == label), "")
@@ -93,8 +99,8 @@ class Forms:
 
     @classmethod
     def of(cls, templates: Iterable[Template], lexicon: Mapping[str, Values]) -> Forms:
-        """Of what the service tells."""
-        seen = list(templates)
+        """With yes and no told apart from other dropdowns."""
+        seen = [_with_flags(template, lexicon) for template in templates]
         every = [attribute for template in seen for attribute in template.attributes.values()]
         return cls(
             {template.id: template for template in seen},
@@ -262,6 +268,15 @@ def _vocabulary(key: str, forms: Forms) -> Vocabulary:
         return Vocabulary(key, forms.by_id[source].name, hierarchical=True)
     values = forms.lexicon.get(source)
     return Vocabulary(key, values.name, closed=values.closed) if values else Vocabulary(key, closed=True)
+
+
+def _with_flags(template: Template, lexicon: Mapping[str, Values]) -> Template:
+    def seen(attribute: Attribute) -> Attribute:
+        values = lexicon.get(attribute.vocabulary)
+        flag = attribute.kind is FieldKind.TERM and not attribute.multiple and values is not None and values.is_flag
+        return replace(attribute, kind=FieldKind.FLAG) if flag else attribute
+
+    return Template(template.id, template.name, {key: seen(one) for key, one in template.attributes.items()})
 
 
 def _kind(item: Json, cascade: bool, table: bool) -> FieldKind:

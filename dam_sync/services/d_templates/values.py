@@ -29,6 +29,9 @@ def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None)
     match attribute.kind:
         case FieldKind.TERM:
             return _terms(attribute, entry.value, forms, shown)
+        case FieldKind.FLAG:
+            item = entry.value[0] if isinstance(entry.value, list) else entry.value
+            return _term(attribute, item, forms, None).label.casefold() == "yes"
         case FieldKind.DATE:
             return _day(entry.value)
         case _:
@@ -142,6 +145,8 @@ def _encoded(attribute: Attribute, value: Scalar, forms: Forms) -> Json:
     match attribute.kind:
         case FieldKind.TERM:
             return {"valueId": _value_id(attribute, value, forms)}
+        case FieldKind.FLAG:
+            return {"valueId": _flag_id(attribute, value, forms)}
         case FieldKind.DATE:
             return day_of(attribute, value).strftime("%m/%d/") + f"{day_of(attribute, value).year:04}"
         case _:
@@ -165,6 +170,14 @@ def _value_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
         hint = "let the mapping create the term, or map it to one that exists"
         raise InvalidValue(f"attribute {attribute.key!r} has no value {label or value!r}", hint=hint)
     return found
+
+
+def _flag_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
+    if not isinstance(value, bool):
+        raise InvalidValue(f"attribute {attribute.key!r} takes yes or no, not {value!r}")
+    wanted = "yes" if value else "no"
+    labels = forms.lexicon.get(attribute.vocabulary, _NOBODY).labels
+    return next(identity for identity, label in labels.items() if label.casefold() == wanted)
 
 
 def day_of(attribute: Attribute, value: Scalar) -> date:

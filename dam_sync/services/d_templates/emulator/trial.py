@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.emulation.trial import Trial, words
 
-_NAMED = {"tags_field": "tags", "status_field": "state", "release_field": "released", "expiry_field": "expires"}
+_NAMED = {"release_field": "released", "expiry_field": "expires"}
 
 TRIAL = Trial(
     auth=(
@@ -19,21 +19,11 @@ TRIAL = Trial(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
-    lacks=frozenset(
-        {
-            "attach",
-            "holds:attachments",
-            "holds:filename",
-            "limits:reach",
-            "limits:largest_bytes",
-            "limits:per_second",
-            "nested",
-            "sweeps",
-        }
-    )
-    | words("read", "attachments html number flag instant place person email url localized term_locales synonyms")
+    lacks=frozenset({"attach", "holds:attachments", "holds:tags", "holds:status", "holds:filename", "nested", "sweeps"})
+    | {"limits:reach", "limits:largest_bytes", "limits:per_second"}
+    | words("read", "attachments html number instant place person email url localized term_locales synonyms")
     | words("read", "folder category section label machine_tags links")
-    | words("write", "attachments digests html number flag instant place person email url localized term_locales")
+    | words("write", "attachments digests html number instant place person email url localized term_locales")
     | words("write", "synonyms folder category section label machine_tags created links"),
     refuses=frozenset({"filename"}),
     containers={"folder": "collection", "collection": "collection"},
