@@ -136,7 +136,7 @@ class Actor:
         await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
         attachments = fresh_attachments(asset, None, target.operations)
         await self._attach(made, attachments, steps)
-        relations = fresh_relations(asset, None, target.operations)
+        relations = fresh_relations(asset, None, Able.of(target.operations, self.session.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
         return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))

@@ -65,11 +65,12 @@ class Able:
     operations: frozenset[Operation]
     fixed: frozenset[str] = frozenset()  # kinds of container in which an asset stays
     renames: bool = True
+    kinds: frozenset[str] | None = None  # of relations; None: any
 
     @classmethod
     def of(cls, operations: frozenset[Operation], schema: Schema) -> Able:
         """From what the target said."""
-        return cls(operations, schema.container_fixed, "filename" in schema.holds)
+        return cls(operations, schema.container_fixed, "filename" in schema.holds, schema.relation_kinds)
 
 
 def decide(
@@ -86,7 +87,7 @@ def decide(
     fresh = _fresh_versions(kept, link)
     patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, able)
     attachments = fresh_attachments(asset, link, operations)
-    relations = fresh_relations(asset, link, operations)
+    relations = fresh_relations(asset, link, able)
     if patch.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in operations:
@@ -108,12 +109,13 @@ def fresh_attachments(asset: Asset, link: LinkRow | None, operations: frozenset[
     return tuple(file for file in asset.attachments if version_key(file) not in known)
 
 
-def fresh_relations(asset: Asset, link: LinkRow | None, operations: frozenset[Operation]) -> frozenset[Relation]:
+def fresh_relations(asset: Asset, link: LinkRow | None, able: Able) -> frozenset[Relation]:
     """The relations that the target can hold and was not asked for."""
-    if Operation.RELATE not in operations:
+    if Operation.RELATE not in able.operations:
         return frozenset()
     known = frozenset(link.relations) if link else frozenset()
-    return frozenset(relation for relation in asset.relations if (relation.kind, relation.target) not in known)
+    held = (each for each in asset.relations if able.kinds is None or each.kind in able.kinds)
+    return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
 def _possible(patch: Patch, able: Able) -> tuple[Patch, tuple[Loss, ...]]:
