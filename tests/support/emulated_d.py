@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -18,6 +18,7 @@ from dam_sync.emulation.world import World
 from dam_sync.services.d_templates.emulator import emulator
 
 NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = {"X-API-Key": "k-123"}
 OWNER = ("svc-migration", "s3cret-Pass1")
 LIMITED = ("svc-limited", "s3cret-Pass2")
@@ -74,7 +75,7 @@ def asset_row(number: int, **more: Any) -> Row:
         "id": str(number),
         "filename": name,
         "type": "Images",
-        "imported_at": f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}Z",
+        "imported_at": (START + timedelta(seconds=number)).isoformat(),
         "fields": {"migration_key": f"old-{number}", "title": f"Photo {number}"},
         "versions": [{"name": name, "generate": {"size": 1000 + number, "seed": number}}],
         **more,
@@ -96,6 +97,10 @@ class Api:
     def use(self, session: Mapping[str, Any]) -> None:
         tokens = session["session"]
         self.http.headers.update({"Authorization": tokens["authorization"], "AccessToken": tokens["accessToken"]})
+
+    def renew(self) -> None:
+        """Sign in again, as the owner, after much time."""
+        self.use(self.post("/auth/token", {"username": OWNER[0], "password": OWNER[1]}))
 
     def close(self) -> None:
         self.http.close()
@@ -194,5 +199,7 @@ def served(rows: Iterable[Row], **options: Any) -> Iterator[Api]:
     app.state.load(catalogue_of(rows), None)
     with serve_in_thread(lambda: app) as running:
         api = Api(running)
-        yield api
-        api.close()
+        try:
+            yield api
+        finally:
+            api.close()

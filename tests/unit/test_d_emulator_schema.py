@@ -369,8 +369,7 @@ def test_24_webhooks_are_signed(variant: str) -> None:
         hook = [{"description": "deltas", "eventTypes": ["asset.created"], "url": listener.url}]
         made = api.post("/webhooks/endpoint", hook)
         assert api.get(f"/webhooks/endpoint/{made['id']}")["rateLimit"] == 200
-        created = api.uploaded("told.jpg")
-        api.get("/user")
+        created = api.uploaded("told.jpg")  # what happens later is told without another call
         listener.wait(lambda: len(listener.taken) == 1)
         headers, body = listener.taken[0]
         told = json.loads(body)
@@ -408,6 +407,29 @@ def test_24_a_message_is_sent_again_with_its_id() -> None:
             settled(api)
         assert len(listener.taken) == 3
         assert len({headers["webhook-id"] for headers, _ in listener.taken}) == 1
+
+
+def test_24_an_endpoint_that_fails_for_five_days_is_disabled() -> None:
+    with served(schema_rows()) as api, listening() as listener:
+        listener.answers = [500] * 30
+        hook = [{"description": "deltas", "eventTypes": ["asset.deleted"], "url": listener.url}]
+        one = f"/webhooks/endpoint/{api.post('/webhooks/endpoint', hook)['id']}"
+        tenant = api.served.app.state.tenant
+        api.post(f"/asset/{api.made()['objectId']}/delete", {"action": "delete"})
+        for _ in RETRIES:
+            settled(api)
+            tenant.world.advance(max(RETRIES))
+            api.renew()
+        settled(api)
+        assert not tenant.webhooks.waiting
+        assert len(listener.taken) == 1 + len(RETRIES)  # then given up
+        assert tenant.world.events[-1]["event"] == "message.attempt.exhausted"
+        assert api.get(one)["disabled"] is False
+        tenant.world.advance(5 * 86_400)
+        api.renew()
+        api.post(f"/asset/{api.made()['objectId']}/delete", {"action": "delete"})
+        settled(api)
+        assert api.get(one)["disabled"] is True
 
 
 def test_24_endpoints_are_checked(api: Api) -> None:

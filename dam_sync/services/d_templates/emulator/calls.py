@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from dam_sync.services.d_templates.emulator.state import Tenant
 
 BODY_MOST = 10 << 20  # of the gateway
 RATE_HEADERS = ((b"x-ratelimit-limit", b"60000"), (b"x-ratelimit-reset", b"60"))
+TICK_SECONDS = 0.1
 MEAN = 0.27
 MEAN_SECONDS: Mapping[str, float] = {  # wire D 8
     "POST /v1/asset": 1.1,
@@ -174,12 +176,32 @@ def header_of(scope: Scope, name: bytes) -> str:
     return ""
 
 
+class Ticker:
+    """Lets things happen between calls, too, while a webhook endpoint listens for them."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant = tenant
+        self._waits = False
+
+    def wake(self) -> None:
+        """Look again soon, if there is a reason to; safe to repeat."""
+        if self._tenant.busy and not self._waits:
+            self._waits = True
+            asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+
+    def _tick(self) -> None:
+        self._waits = False
+        self._tenant.settle()
+        self.wake()
+
+
 class Gate:
     """In front of all routes: the rate headers on every answer, and 429 when a limit is set and passed."""
 
     def __init__(self, app: ASGIApp, tenant: Tenant, options: Options) -> None:
         self._app, self._world, self._options = app, tenant.world, options
         self._taken: deque[float] = deque()
+        self._ticker = Ticker(tenant)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the call pass, or answer 429."""
@@ -197,6 +219,7 @@ class Gate:
             await answer(Reply(429, {"message": "Too Many Requests"}, headers), marked, BODY_MOST)
         else:
             await self._app(scope, receive, marked)
+        self._ticker.wake()
 
     def _full(self) -> bool:
         if self._options.rate is None:

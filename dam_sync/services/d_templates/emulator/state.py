@@ -75,6 +75,11 @@ class Tenant:
         self.index.settle(now)
         self.webhooks.settle(now)
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody listens for what is still to happen."""
+        return bool(self.webhooks.endpoints) and bool(self._coming or self.webhooks.waiting)
+
     def found(self, key: str) -> Record | None:
         """The record of an object id or a file id."""
         return self.records.get(key) or self.records.get(self.files.get(key, ""))
