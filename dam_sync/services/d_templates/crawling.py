@@ -37,7 +37,7 @@ from dam_sync.services.d_templates.wire import (
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
 _BOTH = {"includeDeleted": True, "includeVersions": True}
-_LEAST = 12  # records a page, when pages are too large for the gateway
+_LEAST = 1  # records a page, when pages are too large for the gateway
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.reading import kind_of_link
-from dam_sync.services.d_templates.wire import message_of
+from dam_sync.services.d_templates.wire import listed, message_of, text_of
 
 _THERE = ("relationship exists", "item already exists")  # wire D 6.7: both mean it is done
 
@@ -41,14 +41,30 @@ class Relating:
             raise InvalidValue(text[:200], asset=asset, operation=facts.RELATE)
 
     async def _linked(self, asset: AssetId, own: str, other: str, kind: str) -> str:
-        """Empty when the link is there, else what the service says."""
+        """Empty when the link is there, else what the service says. Two records have one link at most, so one that
+        `exists` is read: it may be of another kind (wire D 3.4)."""
         body = {"secondaryIds": [{"id": other, "linkType": kind}]}
         reply = (await self.line.write(facts.RELATE, own, body, asset=asset)).json()
         entry = _entry(reply)
         if entry.get("status") == "success":
             return ""
         text = message_of(entry) or "the link was refused"
-        return "" if any(there in text.casefold() for there in _THERE) else text
+        if any(there in text.casefold() for there in _THERE):
+            await self._see(asset, own, other, kind_of_link(kind))
+            return ""
+        return text
+
+    async def _see(self, asset: AssetId, own: str, other: str, kind: str) -> None:
+        rows = listed(await self.line.ask(facts.LINKS, own, asset=asset), "links")
+        between = [row for row in rows if {own, other} == {row.get("primaryId"), row.get("secondaryId")}]
+        kinds = {kind_of_link(text_of(row, "linkType")) for row in between}
+        if kinds and kind not in kinds:
+            raise Conflict(
+                f"there is a link of kind {', '.join(sorted(kinds))} between the two already, and only one is possible",
+                asset=asset,
+                code="other link",
+                hint="choose one of the two relations in the mapping",
+            )
 
 
 def _entry(reply: Json) -> dict[str, Json]:

@@ -1,0 +1,166 @@
+"""Service D's adapter against its emulator, under every reading of the contract that it plays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Relation, Rights
+from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound
+from dam_sync.model.service import Service, Window
+from dam_sync.model.values import Json
+from tests.conformance.catalogue import SCHEMA, asset, library
+from tests.conformance.tenant import Tenant, body, content, entries, started
+from tests.support.steps import MemorySteps
+
+READINGS = [
+    "",
+    "second",
+    "older",
+    "hyphen",
+    "both_spellings",
+    "links_move",
+    "missing_404",
+    "refuse_complete,always_urls",
+    "always_urls",
+    "delete_family",
+    "no_total",
+    "field_names",
+    "shapes",
+    "refresh_blank",
+    "small_multipart",
+]
+NAMED = {"tags_field": "tags", "status_field": "state", "release_field": "released", "expiry_field": "expires"}
+KEY = "srckey"
+Start = Callable[..., Tenant]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    running: list[Tenant] = []
+
+    def begin(records: Any = None, **options: Json) -> Tenant:
+        running.append(started("d_templates", library() if records is None else records, tmp_path, **options))
+        return running[-1]
+
+    yield begin
+    for tenant in running:
+        await tenant.disconnect()
+        tenant.served.stop()
+
+
+def draft(key: str, **more: Any) -> Draft:
+    fields = {"title": "New", KEY: key}
+    return Draft(Marker(KEY, key), f"{key}.jpg", "Photo", fields=fields, **more)
+
+
+async def made(tenant: Tenant, service: Service, key: str, **more: Any) -> tuple[AssetId, str]:
+    async with content(tenant, f"{key}.jpg", 700, seed=key) as (given, digest):
+        return await service.create(draft(key, **more), given, MemorySteps()), digest
+
+
+@pytest.mark.parametrize("reading", READINGS)
+async def test_a_life_of_an_asset_under_every_reading(start: Start, reading: str) -> None:
+    tenant = start(variant=reading)
+    service = tenant.connect()
+    one, first = await made(tenant, service, "one")
+    two, _ = await made(tenant, service, "two")
+    async with content(tenant, "one.jpg", 800, seed="again") as (given, second):
+        await service.replace(one, given, MemorySteps())
+    await service.update(one, Patch(fields={"note": "changed", "title": "Other"}))
+    await service.update(one, Patch(fields={"note": None}))
+    three = tenant.of_catalogue(3)
+    wanted = {Relation("derivative", one), Relation("placed_graphic", three)}
+    for _ in range(2):
+        for relation in wanted:
+            await service.relate(two, relation)
+    with pytest.raises(Conflict):
+        await service.relate(two, Relation("child", one))
+    place = await service.ensure_container("collection", ("Spring",))
+    await service.place(place, [one, two], [])
+    await service.place(place, [], [two])
+    tenant.advance(60)
+    other = tenant.connect(read_only=True)
+    found = await other.fetch(one)
+    assert [file.digests["md5"] for file in found.versions] == [first, second]
+    assert [hashlib.md5(await body(other, file)).hexdigest() for file in found.versions] == [first, second]
+    assert (found.fields["title"], found.fields.get("note")) == ("Other", None)
+    assert (await other.fetch(two)).relations == wanted
+    inside = [m.assets async for m in other.members() if m.placement.path == ("Spring",)]
+    assert inside == [(one,)]
+    listed = {entry.id: entry for entry in await entries(other)}
+    assert set(listed) == set(tenant.truth())
+    assert listed[one].asset == found
+    assert await other.find(Marker(KEY, "one")) == one
+    await service.remove(one)
+    assert tenant.truth()[one]["status"] == "trash"
+    tenant.advance(60)
+    delta = {entry.id: entry.deleted for entry in await entries(tenant.connect(), Window(tenant.world.now()))}
+    assert delta[one]
+
+
+@pytest.mark.parametrize("reading", ["", "missing_404", "missing_empty"])
+async def test_a_fileless_asset_has_no_file_whatever_its_content_answers(start: Start, reading: str) -> None:
+    tenant = start([*SCHEMA, asset(1, versions=[])], variant=reading)
+    service = tenant.connect(read_only=True)
+    identity = tenant.of_catalogue(1)
+    assert not (await service.fetch(identity)).versions
+    record = (await service._families.known(identity)).object  # type: ignore[attr-defined]
+    with pytest.raises(NotFound):
+        await service.open(FileRef(f"{identity}/{record}", "a.jpg"))
+
+
+@pytest.mark.parametrize("reading", ["", "second"])
+async def test_options_name_what_the_service_has_no_place_for(start: Start, reading: str) -> None:
+    tenant = start(variant=reading, **NAMED)
+    service = tenant.connect(options=NAMED)
+    schema = await service.schema()
+    assert {"tags", "status", "release", "expiry"} <= schema.holds
+    assert not set(NAMED.values()) & schema.fields.keys()
+    rights = Rights(datetime(2027, 1, 1, 8, tzinfo=UTC), datetime(2028, 1, 1, 8, tzinfo=UTC), frozenset({"staff"}))
+    tags = frozenset({"sea", "new one"})
+    told = service.forecast(draft("x", rights=rights, tags=tags, status="archived"), 700)
+    before = dict(service.calls)
+    identity, _ = await made(tenant, service, "x", rights=rights, tags=tags, status="archived")
+    spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
+    if not reading:
+        assert {name: number for name, number in spent.items() if number} == told
+    found = await tenant.connect(options=NAMED).fetch(identity)
+    assert (found.tags, found.status) == (tags, "archived")
+    assert found.rights.release_at == datetime(2027, 1, 2, tzinfo=UTC)  # never earlier than was asked
+    assert found.rights.expires_at == datetime(2028, 1, 1, tzinfo=UTC)  # never later
+    await service.update(
+        identity,
+        Patch(
+            tags_add=frozenset({"third"}),
+            tags_remove=frozenset({"sea"}),
+            status="published",
+            cleared=frozenset({"expiry"}),
+        ),
+    )
+    found = await tenant.connect(options=NAMED).fetch(identity)
+    assert (found.tags, found.status) == ({"new one", "third"}, "published")
+    assert found.rights.expires_at is None
+    with pytest.raises(InvalidValue):
+        await service.update(identity, Patch(status="nowhere"))
+    with pytest.raises(ConfigError):
+        await tenant.connect(options={**NAMED, "tags_field": "title"}).schema()
+
+
+async def test_other_kinds_of_records_are_no_assets_and_nil_is_no_member(start: Start) -> None:
+    tenant = start(actions=3, nil_members=True)
+    service = tenant.connect(read_only=True)
+    assert {entry.id for entry in await entries(service)} == set(tenant.truth())
+    assert {asset for m in [m async for m in service.members()] for asset in m.assets} <= set(tenant.truth())
+
+
+async def test_pages_too_large_come_in_halves(start: Start) -> None:
+    rows = [asset(number) for number in range(1, 61)]
+    tenant = start([*SCHEMA, *rows], page_most=60_000)
+    found = await entries(tenant.connect(read_only=True, options={"relations": "off"}))
+    assert {entry.id for entry in found} == set(tenant.truth())
