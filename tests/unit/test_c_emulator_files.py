@@ -100,8 +100,11 @@ def test_second_readings_of_single_uploads(start: Start) -> None:
     request = rig.get("/upload_requests")
     assert rig.store.put(request["upload_url"], content=b"x").status_code == 403
     assert rig.store.post(request["upload_url"], content=b"x").status_code == 200
-    assert start(variant="small_single").app.state.tenant.options.single_most == 500_000_000
-    assert start().app.state.tenant.options.single_most is None
+    limits = [start(variant=name).app.state.tenant.options.single_most for name in ("", "small_single")]
+    assert limits == [None, 500_000_000]
+    small = start(single_limit=10)
+    for size, status in ((10, 200), (11, 400)):
+        assert small.store.put(small.get("/upload_requests")["upload_url"], content=b"x" * size).status_code == status
 
 
 # -- resumable uploads -------------------------------------------------------------------------------------------------

@@ -320,6 +320,17 @@ def test_deliveries_come_twice_or_out_of_order(start: Start, mode: str, names: s
     assert sorted(found) == sorted(names)
 
 
+def test_who_loses_the_library_loses_the_subscription(start: Start) -> None:
+    rig = start(users=[{"token": "some", "level": "admin", "scope": "library:Acme"}])
+    some = rig.client("some", "/api/v1")
+    assert some.post("/webhooks", json=subscription(rig, "asset.create", "https://example.com/")).status_code == 200
+    rows = rig.get(f"/libraries/{rig.library}/user_permissions")["data"]
+    rig.send("DELETE", f"/user_permissions/{rows[1]['id']}")
+    rig.create({"name": "N"})
+    assert rig.app.state.webhooks.deliveries == []
+    assert some.get("/webhooks", headers={"Content-Type": "application/json"}).json()["data"] == []
+
+
 def test_a_demo_is_sent_on_demand(start: Start) -> None:
     rig = start()
     with listening() as (url, bodies, arrived):

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.support.emulated_c import Rig, asset_row
 
@@ -170,13 +172,9 @@ def test_values_are_strings_of_many_assets_under_one_key(start: Start) -> None:
     found = rig.send("POST", path, values(("a", one), ("b", two), ("a", one)))
     assert [row["attributes"] for row in found["data"]] == [{"key": "srckey", "value": text} for text in "aba"]
     assert rig.truth(one)["fields"]["srckey"] == ["a", "a"], "posting again makes another record"
-    for bad in (
-        values((5, one)),
-        values(("", one)),
-        values(("x", "nowhere")),
-        {"data": {}},
-        values(("x", one), (1, two)),
-    ):
+    empty: dict[str, Any] = {"data": {}}
+    wrong = [values((5, one)), values(("", one)), values(("x", "nowhere")), values(("x", one), (1, two)), empty]
+    for bad in wrong:
         assert rig.api.post(path, json=bad).status_code in (404, 422)
     assert rig.truth(one)["fields"]["srckey"] == ["a", "a"]
     value = found["data"][1]["id"]
@@ -325,3 +323,50 @@ def test_a_catalogue_is_loaded_as_far_as_the_service_can_hold_it(start: Start) -
     texts = [rig.truth(rig.of("2"))["fields"].get("description"), rig.get(f"/assets/{rig.of('2')}")["data"]]
     assert texts[0] is None
     assert texts[1]["attributes"]["description"] == ""
+
+
+# -- bodies of any shape -----------------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(
+    (
+        *("data", "attributes", "relationships", "asset", "id", "type", "value", "name", "url", "filename", "tags"),
+        *("attachments", "section_key", "slug", "privacy", "default_asset_type", "allowed_values", "parent_key", "x"),
+        *("approved", "availability_end", "description", "asset_keys", "label_key", "position", "prioritized"),
+    )
+)
+LEAVES = st.none() | st.booleans() | st.integers() | WORDS
+BODIES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=4))
+OBJECTS = st.dictionaries(WORDS, BODIES, min_size=1, max_size=5)
+ATTRIBUTES = OBJECTS | st.lists(OBJECTS, min_size=1, max_size=2) | BODIES
+WRITES = (
+    ("POST", "/libraries/{library}/assets"), ("POST", "/collections/{collection}/assets"), ("PUT", "/assets/{asset}"),
+    ("PUT", "/attachments/{attachment}"), ("POST", "/assets/{asset}/tags"), ("DELETE", "/async/tags/assets/{asset}"),
+    ("POST", "/custom_field_keys/{key}/custom_field_values"), ("POST", "/libraries/{library}/sections"),
+    ("POST", "/libraries/{library}/collections"), ("PUT", "/collections/{collection}"), ("PUT", "/libraries/{library}"),
+    ("POST", "/libraries/{library}/custom_field_keys"), ("PUT", "/custom_field_keys/{key}"),
+    ("POST", "/libraries/{library}/labels"), ("PUT", "/labels/{label}"), ("PUT", "/labels/{label}/move"),
+    ("POST", "/bulk_actions/assets/add_to_label"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def worn() -> Iterator[tuple[Rig, dict[str, str]]]:
+    with Rig([asset_row("1")], variant="bulk_labels") as rig:
+        ids = {
+            "library": rig.library, "collection": rig.named("collections", "Logo Kit"), "asset": rig.of("1"),
+            "attachment": rig.attachments(rig.of("1"))[0]["id"], "key": rig.named("custom_field_keys", "srckey"),
+            "label": rig.named("labels", "Coast"), "section": rig.section,
+        }  # fmt: skip
+        yield rig, ids
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(WRITES), ATTRIBUTES, ATTRIBUTES)
+def test_a_body_of_any_shape_is_taken_or_refused(
+    worn: tuple[Rig, dict[str, str]], call: tuple[str, str], attributes: Any, more: Any
+) -> None:
+    rig, ids = worn
+    body = {"data": {"attributes": attributes}, "section_key": ids["section"], "tags": more}
+    for sent in (body, attributes, {"data": more}):
+        answer = rig.api.request(call[0], call[1].format(**ids), json=sent)
+        assert answer.status_code in (200, 400, 403, 404, 422), answer.text

@@ -93,7 +93,7 @@ class Browsing:
         tenant = self._tenant
         rows: Iterable[Asset]
         if indexed:
-            rows = (each for each in tenant.index.docs.values() if each.library == scope.library)
+            rows = (each for each in list(tenant.index.docs.values()) if each.library == scope.library)
         elif scope.kind == "section":
             return tenant.of_section(scope.key)
         else:

@@ -62,7 +62,8 @@ class Options:
     `burst` at once, None for no limit. lag, jitter, processing, file_link, thumbnail_link, tag_lag in seconds. token:
     the API key of the organization's owner. users: more users, each with token, level, scope (`organization`,
     `library:NAME` or `collection:NAME`), email. more_libraries: names of further, empty libraries; public_libraries:
-    names of those anybody may read. section: where assets without a folder are loaded to. locale: the language of
+    names of those anybody may read. result_window, single_limit: other numbers for those variants. section: where
+    assets without a folder are loaded to. locale: the language of
     which texts are kept. asset_type: of the sections that are loaded. deliveries: one of MODES; retry_base: the first
     wait of a webhook's retries, in real seconds. insecure_hooks: webhooks may go to http on the loopback. tokens:
     words of the deployment's own for `libraries` and `library`.
@@ -78,6 +79,7 @@ class Options:
     file_link: float = 86_400.0
     thumbnail_link: float = 604_800.0
     result_window: int | None = None
+    single_limit: int | None = None
     token: str = "b7kq.c5wxt2rn.z8hmvd3f"
     users: Sequence[Mapping[str, Json]] = ()
     organization: str = "Acme Inc"
@@ -114,8 +116,8 @@ class Options:
 
     @property
     def single_most(self) -> int | None:
-        """Bytes that one single upload may carry."""
-        return 500_000_000 if "small_single" in self.plays else None
+        """Bytes that one single upload may carry, None for any number."""
+        return self.single_limit or (500_000_000 if "small_single" in self.plays else None)
 
 
 def options_of(given: Mapping[str, object]) -> Options:

@@ -68,7 +68,7 @@ class Shaping:
         library = self._tenant.library(call.id, call.caller(), "admin")
         sent = await call.attributes()
         kind = sent.get("default_asset_type")
-        if kind not in ASSET_TYPES:
+        if not isinstance(kind, str) or kind not in ASSET_TYPES:
             raise Refusal(422, "Default asset type is not included in the list")
         number = sum(each.library == library.id for each in self._tenant.sections.values())
         position = sent.get("position")
@@ -249,9 +249,11 @@ class Shaping:
         """The undocumented action that assigns a label, where it works at all (wire C 6.4)."""
         if "bulk_labels" not in self._tenant.plays:
             raise Refusal(404, "Not found")
-        data = (await call.json()).get("data") or {}
+        data = (await call.json()).get("data")
+        if not isinstance(data, dict) or not isinstance(data.get("asset_keys"), list):
+            raise Refusal(422, "`data.asset_keys` must be an array")
         label = self._tenant.find(self._tenant.labels, str(data.get("label_key")))
-        for key in data.get("asset_keys") or ():
+        for key in data["asset_keys"]:
             asset = self._tenant.asset(str(key), call.caller(), "collaborator")
             labels = tuple(dict.fromkeys((*asset.labels, label.id)))
             self._tenant.edit(replace(asset, labels=labels), "labels")

@@ -17,6 +17,7 @@ TRIAL = Trial(
     quiet=frozenset({"digests"}),
     containers={"folder": "section", "collection": "collection", "label": "label"},
     options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"},
+    listing="GET */assets",
     lean={"page": 20},
     emulated={"rate": None},
     facts={"REACH": 40},
