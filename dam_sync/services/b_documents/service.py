@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
-from dam_sync.model.asset import Asset, AssetId, FileRef, Placement
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.limits import MIB
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Service, Shard, Stream, Window
+from dam_sync.model.service import (
+    Account,
+    Batch,
+    Calls,
+    Change,
+    Content,
+    Context,
+    Cursor,
+    Membership,
+    Operation,
+    Service,
+    Shard,
+    Steps,
+    Stream,
+    Window,
+)
 from dam_sync.model.values import Term
-from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents import costs, facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.containers import Containers
+from dam_sync.services.b_documents.creating import Creator
+from dam_sync.services.b_documents.fields import Server
 from dam_sync.services.b_documents.files import Files
 from dam_sync.services.b_documents.making import Making
 from dam_sync.services.b_documents.reading import Reader
 from dam_sync.services.b_documents.searching import Search
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.uploading import Uploads
+from dam_sync.services.b_documents.writing import Writer
+from dam_sync.transfer.budget import MemoryBudget
+
+MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
 
 
 class DocumentsService(Service):
@@ -34,6 +57,13 @@ class DocumentsService(Service):
         self._containers = Containers(self._line, search, self._tenancy, making)
         self._reader = Reader(self._line, search, self._tenancy, self._taxonomy, self._containers)
         self._files = Files(self._line, self._tenancy)
+        uploads = Uploads(self._line, context.budget or MemoryBudget(MEMORY))
+        self._writer = Writer(self._line, self._tenancy, self._taxonomy, self._containers, self._reader, uploads)
+        self._creator = Creator(
+            self._line, search, self._tenancy, self._taxonomy, self._containers, making, uploads, self._writer
+        )
+        if not self._line.options.relations:
+            self.operations = self.implemented - {Operation.RELATE}
 
     @property
     def calls(self) -> Calls:
@@ -75,3 +105,48 @@ class DocumentsService(Service):
     def containers(self) -> AsyncIterator[Placement]:
         """See `Service.containers`."""
         return self._containers.all()
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`; the repository is never behind, so there is no lag to wait out."""
+        return await self._creator.find(marker)
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """See `Service.create`."""
+        return await self._creator.create(draft, content, steps)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """See `Service.update`; folders are moved here, collections are bulk work."""
+        await self._writer.update(asset, patch)
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.replace`."""
+        await self._writer.replace(asset, content, steps)
+
+    async def remove(self, asset: AssetId) -> None:
+        """See `Service.remove`."""
+        await self._writer.remove(asset)
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`."""
+        return await self._taxonomy.ensure_term(vocabulary, term)
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """See `Service.ensure_container`."""
+        return await self._containers.ensure(kind, path, parent)
+
+    async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        """See `Service.place`; collections only."""
+        await self._containers.place(container, add, remove)
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """See `Service.attach`."""
+        await self._writer.attach(asset, content, steps)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """See `Service.relate`; for the kinds that the option names."""
+        await self._writer.relate(asset, relation)
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`; exact once `schema()` and `containers()` were read."""
+        tenant = costs.Known(self._tenancy.server.now or Server(), self._line.options, self._containers.missing_home)
+        return costs.calls_of(change, size, tenant)

@@ -1,0 +1,154 @@
+"""A new asset of service B, so that a crash at any instant leaves no second one (wire B 6.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.errors import IntegrityError, Rejected, SessionGone
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts, wire
+from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.containers import Containers
+from dam_sync.services.b_documents.forms import Form, check_groups, folder_among, form_of, state_of, unresolved
+from dam_sync.services.b_documents.making import Making, New, asset_name
+from dam_sync.services.b_documents.searching import LIVE, Search, quoted, select
+from dam_sync.services.b_documents.taxonomy import Taxonomy
+from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.uploading import Uploads, reference
+from dam_sync.services.b_documents.writing import LARGE, Writer, holds, refuse_lost
+
+
+@dataclass(frozen=True, slots=True)
+class Creator:
+    """Uploads, creates under the deterministic name, compares, then does what a create cannot."""
+
+    line: Line
+    search: Search
+    tenancy: Tenancy
+    taxonomy: Taxonomy
+    containers: Containers
+    making: Making
+    uploads: Uploads
+    writer: Writer
+
+    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+        """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
+        form, folder = await self._form(draft), folder_among(draft.placements)
+        state = state_of(draft.status, self.line.options) if draft.status and not self.line.options.status_field else ""
+        parent = folder.id if folder else await self.containers.home()
+        name = (
+            asset_name(draft.marker.value) if draft.marker else str(await steps.once("name", self._any, harmless=True))
+        )
+        new = New(
+            parent,
+            await self.containers.folder_path(parent),
+            form.type,
+            name,
+            form.properties,
+            facts.ANSWER_SECONDS if content and content.size > LARGE else None,
+        )
+        row = await self._made(new, ours_by(draft.marker, name), content, steps)
+        asset = wire.uid_of(row)
+        refuse_lost(asset, form.properties, row)
+        await self._finish(asset, row, form, draft, state, steps)
+        return asset
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """By name or by the marked property, asked of the repository, which is never behind. Safe to repeat."""
+        name, value = asset_name(marker.value), marker.value
+        either = f"(ecm:name = {quoted(name)} OR {marker.field} = {quoted(value)})"
+        hits = await self.search.page(select(LIVE, either), 10, {"properties": "*"})
+        ours = [row for row in hits.rows if ours_by(marker, name)(row)]
+        ours.sort(key=wire.is_trashed)
+        return wire.uid_of(ours[0]) if ours else None
+
+    async def _form(self, draft: Draft) -> Form:
+        server = await self.tenancy.server.get()
+        terms = await self.taxonomy.stored(unresolved(draft.fields, server))
+        check_groups(draft.rights, self.line.options)
+        return form_of(draft, server, self.line.options, terms, (await self.tenancy.user.get()).name)
+
+    async def _any(self) -> Json:
+        return self.line.clock.token()[: facts.NAME_LETTERS]
+
+    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, steps: Steps) -> Json:
+        """The document with its file, made by us or by an earlier try."""
+        key = str(await steps.once("key", self._token, harmless=True))
+        handle = await self.uploads.send(content, steps) if content else None
+        if handle is not None:
+            new = replace(new, properties={**new.properties, wire.CONTENT: reference(handle)})
+        fresh: list[Json] = []
+
+        async def make() -> Json:
+            fresh.append(await self.making.make(new, key, ours))
+            return {"uid": wire.uid_of(fresh[0])}
+
+        async def found() -> Json:
+            row = await self.making.find(new)
+            return {"uid": wire.uid_of(row)} if row is not None and ours(row) else None
+
+        try:
+            made = await steps.once("create", make, found=found)
+        except (Rejected, SessionGone):  # refused, so nothing was made
+            await steps.forget("create", "key", "file*")
+            raise
+        row = fresh[0] if fresh else await self.line.document(str(made["uid"]))
+        if content is not None and handle is not None:
+            row = await self._with_file(row, content, handle, steps)
+            await self.uploads.drop(handle)
+        return row
+
+    async def _with_file(self, row: Json, content: Content, handle: Json, steps: Steps) -> Json:
+        """The document may have been made without its file, in silence: then the file is sent again (wire B 6.4)."""
+        if await holds((row.get("properties") or {}).get(wire.CONTENT), content):
+            return row
+        asset = wire.uid_of(row)
+        await steps.forget("file*")
+        again = await self.uploads.send(content, steps)
+        try:
+            return await self.writer.write_file(asset, content, again, row)
+        except SessionGone as error:
+            await steps.forget("file*")
+            text = "the service takes the upload and keeps no file, or another one"
+            raise IntegrityError(text, asset=asset, operation=facts.PUT_ID) from error
+        finally:
+            await self.uploads.drop(again)
+
+    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, steps: Steps) -> None:
+        """Dates that a create resets, tags of types without them, rights, then the state."""
+        late, groups = form.late, draft.rights.groups
+        if late:
+            await steps.once("late", lambda: self.writer.put_checked(asset, late, row), harmless=True)
+        if form.tags:
+            await steps.once("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), harmless=True)
+        if groups:
+            await steps.once("groups", lambda: _void(self.writer.give(asset, groups)), harmless=True)
+        if state and state != facts.INITIAL:
+
+            async def arrived() -> Json:
+                return True if (await self.line.document(asset)).get("state") == state else None
+
+            now = str(row.get("state") or facts.INITIAL)
+            await steps.once("state", lambda: _void(self.writer.follow(asset, now, state)), found=arrived)
+
+    async def _token(self) -> Json:
+        return self.line.clock.token()
+
+
+def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
+    """Whether a document is the one of this mark: by the marked property, or by our name where it was changed."""
+
+    def ours(row: Json) -> bool:
+        if marker is None:
+            return str(row.get("path") or "").endswith(f"/{name}")
+        return str((row.get("properties") or {}).get(marker.field) or "") == marker.value
+
+    return ours
+
+
+async def _void(call: Awaitable[None]) -> Json:
+    await call
+    return True

@@ -1,0 +1,169 @@
+"""What a draft or patch sends: properties to be written at once, those to be written afterwards, the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.model.asset import Draft, Patch, Placement, Rights
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.values import Json, Term, Value
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Options
+from dam_sync.services.b_documents.fields import DERIVED_PREFIXES, SYSTEM, FieldInfo, Server
+from dam_sync.services.b_documents.values import Terms, encode, tidy, wire_instant
+from dam_sync.services.b_documents.wire import TAGS
+
+LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a later write
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Properties by name. late: those that a create would reset. tags: where the type holds none by itself."""
+
+    type: str
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    late: Mapping[str, Json] = field(default_factory=dict)
+    tags: frozenset[str] = frozenset()
+
+
+def form_of(draft: Draft, server: Server, options: Options, terms: Terms, user: str) -> Form:
+    """A draft as properties. Raises InvalidValue for what the type cannot hold, before any call."""
+    type_name = draft.profile or options.type
+    if type_name not in server.asset_types:
+        raise InvalidValue(f"the target has no document type {type_name!r}", hint="see `inspect` for its types")
+    fields = dict(draft.fields)
+    if draft.marker is not None:
+        fields.setdefault(draft.marker.field, draft.marker.value)
+    properties = properties_of(fields, server, options, terms, type_name)
+    properties |= rights_properties(draft.rights, options)
+    if options.status_field and draft.status:
+        properties[options.status_field] = tidy(draft.status)
+    if server.has(type_name, "dublincore"):
+        properties.setdefault("dc:title", tidy(draft.filename))
+    tagged = tags_by_property(server, type_name)
+    if draft.tags and tagged:
+        properties[TAGS] = [{"label": tidy(tag), "username": user} for tag in sorted(draft.tags)]
+    late = {key: value for key, value in properties.items() if key in LATE}
+    sent = {key: value for key, value in properties.items() if key not in LATE and value not in (None, [])}
+    return Form(type_name, sent, late, frozenset() if tagged else draft.tags)
+
+
+def properties_of(
+    fields: Mapping[str, Value | None], server: Server, options: Options, terms: Terms, type_name: str = ""
+) -> dict[str, Json]:
+    """Fields as properties. Raises InvalidValue for one that is unknown or not of the type, which the service would
+    drop in silence (wire B 6.4)."""
+    found: dict[str, Json] = {}
+    for key, value in fields.items():
+        info = server.fields.get(key)
+        if info is None or key in SYSTEM or key.partition(":")[0] in DERIVED_PREFIXES:
+            reason = "is not known to" if info is None else "is kept by"
+            raise InvalidValue(f"property {key} {reason} the target", hint="correct the mapping; see `map check`")
+        if type_name and info.types and type_name not in info.types:
+            raise InvalidValue(f"{type_name} has no property {key}", hint="map another profile, or not this field")
+        found[key] = encode(info, value, terms, options.zone)
+    return found
+
+
+def unresolved(fields: Mapping[str, Value | None], server: Server) -> frozenset[str]:
+    """Vocabularies that must be read before these values can be sent: those named by labels, or without parents."""
+    return frozenset(
+        info.vocabulary
+        for key, value in fields.items()
+        if (info := server.fields.get(key))
+        and info.vocabulary
+        and not all(_is_told(info, server, v) for v in _each(value))
+    )
+
+
+def _is_told(info: FieldInfo, server: Server, value: Value | None) -> bool:
+    directory = server.directories.get(info.vocabulary)
+    plain = info.parented or directory is None or not directory.parent
+    return isinstance(value, Term) and bool(value.id) and plain
+
+
+def _each(value: Value | None) -> Iterable[Value | None]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def rights_properties(rights: Rights, options: Options) -> dict[str, Json]:
+    """The dates that are set."""
+    dates = {options.release_field: rights.release_at, options.expiry_field: rights.expires_at}
+    return {key: wire_instant(moment) for key, moment in dates.items() if moment is not None}
+
+
+def patch_properties(patch: Patch, server: Server, options: Options, terms: Terms) -> dict[str, Json]:
+    """All of a patch that is written as properties, but for tags. Raises InvalidValue."""
+    found = properties_of(patch.fields, server, options, terms)
+    for name, key in (("release", options.release_field), ("expiry", options.expiry_field)):
+        if name in patch.cleared:
+            found[key] = None
+    if patch.rights is not None:
+        found |= rights_properties(patch.rights, options)
+    if options.status_field and patch.status is not None:
+        found[options.status_field] = tidy(patch.status)
+    return found
+
+
+def tags_by_property(server: Server, type_name: str) -> bool:
+    """Whether tags are a property of the type (assumption 12)."""
+    kind = server.types.get(type_name)
+    return kind is not None and ("NXTag" in kind.facets or "facetedTag" in kind.schemas)
+
+
+def state_of(status: str, options: Options) -> str:
+    """The life cycle state of a status. Raises InvalidValue."""
+    state = options.states.get(status) or options.states.get(status.lower()) or status
+    if state not in options.transitions and state not in options.states.values():
+        raise InvalidValue(
+            f"no life cycle state is named for the status {status!r}", hint="name it in the option `states` of the job"
+        )
+    return state
+
+
+def way(start: str, goal: str, options: Options) -> list[str]:
+    """The transitions from one state to another, the fewest. Raises InvalidValue where there are none."""
+    ways: dict[str, list[str]] = {start: []}
+    queue = [start]
+    for state in queue:
+        for target, name in options.transitions.get(state, {}).items():
+            if target not in ways:
+                ways[target] = [*ways[state], name]
+                queue.append(target)
+    if goal not in ways:
+        raise InvalidValue(
+            f"no transitions lead from {start} to {goal}", hint="name them in the option `transitions` of the job"
+        )
+    return ways[goal]
+
+
+def folder_among(placements: Iterable[Placement]) -> Placement | None:
+    """The folder an asset goes to; collections are filled in bulk. Raises InvalidValue."""
+    folders = sorted((place for place in placements if place.kind == "folder"), key=lambda place: place.path)
+    if strange := [place for place in placements if place.kind not in ("folder", "collection")]:
+        raise InvalidValue(f"the target has no containers of kind {strange[0].kind!r}")
+    if len(folders) > 1:
+        raise InvalidValue(f"a document lies in one folder, not in {len(folders)}")
+    if folders and not folders[0].id:
+        raise InvalidValue(f"the folder {folders[0].text} does not exist in the target", code="no-container")
+    return folders[0] if folders else None
+
+
+def check_groups(rights: Rights | None, options: Options) -> None:
+    """Raises InvalidValue for a group that the job does not know."""
+    unknown = (rights.groups if rights else frozenset()) - (options.groups or frozenset())
+    if options.groups is not None and unknown:
+        raise InvalidValue(
+            f"the target has no group {', '.join(sorted(unknown))}", hint="name it in the option `groups` of the job"
+        )
+
+
+def usual_transitions(status: str, options: Options) -> int:
+    """How many transitions a status usually costs: from the state that mostly comes before it."""
+    goal = state_of(status, options)
+    start = facts.BEFORE.get(goal, facts.INITIAL if goal != facts.INITIAL else "approved")
+    try:
+        return len(way(start, goal, options))
+    except InvalidValue:
+        return 1

@@ -1,0 +1,327 @@
+"""Changes to a document that exists: properties, tags, folder, rights, state, files, trash (wire B 6.5 to 6.7)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
+from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.net.client import Request
+from dam_sync.services.b_documents import facts, wire
+from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
+from dam_sync.services.b_documents.containers import Containers
+from dam_sync.services.b_documents.forms import (
+    check_groups,
+    folder_among,
+    patch_properties,
+    state_of,
+    unresolved,
+    way,
+)
+from dam_sync.services.b_documents.making import timeout_headers
+from dam_sync.services.b_documents.reading import Reader
+from dam_sync.services.b_documents.taxonomy import Taxonomy
+from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.uploading import FIRST, Uploads, reference
+from dam_sync.services.b_documents.values import lost, tidy
+
+Properties = Mapping[str, Json]
+LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes documents; whatever the service may swallow in silence is compared with its answer."""
+
+    line: Line
+    tenancy: Tenancy
+    taxonomy: Taxonomy
+    containers: Containers
+    reader: Reader
+    uploads: Uploads
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Refused before the first write where it can be; then properties, folder, rights, state. Safe to repeat."""
+        if patch.empty:
+            return
+        if patch.filename is not None:
+            raise Unsupported("a stored file cannot be renamed", asset=asset)
+        server, options = await self.tenancy.server.get(), self.line.options
+        terms = await self.taxonomy.stored(unresolved(patch.fields, server))
+        properties = patch_properties(patch, server, options, terms)
+        target = folder_among(patch.placements_add)
+        check_groups(patch.rights, options)
+        goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
+        row = await self.line.document(asset)
+        if properties or patch.tags_add or patch.tags_remove:
+            row = await self._put_patch(asset, row, properties, patch)
+        await self._move(asset, row, target.id if target else "", patch)
+        if patch.rights is not None and patch.rights.groups:
+            await self.give(asset, patch.rights.groups, row)
+        if goal:
+            await self.follow(asset, str(row.get("state") or ""), goal)
+
+    async def put(
+        self,
+        asset: AssetId,
+        properties: Callable[[Json], Properties],
+        row: Json | None = None,
+        seconds: float | None = None,
+    ) -> Json:
+        """Write properties over the state that was read; when somebody else wrote meanwhile, over the newer one
+        (wire B 6.6). The answer. Safe to repeat."""
+        for wait in (*facts.TRY_WAITS, None):
+            row = row or await self.line.document(asset)
+            body: dict[str, Json] = {"entity-type": "document", "uid": asset, "properties": dict(properties(row))}
+            if row.get("changeToken"):
+                body["changeToken"] = row["changeToken"]
+            request = Request(
+                facts.PUT_ID,
+                "PUT",
+                document_path(asset),
+                json=body,
+                headers={**WHOLE, **NO_DROP, **timeout_headers(self.line, seconds)},
+                asset=asset,
+                repeatable=True,
+                accept=frozenset({409}) if wait else frozenset(),
+                timeout=seconds,
+            )
+            reply = await self.line.client.send(request)
+            if reply.status != 409:
+                return reply.json()
+            row = None
+            await self.line.clock.sleep((wait or 0) * (0.5 + self.line.clock.chance()))
+        raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
+
+    async def put_checked(self, asset: AssetId, properties: Properties, row: Json | None = None) -> Json:
+        """The same for plain values, every one compared with the answer. Raises Rejected for what was dropped."""
+        reply = await self.put(asset, lambda _: properties, row)
+        refuse_lost(asset, properties, reply)
+        return reply
+
+    async def _put_patch(self, asset: AssetId, row: Json, properties: Properties, patch: Patch) -> Json:
+        user = (await self.tenancy.user.get()).name
+        retagged = bool(patch.tags_add or patch.tags_remove)
+        if retagged and "NXTag" not in (row.get("facets") or ()):
+            await self.tag(asset, patch.tags_add, patch.tags_remove)
+            retagged = False
+        sent: dict[str, Json] = {}
+
+        def over(current: Json) -> Properties:
+            sent.clear()
+            sent.update(properties)
+            if retagged:
+                sent[wire.TAGS] = tags_after(current, patch, user)
+            return sent
+
+        if not properties and not retagged:
+            return row
+        reply = await self.put(asset, over, row)
+        refuse_lost(asset, sent, reply)
+        return {**reply, "contextParameters": reply.get("contextParameters") or row.get("contextParameters")}
+
+    async def tag(self, asset: AssetId, add: frozenset[str], remove: frozenset[str]) -> None:
+        """By operation, which lowers and shortens labels; for types that hold no tags of their own."""
+        for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
+            if tags:
+                params = {"tags": ",".join(sorted(tags))}
+                await self.line.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
+
+    async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
+        """Into another folder; out of its last one means home (assumption 18)."""
+        here = str(row.get("parentRef") or "")
+        leaving = any(place.kind == "folder" and place.id == here for place in patch.placements_remove)
+        if not target and leaving:
+            target = await self.containers.home()
+        if not target or target == here:
+            return
+        params = {"target": target, "name": str(row.get("path") or "").rpartition("/")[2]}
+        reply = await self.line.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
+        moved = reply.json()
+        if str(moved.get("parentRef") or target) != target:
+            raise Rejected("the document is not in the folder it was moved to", asset=asset, operation=facts.OPERATION)
+
+    async def give(self, asset: AssetId, groups: frozenset[str], row: Json | None = None) -> None:
+        """Let these read, and no longer those who could by a local `Read` of their own. Safe to repeat."""
+        params = {"users": sorted(groups), "permission": "Read", "acl": "local", "notify": False}
+        await self.line.operate("Document.AddPermission", f"doc:{asset}", params, repeatable=True, asset=asset)
+        for ace in wire.local_aces(row or {}):
+            if ace.get("permission") == "Read" and wire.reads(ace) and str(ace.get("username")) not in groups:
+                params = {"id": str(ace["id"]), "acl": "local"}
+                await self.line.operate(
+                    "Document.RemovePermission", f"doc:{asset}", params, repeatable=True, asset=asset
+                )
+
+    async def follow(self, asset: AssetId, state: str, goal: str) -> None:
+        """The transitions to a state; each only from where it is allowed, so none is sent twice blindly."""
+        if state == goal:
+            return
+        for transition in way(state, goal, self.line.options):
+            params = {"value": transition}
+            reply = await self.line.operate(
+                "Document.FollowLifecycleTransition", f"doc:{asset}", params, repeatable=False, asset=asset
+            )
+            state = str(reply.json().get("state") or "") if reply.body else state
+        if state != goal:
+            raise Rejected(f"the document is {state}, not {goal}, after its transitions", asset=asset)
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """The old file is checked in as a version, then the new one is written (assumption 16). A lost answer is
+        settled by looking at the current file."""
+        name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
+        row = await self.line.document(asset)
+        handle = await self.uploads.send(content, steps, f"{name}:file")
+        kept: list[Json] = []
+
+        async def keep() -> Json:
+            kept.append(await self._check_in(asset))
+            return True
+
+        async def is_kept() -> Json:
+            return True if (await self.line.document(asset)).get("isCheckedOut") is False else None
+
+        if row.get("isCheckedOut") is not False and isinstance(_blob(row), dict):
+            await steps.once(f"{name}:keep", keep, found=is_kept)
+
+        async def write() -> Json:
+            await self.write_file(asset, content, handle, kept[0] if kept else row)
+            return True
+
+        async def is_written() -> Json:
+            return True if await holds(_blob(await self.line.document(asset)), content) else None
+
+        try:
+            await steps.once(name, write, found=is_written)
+        except SessionGone:
+            await steps.forget(f"{name}:file*", name)
+            raise
+        await self.uploads.drop(handle)
+
+    async def write_file(self, asset: AssetId, content: Content, handle: Json, row: Json | None) -> Json:
+        """The main file. Raises SessionGone when the service kept the old one in silence (wire B 6.4)."""
+        seconds = facts.ANSWER_SECONDS if content.size > LARGE else None
+        reply = await self.put(asset, lambda _: {wire.CONTENT: reference(handle)}, row, seconds)
+        if not await holds(_blob(reply), content):
+            raise SessionGone("the service did not take the uploaded file", asset=asset, operation=facts.PUT_ID)
+        return reply
+
+    async def _check_in(self, asset: AssetId) -> Json:
+        params = {"increment": self.line.options.increment, "saveDocument": True}
+        reply = await self.line.operate(
+            "Document.CreateVersion", f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
+        )
+        return reply.json()
+
+    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+        """One more file beside the main one; a lost answer is settled by looking whether it is there."""
+        name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
+        handle = await self.uploads.send(content, steps, f"{name}:file")
+
+        async def attach() -> Json:
+            await self._append(asset, handle)
+            return True
+
+        async def is_there() -> Json:
+            return True if await self._is_attached(asset, content) else None
+
+        try:
+            await steps.once(name, attach, found=is_there)
+        except (Rejected, SessionGone):
+            await steps.forget(f"{name}*")
+            raise
+        if not await self._is_attached(asset, content):
+            await steps.forget(f"{name}*")
+            raise IntegrityError("the attachment did not arrive whole", asset=asset, operation=facts.EXECUTE)
+        await self.uploads.drop(handle)
+
+    async def _append(self, asset: AssetId, handle: Json) -> None:
+        path = f"{facts.API}/upload/{handle['batch']}/{FIRST}/execute/Blob.AttachOnDocument"
+        params = {"document": asset, "xpath": wire.ATTACHED, "save": "true"}
+        headers = {**NO_DROP, "X-NXVoidOperation": "true"}
+        body = {"params": params, "context": {}}
+        request = Request(facts.EXECUTE, "POST", path, json=body, headers=headers, asset=asset, repeatable=False)
+        await self.line.client.send(request)
+
+    async def _is_attached(self, asset: AssetId, content: Content) -> bool:
+        rows = ((await self.line.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
+        blobs = [item.get("file") for item in rows if isinstance(item, dict)]
+        named = [blob for blob in blobs if isinstance(blob, dict) and blob.get("name") == tidy(content.name)]
+        return any([await holds(blob, content) for blob in named])
+
+    # -- relations and the trash -----------------------------------------------------------------------------------
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """Looked for first, for the service may keep the same one twice. Safe to repeat."""
+        predicate = self.line.options.relations.get(relation.kind)
+        if predicate is None:
+            raise Unsupported(
+                f"there are no relations of kind {relation.kind!r} here",
+                asset=asset,
+                hint="name it in the option `relations`",
+            )
+        if relation.target in await self.reader.related(asset, relation.kind):
+            return
+        params = {"object": f"doc:{relation.target}", "predicate": predicate, "outgoing": True}
+        await self.line.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
+
+    async def remove(self, asset: AssetId) -> None:
+        """To the trash. Looked at first, so that nothing is renamed twice; gone already is done."""
+        try:
+            request = Request(facts.GET_ID, "GET", document_path(asset), asset=asset, accept=frozenset({404}))
+        except Rejected:
+            return
+        reply = await self.line.client.send(request)
+        if reply.status != 404 and not wire.is_trashed(reply.json()):
+            await self.line.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
+
+
+def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
+    """The tags with their owners, some gone and some added."""
+    now = [tag for tag in (row.get("properties") or {}).get(wire.TAGS) or () if isinstance(tag, dict)]
+    kept = [tag for tag in now if str(tag.get("label")) not in patch.tags_remove]
+    labels = {str(tag.get("label")) for tag in kept}
+    added = sorted(tidy(tag) for tag in patch.tags_add if tidy(tag) not in labels)
+    return [*kept, *({"label": tag, "username": user} for tag in added)]
+
+
+def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
+    """Raises Rejected when the service dropped or changed what it was sent (wire B 6.4)."""
+    if gone := lost(sent, reply.get("properties") or {}):
+        raise Rejected(
+            f"the service did not keep {', '.join(gone)}",
+            asset=asset,
+            code="dropped",
+            hint="the type may not have the property, or a listener changes it; map another one",
+        )
+
+
+def _blob(row: Json) -> Json:
+    return (row.get("properties") or {}).get(wire.CONTENT)
+
+
+async def holds(blob: Json, content: Content) -> bool:
+    """Whether a stored file is this content, by length and by the digest that the service publishes."""
+    if not isinstance(blob, dict) or wire.size_of(blob) not in (None, content.size):
+        return False
+    for algorithm, digest in wire.digests_of(blob).items():
+        if (ours := await digest_in(content, algorithm)) and ours != digest:
+            return False
+    return True
+
+
+async def digest_in(content: Content, algorithm: str) -> str:
+    """Known already, or made from one more reading of a file that is at hand; empty for a large one."""
+    if known := content.digests.get(algorithm):
+        return known
+    if content.size > facts.SINGLE_BYTES:
+        return ""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    async for block in content.blocks():
+        digest.update(block)
+    return digest.hexdigest()
