@@ -46,7 +46,8 @@ def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> Sug
         return _term(line, open_ended)
     pipe = line.pipe
     if shape is Shape.ROW:
-        pipe = ({"rows": CELL}, *(step for step in pipe if step != "rows"))
+        named: tuple[Json, ...] = tuple({"rows": CELL} if step == "rows" else step for step in pipe)
+        pipe = named if named != pipe else ({"rows": CELL}, *pipe)
     return _told(line, "else the file name", _with(line, "filename"), pipe)
 
 

@@ -271,9 +271,6 @@ def test_the_marker_is_never_a_field_that_holds_something(tmp_path: Path) -> Non
     assert marker(A, E, "srckey") == "srckey"
     assert marker(A, E, "nothing") != "nothing"
     assert marker(A, E, "title") != "title"
-
-
-def test_a_wish_that_cannot_be_is_told() -> None:
     assert any(note.startswith("title cannot keep our mark") for note in suggest(A, E, marker="title").notes)
 
 
@@ -387,6 +384,18 @@ def test_a_required_field_has_something_to_fall_back_on(tmp_path: Path) -> None:
     assert lines["x_term"].pipe == ({"default": "Unknown"}, {"vocabulary": "v"})
     assert lines["x_number"].more == {"default": 0}
     assert lines["x_date"].sources[1:] == ("created_at", "imported_at", "changed_at")
+
+
+@pytest.mark.parametrize("kind", list(FieldKind))
+def test_any_kind_into_any_required_one(tmp_path: Path, kind: FieldKind) -> None:
+    for wanted, multiple in product(FieldKind, (False, True)):
+        source, target = (
+            schema(
+                Field("x", one, required=True, multiple=several, vocabulary="v"), vocabularies={"v": Vocabulary("v")}
+            )
+            for one, several in ((kind, not multiple), (wanted, multiple))
+        )
+        assert walked(tmp_path, suggest(source, target), source, target).writes == {"x"}
 
 
 def test_what_the_source_keeps_for_itself_is_ignored_and_the_rest_told() -> None:
