@@ -246,7 +246,7 @@ class ObjectStore:
 
     def sign(self, blob: Blob, ttl: float, filename: str = "", content_type: str = "application/octet-stream") -> str:
         """A link on the storage host that gives the blob for `ttl` seconds, to whoever has it."""
-        path = f"/objects/{blob.id}/{quote(filename or blob.id, safe='')}"
+        path = f"/objects/{quote(blob.id, safe='')}/{quote(filename or blob.id, safe='')}"
         return self._signed("GET", path, ttl, {"response-content-type": content_type})
 
     def sign_upload(self, ttl: float, done: Callable[[Blob], Awaitable[None] | None], limit: int | None = None) -> str:

@@ -44,7 +44,7 @@ class BlobResponse(Response):
 
     def __init__(self, held: Held, request: Request, *, ranges: bool = True) -> None:
         self.blob = held.blob
-        etag = f'"{held.blob.id}"'
+        etag = f'"{quote(held.blob.id)}"'
         asked = request.headers.get("range", "") if ranges else ""
         if request.headers.get("if-range", etag) != etag:
             asked = ""
@@ -100,11 +100,11 @@ def _give(objects: ObjectStore, request: Request, path: str) -> Response:
     refused = objects.allowed(request.method, path, query)
     if refused:
         return _xml(403, refused, "Request has expired" if refused == "AccessDenied" else "The signature is wrong.")
-    blob_id, name = path.removeprefix("/objects/").split("/", 1)
+    blob_id, name = (unquote(part) for part in path.removeprefix("/objects/").split("/", 1))
     blob = objects.blobs.get(blob_id)
     if blob is None:
         return _xml(404, "NoSuchKey", "The specified key does not exist.")
-    filename = unquote(name) if unquote(name) != blob_id else ""
+    filename = name if name != blob_id else ""
     return BlobResponse(Held(blob, filename, query.get("response-content-type", "")), request)
 
 

@@ -326,14 +326,18 @@ def test_rights_say_only_what_the_profile_does_not_give() -> None:
     assert full == {"release_date": "2026-01-01T00:00:00Z", "expiration_date": "2026-01-01T00:00:00Z"}
 
 
-def test_a_patch_of_rights_clears_only_an_expiration_that_was_given_before() -> None:
-    staff = Rights(groups=frozenset({"staff"}))
-    assert wire.security_of_patch(Patch()) == {}
-    assert wire.security_of_patch(Patch(rights=staff)) == {"asset_groups": ["staff"]}
-    assert wire.security_of_patch(Patch(rights=staff, cleared=frozenset({"expiry", "release"}))) == {
+def test_a_patch_of_rights_clears_what_was_given_before() -> None:
+    staff, now = Rights(groups=frozenset({"staff"})), datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+    assert wire.security_of_patch(Patch(), now) == {}
+    assert wire.security_of_patch(Patch(rights=staff), now) == {"asset_groups": ["staff"]}
+    assert wire.security_of_patch(Patch(rights=staff, cleared=frozenset({"expiry", "release"})), now) == {
         "asset_groups": ["staff"],
         "expiration_date": None,
+        "release_date": "2026-01-02T03:04:05Z",  # none would hide the asset
     }
+    given = Rights(release_at=datetime(2027, 1, 1, tzinfo=UTC))
+    both = wire.security_of_patch(Patch(rights=given, cleared=frozenset({"release"})), now)
+    assert both == {"release_date": "2027-01-01T00:00:00Z"}
 
 
 def test_the_made_asset_is_the_last_segment_of_self() -> None:

@@ -8,11 +8,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.emulation.app import application
+from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.object_store import ObjectStore, TooLong
+from dam_sync.emulation.serve import serve_in_thread
 from dam_sync.emulation.storage import piece_of
 from dam_sync.emulation.world import World
 
@@ -136,3 +140,14 @@ def test_a_signature_holds_for_its_path_verb_and_time(store: ObjectStore) -> Non
 def test_what_a_range_header_gives(header: str, expected: tuple[int, int, int]) -> None:
     piece = piece_of(10, header)
     assert (piece.status, piece.start, piece.stop) == expected
+
+
+@pytest.mark.parametrize("seed", ["a/b", "été", "50%", "a b?c#d", "%2F"])
+def test_a_blob_of_any_name_can_be_had_by_its_link(seed: str) -> None:
+    world = World(seed=1)
+    objects = ObjectStore(world)
+    blob = objects.generated(300, seed)
+    with serve_in_thread(lambda: application((), world, Faults(), objects)):
+        for name in ("", "photo 1.jpg", "a/b.jpg"):
+            answer = httpx.get(objects.sign(blob, 60, name))
+            assert (answer.status_code, answer.content) == (200, blob.read())

@@ -13,6 +13,7 @@ from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.creating import planned
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Forms
+from dam_sync.services.a_hypermedia.hal import embedded
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
 from dam_sync.services.a_hypermedia.relating import ATTACHMENTS, LINKED, LINKS
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN, needs_more
@@ -93,12 +94,15 @@ class Costs:
         return calls + one("DELETE", "folders", FOLDER_MEDIA, 0 if kept else 1)
 
     def _staging(self) -> Counter[str]:
-        """Looking for the staging folder, and making it where the tree, if it was read, has none."""
+        """Making the staging folder where the top of the tree, read with the schema, has none."""
         if self._staging_told or self._finding.staging.now is not None:
             return Counter()
         self._staging_told = True
-        known = (self._finding.title,) in (self._knowledge.folders.now or {}).values()
-        return one("GET", "folder-tree") + one("POST", "folder-tree", times=0 if known else 1)
+        top = self._knowledge.top.now
+        if top is None:
+            return one("GET", "folder-tree") + one("POST", "folder-tree")
+        known = any(child.get("title") == self._finding.title for child in embedded(top, "child"))
+        return one("POST", "folder-tree", times=0 if known else 1)
 
     def _link(self, relation: Relation) -> Calls:
         first = relation.kind not in self._links_told

@@ -115,7 +115,7 @@ class Finding:
 
     async def _staging_folder(self) -> str:
         """The folder new media are made in, at the top of the tree; made where it is missing."""
-        top = await self._knowledge.folder("")
+        top = await self._knowledge.top.get()
         for child in embedded(top, "child"):
             if child.get("title") == self.title:
                 return wanted_id(child)

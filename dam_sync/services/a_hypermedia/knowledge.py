@@ -32,15 +32,18 @@ class Knowledge:
     def __init__(self, tenant: Tenant, spoken: Spoken) -> None:
         self._tenant = tenant
         self._spoken = spoken
+        self._walked = False
         self.locales = Once(self._languages)
         self.forms = Once(self._forms)
         self.statuses = Once(self._statuses)
         self.labels = Once(self._labels)
+        self.top = Once(lambda: self.folder(""))
         self.folders = Once(self._folders)
 
     async def schema(self) -> Schema:
-        """The neutral schema of the instance."""
+        """The neutral schema of the instance; the top of the folder tree is read for what writing will cost."""
         statuses = await self.statuses.get()
+        await self.top.get()
         offer = Offer(
             roots={wanted_id(root): str(root.get("title") or "") for root in await self._roots()},
             labels=frozenset(await self.labels.get()),
@@ -116,10 +119,11 @@ class Knowledge:
     async def _folders(self) -> dict[str, tuple[str, ...]]:
         """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
         found: dict[str, tuple[str, ...]] = {}
+        fresh, self._walked = self._walked, True
         waiting = [""]
         while waiting:
             chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
-            nodes = await together([self.folder(parent) for parent in chunk])
+            nodes = await together([self._node(parent, fresh) for parent in chunk])
             for parent, node in zip(chunk, nodes, strict=True):
                 for child in embedded(node, "child"):
                     identity = wanted_id(child)
@@ -128,6 +132,10 @@ class Knowledge:
                         if child.get("hasChildren") is not False:
                             waiting.append(identity)
         return found
+
+    async def _node(self, identity: str, fresh: bool) -> Json:
+        """The top is taken as it was read before, but for a second walk."""
+        return await (self.folder(identity) if identity or fresh else self.top.get())
 
     async def folder(self, identity: str) -> Json:
         """A folder with its direct children; the top of the tree for an empty id."""

@@ -41,7 +41,8 @@ class Writing:
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
 
-        A file name belongs to the stored file and travels with the next version; it is not written here.
+        No call renames a file (wire A 6.6), so `filename` is not among what the schema holds, and is not written; a new
+        name comes with the next version.
         """
         forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
         writes = writes_of(patch.fields, forms, locales, patch.status or "", whole=True)

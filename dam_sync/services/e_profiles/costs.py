@@ -39,7 +39,7 @@ def patch_calls(patch: Patch) -> Mapping[str, int]:
     return +Counter(
         {
             facts.PUT_METADATA: int(bool(patch.fields)),
-            facts.PUT_SECURITY: int(bool(wire.security_of_patch(patch))),
+            facts.PUT_SECURITY: int(bool(wire.security_of_patch(patch, facts.EPOCH))),
             facts.ADD_TAGS: int(bool(patch.tags_add)),
             facts.REMOVE_TAGS: int(bool(patch.tags_remove)),
             facts.PUT_FILENAME: int(patch.filename is not None),

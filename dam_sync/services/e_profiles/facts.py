@@ -209,6 +209,10 @@ ASSUMPTIONS = (
     Assumption(22, "a fresh id may answer 404, 409 or 5xx for about a minute", "6.2"),
     Assumption(23, "the tags calls take `tags`, a list; adding twice changes nothing", "6.6"),
     Assumption(24, "a second DELETE of a trashed asset is harmless; the permanent form is never used", "6.6"),
-    Assumption(25, "a patch clears an expiration that the source gave before; groups and release only change", "6.5"),
-    Assumption(26, "a release date of null hides an asset, so none is never sent", "6.5"),
+    Assumption(25, "a patch clears an expiration that the source gave before, and groups only change", "6.5"),
+    Assumption(
+        26,
+        "a release date of null hides an asset, so none is never sent: one that the source takes back becomes now",
+        "6.5",
+    ),
 )

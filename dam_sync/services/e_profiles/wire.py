@@ -257,9 +257,12 @@ def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
     return body
 
 
-def security_of_patch(patch: Patch) -> Json:
-    """The members to change; an expiration that is gone is cleared, groups and release never are (assumption 25)."""
+def security_of_patch(patch: Patch, now: datetime) -> Json:
+    """The members to change. An expiration that is gone is cleared; a release that is gone becomes `now`, for none
+    would hide the asset, and the old one may lie ahead; groups are never taken away (assumptions 25, 26)."""
     body: dict[str, Json] = {"expiration_date": None} if "expiry" in patch.cleared else {}
+    if "release" in patch.cleared:
+        body["release_date"] = second_text(now)
     return body | (security_of_draft(patch.rights, None) if patch.rights is not None else {})
 
 

@@ -54,7 +54,7 @@ class Writer:
         if patch.fields:
             body = wire.metadata_body(patch.fields, await self.tenancy.tenant())
             await self._put(facts.PUT_METADATA, asset, "metadata", body, tuple(body["fields"]))
-        security = wire.security_of_patch(patch)
+        security = wire.security_of_patch(patch, self.line.clock.now())
         if security:
             await self._put_security(asset, security)
         if patch.tags_add:

@@ -221,13 +221,30 @@ def reset_text(epoch: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+class TooMany(Response):
+    """A 429 of the kit, which says by `Retry-After` after how many seconds; the service says it as an instant, and has
+    no such header (wire E 7)."""
+
+    world: World
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer in the service's own form."""
+        seconds = float(self.headers.get("retry-after", 1.0))
+        self.headers["x-ratelimit-reset"] = reset_text(self.world.now().timestamp() + seconds)
+        del self.headers["retry-after"]
+        await super().__call__(scope, receive, send)
+
+
 def kit_error(world: World) -> Callable[[int, str, str], Response]:
     """Makes the bodies of what the kit answers itself, scripted faults among them."""
 
     def error(status: int, code: str, message: str) -> Response:
+        body = json.dumps(error_body(code.replace("-", "_"), message))
         headers = {"access-control-allow-origin": "*"}
-        if status == 429:
-            headers["x-ratelimit-reset"] = reset_text(world.now().timestamp() + 1.0)
-        return Response(json.dumps(error_body(code.replace("-", "_"), message)), status, headers, "application/json")
+        if status != 429:
+            return Response(body, status, headers, "application/json")
+        answer = TooMany(body, status, headers, "application/json")
+        answer.world = world
+        return answer
 
     return error

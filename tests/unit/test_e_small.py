@@ -1,0 +1,91 @@
+"""Small print of service E: what was given and is taken back, names, waiting as told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Patch, Rights
+from tests.support.served_e import Open, Tenant, asset, serving
+
+PUBLIC = frozenset({"public"})
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+def one(opened: Open, **rights: str) -> tuple[Tenant, AssetId]:
+    tenant = opened(asset(1, rights={"groups": ["public"], "release_at": "2024-01-01T00:00:00Z", **rights}))
+    (identity,) = tenant.truth()
+    return tenant, AssetId(identity)
+
+
+async def test_an_expiry_the_source_has_taken_back_is_cleared(opened: Open) -> None:
+    tenant, identity = one(opened, expires_at="2030-01-01T00:00:00Z")
+    service, patch = tenant.connect(), Patch(cleared=frozenset({"expiry"}))
+    assert sum(service.forecast(patch).values()) == 1
+    for _ in range(2):
+        await service.update(identity, patch)
+        rights = tenant.truth()[identity]["rights"]
+        assert rights == {"groups": ["public"], "release_at": "2024-01-01T00:00:00Z", "expires_at": None}
+
+
+async def test_a_release_the_source_has_taken_back_is_now(opened: Open) -> None:
+    """None would hide the asset, and an embargo that ended at the source must end here."""
+    ahead = tenant_time(400)
+    tenant, identity = one(opened, release_at=ahead)
+    service, patch = tenant.connect(), Patch(cleared=frozenset({"release"}))
+    assert sum(service.forecast(patch).values()) == 1
+    for _ in range(2):
+        await service.update(identity, patch)
+        released = (await service.fetch(identity)).rights.release_at
+        assert released is not None
+        assert released <= tenant.world.now()
+        assert tenant.world.now() - released < timedelta(minutes=1)
+
+
+async def test_what_is_given_anew_comes_before_what_is_taken_back(opened: Open) -> None:
+    tenant, identity = one(opened, expires_at="2030-01-01T00:00:00Z")
+    service, when = tenant.connect(), datetime(2031, 1, 1, tzinfo=UTC)
+    patch = Patch(rights=Rights(when, when, PUBLIC), cleared=frozenset({"release", "expiry"}))
+    await service.update(identity, patch)
+    assert (await service.fetch(identity)).rights == Rights(when, when, PUBLIC)
+
+
+async def test_groups_are_never_taken_away_altogether(opened: Open) -> None:
+    tenant, identity = one(opened)
+    service = tenant.connect()
+    with tenant.costs() as spent:
+        await service.update(identity, Patch(rights=Rights()))
+    assert not spent
+    assert tenant.truth()[identity]["rights"]["groups"] == ["public"]
+
+
+def tenant_time(days: int) -> str:
+    return (datetime.now(UTC) + timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def test_a_file_is_renamed(opened: Open) -> None:
+    tenant, identity = one(opened)
+    service = tenant.connect()
+    assert "filename" in (await service.schema()).holds
+    assert sum(service.forecast(Patch(filename="new name.jpg")).values()) == 1
+    await service.update(identity, Patch(filename="new name.jpg"))
+    assert tenant.truth()[identity]["filename"] == "new name.jpg"
+
+
+@pytest.mark.parametrize("seconds", [1, 7, 30])
+async def test_a_refusal_is_waited_out_as_long_as_it_says(opened: Open, seconds: int) -> None:
+    tenant, _ = one(opened)
+    service = tenant.connect()
+    tenant.faults.add([{"match": "GET /v2/user", "nth": 1, "do": f"throttle:{seconds}"}])
+    before = tenant.world.now()
+    await service.probe()
+    waited = (tenant.world.now() - before).total_seconds()
+    assert seconds - 0.5 <= waited < seconds + 3
+    assert not tenant.faults.unhit()
