@@ -77,12 +77,14 @@ class Rig:
         self.url = self._stack.enter_context(serve_in_thread(lambda: self.app)).url
         self.api = self.client(TOKEN)
         self.old = self.client(TOKEN, "/api/v1")
-        self.store = self._stack.enter_context(httpx.Client())
+        self.store = self._stack.enter_context(httpx.Client(verify=False))
 
     def client(self, token: str = "", base: str = "/api/v4") -> httpx.Client:
         """Another caller."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return self._stack.enter_context(httpx.Client(base_url=self.url + base, headers=headers, timeout=30))
+        return self._stack.enter_context(
+            httpx.Client(base_url=self.url + base, headers=headers, timeout=30, verify=False)
+        )
 
     def __enter__(self) -> Rig:
         return self
