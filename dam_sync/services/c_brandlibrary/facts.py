@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from dam_sync.model.errors import ContractBroken, NotFound, TooLarge
+from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
@@ -130,6 +130,7 @@ RULES = (
     *(ErrorRule(status, NotFound, operation=DOWNLOAD, hint=_LINK) for status in (400, 401, 403, 404, 410)),
     # wire C 7: our own parameters were refused
     *(ErrorRule(400, ContractBroken, operation=operation) for operation in (LIBRARY_ASSETS, SECTION_ASSETS, KEYS)),
+    ErrorRule(403, Unsupported, operation=ADD_LABEL, hint="the account has no labels: leave them out"),  # wire C 10
     ErrorRule(413, TooLarge),
 )
 

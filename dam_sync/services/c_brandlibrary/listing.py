@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.walk import walk
@@ -17,7 +17,8 @@ from dam_sync.services.c_brandlibrary.envelope import Document
 from dam_sync.services.c_brandlibrary.fields import PAYLOAD
 
 SPLIT = 5  # a page that is too heavy is asked for in so many parts
-PASSES = 2  # a listing that gave fewer rows than it counts is read once more
+AGAIN = (("name", "ASC"), ("name", "DESC"), ("updated_at", "ASC"))  # a listing that gave too few rows is read again in
+# another order, for rows that are equal in the order asked for come in any (wire C 2.2)
 BAD_REQUEST = 400
 
 
@@ -82,31 +83,31 @@ class Listing:
     ) -> AsyncGenerator[tuple[list[Json], Cursor | None], None]:
         """Rows that were not given before, page by page, with the cursor behind them, None behind the last.
 
-        A listing that ends with fewer distinct rows than it counts is read a second time. Raises TruncatedListing
-        when rows are missing even then.
+        A listing that ends with fewer distinct rows than it counts is read again in other orders. Raises
+        TruncatedListing when rows are missing even then.
         """
         seen: set[str] = set()
-        before = int(cursor["distinct"]) if cursor else 0
-        start = {key: part for key, part in cursor.items() if key != "distinct"} if cursor else None
-        for attempt in range(1, PASSES + 1):
+        before, first = (int(cursor["distinct"]), int(cursor["pass"])) if cursor else (0, 0)
+        start = {key: part for key, part in cursor.items() if key not in ("distinct", "pass")} if cursor else None
+        orders = ((wanted.sort, wanted.order), *AGAIN)
+        for attempt in range(first, len(orders)):
             total = 0
-            async with aclosing(walk(self._fetch(wanted), Pages(wanted.size), start)) as pages:
+            ordered = replace(wanted, sort=orders[attempt][0], order=orders[attempt][1])
+            async with aclosing(walk(_Fetch(self, ordered), Pages(wanted.size), start)) as pages:
                 async for page, behind in pages:
                     fresh = {row["id"]: row for _, row in page.rows if row["id"] not in seen}
                     seen.update(fresh)
                     total = page.total or 0
-                    short = behind is None and before + len(seen) < total
-                    if short and attempt < PASSES:
-                        behind = {**Pages(wanted.size).first(), "again": attempt}
-                    elif short:
-                        raise _short(total, before + len(seen), wanted)
-                    yield list(fresh.values()), None if behind is None else {**behind, "distinct": before + len(seen)}
+                    known = before + len(seen)
+                    place: Cursor | None = None if behind is None else {**behind, "distinct": known, "pass": attempt}
+                    if behind is None and known < total:
+                        if attempt + 1 == len(orders):
+                            raise _short(total, known, wanted)
+                        place = {**Pages(wanted.size).first(), "distinct": 0, "pass": attempt + 1}
+                    yield list(fresh.values()), place
             if before + len(seen) >= total:
                 return
             start, before = None, 0
-
-    def _fetch(self, wanted: Wanted) -> _Fetch:
-        return _Fetch(self, wanted)
 
     async def page(self, wanted: Wanted, number: int, size: int) -> Document:
         """One page, in parts where whole pages turned out to be too heavy for the service (wire C 11.35)."""
@@ -181,7 +182,7 @@ def _sorted(wanted: Wanted) -> dict[str, str]:
 
 def _short(total: int, got: int, wanted: Wanted) -> TruncatedListing:
     return TruncatedListing(
-        f"a listing counts {total} assets and gave {got} of them, twice over",
+        f"a listing counts {total} assets and gave {got} of them, in every order",
         operation=wanted.operation,
         hint="run the same command again when nobody deletes assets; if it stays, the service's index is not in order",
     )
