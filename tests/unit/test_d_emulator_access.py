@@ -211,3 +211,15 @@ def test_16_purging_is_the_administrators_alone(api: Api) -> None:
     assert api.refused("GET", f"/asset/{made['objectId']}") == (403, {"message": "Asset not found"})
     api.world.advance(5)
     assert made["objectId"] not in {row["objectId"] for row in api.scan(**EVERY)["result"]}
+
+
+def test_27_latencies_are_those_of_the_contract() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    with served(schema_rows(), latency=0.5) as api:
+        api.world.clock.sleep = sleep  # type: ignore[method-assign]
+        api.made()
+        assert slept[-1] == pytest.approx(0.55)  # half of a create's 1.1 s

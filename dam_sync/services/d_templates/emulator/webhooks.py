@@ -8,6 +8,7 @@ import hmac
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dam_sync.emulation.world import Json, World
@@ -42,7 +43,7 @@ class Endpoint:
     oauth: Json = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Message:
     """One message to one endpoint; its id is the same on every try."""
 
@@ -123,10 +124,12 @@ class Webhooks:
         """Send what is due."""
         if self.post is None:
             return
-        for message in [each for each in self.waiting if each.due <= now and not each.sending]:
+        for message in list(self.waiting):  # a copy: deliveries end in threads of their own
+            if message.due > now or message.sending:
+                continue
             endpoint = self.endpoints.get(message.endpoint)
             if endpoint is None or endpoint.disabled:
-                self.waiting.remove(message)
+                self._forget(message)
                 continue
             message.sending = True
             self.post(endpoint.url, self._headers(message, now), message.body, self._done(message))
@@ -160,7 +163,7 @@ class Webhooks:
         message.tries += 1
 
     def _forget(self, message: Message) -> None:
-        if message in self.waiting:
+        with suppress(ValueError):
             self.waiting.remove(message)
 
 
