@@ -25,8 +25,10 @@ class Trial:
     `tests/conformance/abilities.py`: what needs them is skipped. refuses: what the contract lets it refuse as
     Unsupported (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract). quiet:
     what it does not publish (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs
-    keep rows by id). listing: the calls that list assets, as faults match them. lean: options that leave out calls for
-    each row. facts: numbers of the adapter's `facts` made small, so that a listing's reach can be met in a test;
+    keep rows by id). listing: the calls that list assets, as faults match them. reads: calls that only read, though
+    their method is that of a write. relation: a kind of relation it has, where not any will do. opening: API calls that
+    opening a file costs. second: options of the adapter under the second reading. lean: options that leave out calls
+    for each row. facts: numbers of the adapter's `facts` made small, so that a listing's reach can be met in a test;
     narrow, narrow_emulated: options that go with them. demo: options of the adapter and of the emulator
     (`demo_emulated`) for `make demo`.
     """
@@ -43,6 +45,10 @@ class Trial:
     quiet: frozenset[str] = frozenset()
     overlaps: bool = False
     listing: str = "GET *search*"
+    reads: frozenset[str] = frozenset()
+    relation: str = ""
+    opening: int = 0
+    second: Mapping[str, Any] = field(default_factory=dict)
     lean: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, int] = field(default_factory=dict)
     narrow: Mapping[str, Any] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from dam_sync.model.service import Content, Context, Kind, Service, Window
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of
-from tests.conformance.catalogue import MARKER
+from tests.conformance.catalogue import LINK, MARKER
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.source import Source, generated
 
@@ -85,6 +85,7 @@ class Tenant:
     world: World
     faults: Faults
     spool: Path
+    variant: str = ""
     connected: list[Service] = field(default_factory=list)
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
@@ -93,7 +94,7 @@ class Tenant:
         context = Context(
             self.served.url,
             {key: text.format(url=self.served.url) for key, text in given.items()},
-            {**self.wired.options, **more.pop("options", {})},
+            {**self.wired.options, **(self.wired.second if self.variant else {}), **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
             vault=MemoryVault(),
@@ -112,6 +113,16 @@ class Tenant:
     def truth(self) -> dict[AssetId, Json]:
         """Every asset there is, by id."""
         return {AssetId(str(row["id"])): row for row in self.served.app.state.dump()}
+
+    @property
+    def relation(self) -> str:
+        """A kind of relation that this service has."""
+        return self.wired.relation or LINK
+
+    def shown(self) -> dict[AssetId, Json]:
+        """The assets that the service shows: what is in the trash only where that can be seen."""
+        hidden = "read:trash" in self.wired.lacks
+        return {key: row for key, row in self.truth().items() if not hidden or row["status"] != "trash"}
 
     def key(self, name: str) -> str:
         """How this service spells a field of the catalogue."""
@@ -152,8 +163,16 @@ def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) ->
     wired, world, faults = WIRED[kind], World(seed=7), Faults()
     found = discover()[kind]
     app = found.emulator(world, faults, ObjectStore(world), {**wired.emulated, **options})
-    app.state.load(catalogue_of(records), None)
-    return Tenant(found, wired, serve_in_thread(lambda: app), world, faults, spool)
+    app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
+    return Tenant(found, wired, serve_in_thread(lambda: app), world, faults, spool, str(options.get("variant") or ""))
+
+
+def related(row: Json, kind: str) -> Json:
+    """A record of the catalogue with the kind of relation that this service has."""
+    if row["record"] == "relation_kind":
+        return {**row, "name": kind}
+    relations = [{**each, "kind": kind} for each in row.get("relations", ())]
+    return {**row, "relations": relations} if relations else row
 
 
 def alike(counted: Mapping[str, int]) -> Counter[str]:
