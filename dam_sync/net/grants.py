@@ -15,7 +15,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.service import Vault
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.net.auth import REFUSED, RENEW_AT, Granted, SignedToken, refusal_of
+from dam_sync.net.auth import REFUSED, RENEW_AT, Basic, Granted, SignedToken, refusal_of
 from dam_sync.net.call import Reply, Request
 from dam_sync.net.redact import hide
 
@@ -60,9 +60,9 @@ class LoginToken(Granted):
     Fetching it twice gives the same one. Raises Denied when user or password are refused.
     """
 
-    def __init__(self, token_url: str, basic: Mapping[str, str], device: Device, clock: Clock) -> None:
+    def __init__(self, token_url: str, basic: Basic, device: Device, clock: Clock) -> None:
         super().__init__(token_url, clock)
-        self._basic = dict(basic)
+        self._basic = basic
         self._device = device
 
     async def _renewed(self) -> None:
@@ -79,7 +79,7 @@ class LoginToken(Granted):
             operation="GET /authentication/token",
             method="GET",
             path=f"{self._token_url}?{urlencode(asked)}",
-            headers=self._basic,
+            headers=await self._basic.headers(),
             accept=REFUSED,
         )
         reply = await self._exchange(request)

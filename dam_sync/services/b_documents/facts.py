@@ -134,7 +134,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.DATE: Held("where an option names the field", "as midnight"),
     Feature.INSTANT: YES,
     Feature.TERM: YES,
-    Feature.PLACE: Held("", "as text"),
+    Feature.PLACE: Held("in a complex property of its own", "in a complex property of its own"),
     Feature.PERSON: Held("user names", "user names"),
     Feature.EMAIL: Held("where an option names the field", "as text"),
     Feature.URL: Held("where an option names the field", "as text"),
@@ -190,4 +190,5 @@ ASSUMPTIONS = (
     Assumption(17, "the first level below a WorkspaceRoot is a Workspace, deeper ones are Folders", "5.3"),
     Assumption(18, "removing the last folder of an asset moves it to the folder for assets without a place", "6.5"),
     Assumption(19, "list constraint values are read as an array or as a bracketed text", "5.1"),
+    Assumption(20, "a complex property of latitude, longitude and address, and nothing else, is a place", "3"),
 )

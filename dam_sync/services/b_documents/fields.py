@@ -39,6 +39,7 @@ OWN_PREFIXES = frozenset(  # what the service keeps for itself, or what is read 
 DERIVED_PREFIXES = frozenset({"picture", "imd", "iptc", "vid", "aud", "exif"})  # wire B 6.3: filled from the bytes
 SYSTEM = frozenset({"dc:modified", "dc:contributors", "dc:lastContributor"})  # wire B 1.5, 6.3
 LONG = frozenset({"dc:description", "note:note", "dc:rights"})
+POINT = frozenset({"latitude", "longitude", "address"})  # a complex property of these is a place (assumption 20)
 ENUM = "enum:"  # before the field's key: a list that a constraint names and no directory
 
 
@@ -279,6 +280,8 @@ def _complex(key: str, told: Json, multiple: bool, required: bool) -> FieldInfo 
     if not parts or any(part is None for part in parts.values()):
         return None
     known = {name: part for name, part in parts.items() if part is not None}
+    if known.keys() == POINT:
+        return FieldInfo(key, "complex", FieldKind.PLACE, multiple, required, parts=known)
     return FieldInfo(key, "complex", FieldKind.ROWS, multiple, required, parts=known)
 
 

@@ -15,7 +15,6 @@ from dam_sync.model.service import (
     Content,
     Context,
     Cursor,
-    Membership,
     Operation,
     Service,
     Shard,

@@ -78,9 +78,9 @@ class Tenancy:
             raise refused.within(hint=self._denied_hint()) from None
         user = _user_of(reply)
         self.user.put(user)
-        release, root = await self.release.get(), await self.root.get()
+        release = await self.release.get()
         self._gate(release)
-        total = await self.search.count(select(await self.assets()))
+        total = await self._total()
         address = urlsplit(self.line.base_url)
         return Account(
             tenant=f"{address.netloc}{address.path}/{release.repository}",
@@ -88,7 +88,7 @@ class Tenancy:
             release=release.text,
             total=total,
             clock_skew=self._skew(reply),
-            notes=self._notes(release, user, root),
+            notes=self._notes(release, user),
         )
 
     async def schema(self) -> Schema:
@@ -107,6 +107,16 @@ class Tenancy:
         types = self.line.options.types
         kinds = one_of("ecm:primaryType", types) if types else f"NOT ({one_of('ecm:primaryType', others)})"
         return " AND ".join(part for part in (LIVE, kinds, below(root)) if part)
+
+    async def _total(self) -> int | None:
+        """By one call where the library is where it usually is; a count of none is made sure of."""
+        path = self.line.options.root or facts.WORKSPACES
+        inside = f"ecm:path STARTSWITH {quoted(path)}" if path != "/" else ""
+        others = [f"ecm:mixinType <> {quoted(facet)}" for facet in sorted(facts.NO_ASSET_FACETS)]
+        kinds = f"NOT ({one_of('ecm:primaryType', facts.FOLDERISH | facts.COLLECTIONS)})"
+        usual = "" if self.line.options.types else select(LIVE, *others, kinds, inside)
+        total = await self.search.count(usual) if usual else 0
+        return total if total != 0 else await self.search.count(select(await self.assets()))
 
     async def _server(self) -> Server:
         """Three calls: types, schemas with constraints, directories (wire B 5.1, 5.2)."""
@@ -171,13 +181,14 @@ class Tenancy:
             return timedelta(0)
         return theirs.astimezone(UTC) - self.line.clock.now()
 
-    def _notes(self, release: Release, user: User, root: Root) -> tuple[str, ...]:
+    def _notes(self, release: Release, user: User) -> tuple[str, ...]:
+        root = self.line.options.root or facts.WORKSPACES
         told = (
             (not user.administrator, "the user is no administrator: documents may be hidden from it, and creation "
              "dates cannot be restored"),
             (not release.since(facts.IDEMPOTENCY_FROM), f"release {release.text} cannot replay a create; lost answers "
              "are settled by looking"),
-            (bool(root.path), f"the library is what lies below {root.path}; the option `root` names another folder"),
+            (root != "/", f"the library is what lies below {root}; the option `root` names another folder"),
             (self.search.forbidden, "queries to the repository are forbidden, so an index answers, which may lag"),
             (self.line.read_only and not self.line.options.relations, "relations are not read; the option `relations` "
              "names the kinds, at one call for each asset and kind"),

@@ -33,19 +33,16 @@ def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scala
     if data is None or data == "":
         return None
     match info.kind:
-        case FieldKind.ROWS:
-            return _row(info, data, terms, zone)
+        case FieldKind.ROWS | FieldKind.PLACE if info.wire == "complex":
+            return _place(data) if info.kind is FieldKind.PLACE else _row(info, data, terms, zone)
         case FieldKind.TERM:
             return terms.get(info.vocabulary, {}).get(str(data)) or Term(str(data), str(data))
         case FieldKind.PERSON:
-            name = str(data.get("id") or "") if isinstance(data, dict) else str(data)
-            return Person(name.removeprefix("user:"), name)
+            return _person(data)
         case FieldKind.INSTANT | FieldKind.DATE if info.wire == "date":
             return _moment(info, str(data), zone)
-        case FieldKind.FLAG:
-            return data if isinstance(data, bool) else str(data).lower() == "true"
-        case FieldKind.NUMBER:
-            return _number(data)
+        case FieldKind.FLAG | FieldKind.NUMBER:
+            return _number(data) if info.kind is FieldKind.NUMBER else str(data).lower() == "true"
         case _:
             return str(data)
 
@@ -57,6 +54,19 @@ def _row(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Row | Non
         if isinstance(data, dict) and (value := decode(part, data.get(name), terms, zone)) is not None
     }
     return Row(cells) if cells else None
+
+
+def _person(data: Json) -> Person:
+    name = str(data.get("id") or "") if isinstance(data, dict) else str(data)
+    return Person(name.removeprefix("user:"), name)
+
+
+def _place(data: Json) -> Place | None:
+    """Empty parts are no place."""
+    told = data if isinstance(data, dict) else {}
+    latitude, longitude = told.get("latitude"), told.get("longitude")
+    found = Place(latitude, longitude, str(told.get("address") or ""))
+    return None if found == Place() else found
 
 
 def _moment(info: FieldInfo, text: str, zone: ZoneInfo) -> Scalar:
@@ -93,6 +103,8 @@ def _encoded(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
     match info.kind:
         case FieldKind.ROWS:
             return _row_out(info, value, terms, zone)
+        case FieldKind.PLACE if info.wire == "complex":
+            return _place_out(info, value)
         case FieldKind.TERM:
             return _term_out(info, value, terms)
         case FieldKind.FLAG:
@@ -114,6 +126,14 @@ def _row_out(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
     if strange := [name for name in value.cells if name not in info.parts]:
         raise InvalidValue(f"{info.key} has no {', '.join(strange)}")
     return {name: encode(part, value.cells.get(name), terms, zone) for name, part in info.parts.items()}
+
+
+def _place_out(info: FieldInfo, value: Scalar) -> Json:
+    if isinstance(value, Place):
+        return {"latitude": value.latitude, "longitude": value.longitude, "address": value.address or None}
+    if isinstance(value, str):
+        return {"latitude": None, "longitude": None, "address": value}
+    raise InvalidValue(f"{info.key} takes a place, not {str(value)[:40]!r}")
 
 
 def _term_out(info: FieldInfo, value: Scalar, terms: Terms) -> Json:

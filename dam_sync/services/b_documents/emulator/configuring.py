@@ -82,7 +82,7 @@ class Configuration:
         if kind == "term" and _plain(vocabulary) in self._repository.directories.by_name:
             (items if many else rules).append(self._resolver(record, vocabulary))
         return Field(
-            str(record["key"]), _TYPES.get(kind, "string"), many, _inner(record, kind), tuple(rules), tuple(items)
+            str(record["key"]), _TYPES.get(kind, "string"), many, _inner(record, kind), tuple(rules), tuple(items), kind
         )
 
     def _resolver(self, record: Record, vocabulary: str) -> Constraint:

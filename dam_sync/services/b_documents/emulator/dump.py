@@ -69,7 +69,7 @@ def _versions(repository: Repository, doc: Document) -> list[Json]:
     holders = [each for each in [*repository.versions_of(doc), doc] if each.file is not None]
     rows = [_file(each.uid, each.file) for each in holders if each.file]
     return [
-        row for row, after in zip(rows, [*rows[1:], None], strict=True)
+        row for row, after in zip(rows, [*rows[1:], None], strict=False)
         if after is None or (row["name"], row["digests"]) != (after["name"], after["digests"])
     ]  # fmt: skip
 
@@ -107,7 +107,9 @@ def _value(repository: Repository, field: Field, value: Json) -> Json:
 
 def _scalar(repository: Repository, field: Field, value: Json) -> Json:
     if field.type == "date":
-        return {"instant": _short(value)}
+        return {"date": str(value)[:10]} if field.meant == "date" else {"instant": _short(value)}
+    if field.meant == "place":
+        return {key: value.get(key) for key in ("latitude", "longitude", "address")}
     if field.type == "complex":
         return {"row": {key: cell for key, cell in value.items() if cell not in (None, "")}}
     return _term(repository, field.directory, value) if field.directory else value

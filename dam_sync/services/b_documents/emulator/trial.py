@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulation.trial import Trial
+from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     auth=(
@@ -24,21 +24,30 @@ TRIAL = Trial(
             "key": "shared-secret-b",
             "algorithm": "HS512",
         },
-        {
-            "flow": "oauth",
-            "grant": "refresh_token",
-            "client_id": "dam-sync",
-            "client_secret": "client-secret-b",
-            "refresh_token": f"refresh-b-{'0' * 54}",
-        },
     ),
     denied={"flow": "basic", "login": "Administrator", "password": "wrong-secret"},
-    lacks=frozenset(
-        {"fields:localized", "kind:html", "kind:date", "kind:place", "kind:email", "kind:url", "kind:person"}
-        | {"relate", "holds:relations", "limits:per_second"}
-    ),
+    lacks=frozenset({"members", "holds:filename"})
+    | {f"limits:{name}" for name in ("per_second", "link", "reach", "largest_bytes")}
+    | words("read", "category section label localized synonyms machine_tags links")
+    | words("write", "category section label localized synonyms machine_tags links"),
     containers={"folder": "folder", "collection": "collection"},
     fixed=frozenset({"country"}),
     prefix="lib:",
-    facts={},
+    options={
+        "folder": "/",
+        "groups": "public,staff",
+        "relations": "Views of the object",
+        "kinds": {
+            "lib:shot": "date",
+            "lib:body": "html",
+            "lib:legend": "long_text",
+            "lib:mail": "email",
+            "lib:web": "url",
+        },
+    },
+    emulated={"direct": True},
+    listing="POST */automation/Repository.Query",
+    opening=1,
+    lean={"relations": ""},
+    facts={"PAGE": 20, "SPLIT": 50},
 )

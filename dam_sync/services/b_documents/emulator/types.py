@@ -23,7 +23,7 @@ class Constraint:
 class Field:
     """One field. `type` is string, boolean, integer, long, double, date, binary, blob or complex.
 
-    constraints: of the whole value; items: of each value of a list.
+    constraints: of the whole value; items: of each value of a list. meant: the catalogue's kind, which no call shows.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Field:
     fields: tuple[Field, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     items: tuple[Constraint, ...] = ()
+    meant: str = ""
 
     def sub(self, name: str) -> Field | None:
         """A field of a complex one."""
