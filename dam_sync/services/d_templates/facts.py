@@ -110,7 +110,7 @@ RULES = (
 
 _READ = Held("yes")
 _OPTION = Held("by option", "by option")
-HOLDS: Mapping[Feature, Held] = {
+HOLDS: Mapping[Feature, Held] = dict.fromkeys(Feature, Held()) | {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
     Feature.DIGESTS: Held("MD5"),

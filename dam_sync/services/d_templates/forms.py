@@ -216,6 +216,7 @@ def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
         groups=frozenset(groups),
         container_kinds=frozenset({"collection"}),
         container_depth={"collection": 1},
+        relation_kinds=frozenset(facts.KINDS_OF_LINK),
         holds=frozenset(holds),
     )
 
