@@ -28,6 +28,7 @@ KIND = Kind(
         "staging_folder": "top folder in which new media are made before they are placed (dam-sync staging)",
         "client_id_header": "UUID of a user interface whose access right is checked as well",
         "keyset": "auto: scan by id where two calls prove it works; off: never",
+        "public_links": "off (default) or on: read each media's permalinks, for redirects; one more call a media",
         "index_lag": "seconds the search may run behind (30)",
     },
     flows={

@@ -127,6 +127,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.STATUS: Held("yes", "those the instance has"),
     Feature.RELATIONS: Held("yes", "of types that a media shows already"),
     Feature.CREATED: Held("yes", ""),
+    Feature.LINKS: Held("permalinks, where asked for, one call for each asset", ""),
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 

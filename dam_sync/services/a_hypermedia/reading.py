@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dam_sync.model.asset import Asset, AssetId, FileRef, Relation
+from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.hal import link, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.hal import file_address, link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of
 from dam_sync.services.a_hypermedia.wire import (
@@ -15,7 +15,9 @@ from dam_sync.services.a_hypermedia.wire import (
     attachment_count,
     attachment_of,
     current_file,
+    is_online,
     needs_more_calls,
+    offline_loss,
     version_count,
     version_of,
 )
@@ -25,9 +27,11 @@ class Reading:
     """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
     versions, attachments and links only where the media counts some (wire A 3.3)."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge) -> None:
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, public_links: bool = False) -> None:
+        """public_links: whether permalinks are read, by a call for each media."""
         self._tenant = tenant
         self._knowledge = knowledge
+        self._public_links = public_links
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole media. Raises NotFound."""
@@ -49,12 +53,25 @@ class Reading:
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
         """With older versions, attachments and links, where the media counts any."""
+        if self._public_links:
+            asset = replace(asset, source_links=await self.permalinks(asset.id))
         if not needs_more_calls(media):
             return asset
         versions = await self.versions(media) if version_count(media) > 1 else asset.versions
-        attachments = await self.attachments(asset.id) if attachment_count(media) else ()
+        attachments, losses = await self.attachments(asset.id) if attachment_count(media) else ((), ())
         relations = await self.relations(asset.id) if whole(media.get("mediaLinkCount")) else frozenset()
-        return replace(asset, versions=versions, attachments=attachments, relations=relations)
+        return replace(asset, versions=versions, attachments=attachments, relations=relations, losses=losses)
+
+    def is_whole(self, media: Json) -> bool:
+        """Whether a media says all there is, so that no call of its own is needed."""
+        return not self._public_links and not needs_more_calls(media)
+
+    async def permalinks(self, asset: str) -> dict[str, str]:
+        """Public addresses by format, `original` among them where it is configured (wire A 3.2)."""
+        ask = Ask("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
+        items = await self._tenant.listed(ask, "permalink")
+        links = {wanted_id(item): file_address(link(item, "latest-version")) for item in items}
+        return {name: address for name, address in links.items() if address}
 
     async def versions(self, media: Json) -> tuple[FileRef, ...]:
         """Oldest first, the current one last, whatever its number (a restored version is current again)."""
@@ -73,10 +90,12 @@ class Reading:
             files[-1] = replace(now[0], id=files[-1].id)
         return tuple(files) or now
 
-    async def attachments(self, asset: str) -> tuple[FileRef, ...]:
-        """Attachments in any state, in order of id."""
+    async def attachments(self, asset: str) -> tuple[tuple[FileRef, ...], tuple[Loss, ...]]:
+        """Attachments in order of id; those that are not online cannot be had, and are told as losses."""
         items = await self.attachment_items(asset)
-        return tuple(attachment_of(asset, item, self._tenant.words) for item in items)
+        away = [item for item in items if not is_online(item)]
+        files = [attachment_of(asset, item, self._tenant.words) for item in items if item not in away]
+        return tuple(files), tuple(offline_loss(item) for item in away)
 
     async def attachment_items(self, asset: str) -> list[Json]:
         """The same as JSON."""

@@ -12,7 +12,7 @@ from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.searching import Query, Searching
 from dam_sync.services.a_hypermedia.tenant import Once, Tenant
-from dam_sync.services.a_hypermedia.wire import asset_of, has_full_shape, needs_more_calls
+from dam_sync.services.a_hypermedia.wire import asset_of, has_full_shape
 
 _PROPERTIES = (
     "id,title,status,downloadLevel,annotation,width,height,resolution,orientation,mediaType,fileSize,originalFileName,"
@@ -69,7 +69,7 @@ class Rich:
         return {
             identity: asset_of(known, sense)
             for identity, known in readings.items()
-            if not needs_more_calls(known[0][1])
+            if self._reading.is_whole(known[0][1])
         }
 
 

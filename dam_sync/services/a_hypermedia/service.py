@@ -55,6 +55,7 @@ class Options:
     spoken: Spoken
     staging: str
     keyset: bool
+    public_links: bool
     lag: timedelta
 
 
@@ -72,7 +73,7 @@ class HypermediaService(Service):
             client, context.base_url, options.words, context.clock, signed=context.auth.get("flow") == "signed_token"
         )
         self._knowledge = knowledge = Knowledge(tenant, options.spoken)
-        self._reading = Reading(tenant, knowledge)
+        self._reading = Reading(tenant, knowledge, options.public_links)
         self._searching = Searching(tenant)
         rich = Rich(tenant, knowledge, self._reading, self._searching)
         self._crawling = Crawling(tenant, knowledge, self._searching, rich, options.keyset)
@@ -193,8 +194,16 @@ def options_of(given: Mapping[str, object]) -> Options:
         spoken=Spoken(_locales(given.get("locales", ())), _zone(str(given.get("timezone", "") or "UTC"))),
         staging=str(given.get("staging_folder", "") or "dam-sync staging"),
         keyset=keyset == "auto",
+        public_links=_switch(given, "public_links"),
         lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
     )
+
+
+def _switch(given: Mapping[str, object], name: str) -> bool:
+    value = given.get(name, False)
+    if value not in (True, False, "on", "off"):
+        raise ConfigError(f"option {name} is on or off, not {value!r}", service=facts.NAME)
+    return value in (True, "on")
 
 
 def _locales(given: object) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.hal import Words, embedded, file_address, link, moment, tail, wanted_id, whole
@@ -142,6 +142,17 @@ def attachment_of(media: str, item: Json, words: Words) -> FileRef:
     name = str(item.get("fileName") or item.get("title") or "")
     relation = words.rel("download-link")
     return _file(item, f"{media}/attachments/{wanted_id(item)}", name, relation)
+
+
+def is_online(item: Json) -> bool:
+    """Whether the bytes of an attachment can be had; one that says nothing of its state is (wire A 3.2)."""
+    return str(item.get("status") or "ONLINE").upper() == "ONLINE"
+
+
+def offline_loss(item: Json) -> Loss:
+    """An attachment whose bytes the service does not give out."""
+    name = str(item.get("fileName") or item.get("title") or item.get("id"))
+    return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
 
 
 def _file(item: Json, identity: str, name: str, relation: str) -> FileRef:

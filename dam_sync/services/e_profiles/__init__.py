@@ -19,6 +19,7 @@ KIND = Kind(
         "metadata type",
         "chunked": "auto (default: files above 20 MB travel in chunks) or off",
         "attachments": "off (default) or on: read the documents attached to assets, one more call for each asset",
+        "public_links": "off (default) or on: read the public links of assets, for redirects; answers grow much larger",
         "toggles": "opt-in behaviours to ask for, a name or a list",
         "toggle_header": "the header that carries them (default X-Vendor-Api-Toggle)",
         "form": "how the token is sent: bearer (default) or basic",

@@ -35,6 +35,7 @@ class Options:
     index_lag: float = facts.LAG.total_seconds()
     form: str = "bearer"
     documents: bool = False
+    public_links: bool = False
 
     @classmethod
     def of(cls, context: Context) -> Options:
@@ -50,7 +51,13 @@ class Options:
             index_lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             form=_one_of({**given, **context.auth}, "form", ("bearer", "basic")),
             documents=_switch(given, "attachments", "off"),
+            public_links=_switch(given, "public_links", "off"),
         )
+
+    @property
+    def expand(self) -> str:
+        """What an asset is read with."""
+        return facts.EXPAND_LINKS if self.public_links else facts.EXPAND
 
     @property
     def versioning(self) -> bool:

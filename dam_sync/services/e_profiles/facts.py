@@ -59,6 +59,7 @@ FILENAME = 128  # wire E 8: filenames of at most 128 characters
 VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Service E: interface families; wire E 5.1
 
 EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,ai_tags"  # wire E 3.2: migration set
+EXPAND_LINKS = f"{EXPAND},embeds"  # wire E 3.1: 30 KB an asset, so only where asked for
 EXPAND_VERSIONS = "file_properties"  # wire E 3.3
 TOKEN_PATH = "/v2/oauth/access-token"  # spec 002, Authentication, Service E
 TOGGLE_HEADER = "X-Vendor-Api-Toggle"  # spec 002, What the service does, Service E
@@ -179,6 +180,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.EXPIRY: YES,
     Feature.GROUPS: Held("yes", "those the tenant has, one at least"),
     Feature.CREATED: Held("the first upload", ""),
+    Feature.LINKS: Held("embed links, where asked for", ""),
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 

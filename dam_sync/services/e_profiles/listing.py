@@ -97,7 +97,7 @@ class Listing:
         async def fetch(params: Params) -> Page:
             nonlocal asked, promised
             asked = self._from(params["after"])
-            hits = await self.search.page(asked, expand=facts.EXPAND)
+            hits = await self.search.page(asked, expand=self.search.line.options.expand)
             promised = hits.total if promised is None else promised
             return new_of(hits, params)
 
@@ -121,7 +121,7 @@ class Listing:
         known = frozenset(place["ids"])
         asked = self._between(low - facts.TICK, high)
         told: set[str] = set()  # a scroll that lost its place begins again, and tells rows twice
-        async with aclosing(self.search.scroll(asked, expand=facts.EXPAND)) as pages:
+        async with aclosing(self.search.scroll(asked, expand=self.search.line.options.expand)) as pages:
             async for rows, last in pages:
                 new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
                 told.update(wire.id_of(row) for row in new)

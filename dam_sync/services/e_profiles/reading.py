@@ -69,13 +69,14 @@ class Reader:
                     yield Batch(await self._entries(some.rows, await self._plain(some)), some.cursor)
             return
         plain = await self._unarchived(asked)
-        async with aclosing(self.search.scroll(asked, expand=facts.EXPAND)) as pages:
+        async with aclosing(self.search.scroll(asked, expand=self.line.options.expand)) as pages:
             async for rows, last in pages:
                 yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The asset and its versions. Raises NotFound."""
-        row = await self.line.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.EXPAND),), asset=asset)
+        asked = (("expand", self.line.options.expand),)
+        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
         more = wire.More(await self.versions(asset), await self._documents(asset), await self._is_archived(row))
         self.links.keep(row)
         return wire.asset_of(row, await self.tenancy.tenant(), more)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
-from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Patch, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Revision, Rights
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value, instant_text, parse_instant
@@ -94,14 +94,27 @@ def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
         type=str((row.get("metadata_info") or {}).get("field_set") or ""),
         fields=_derived(row) | _metadata(row, tenant),
         versions=tuple(file_of(item, id_of(row)) for item in _oldest_first(row, more.versions)),
-        attachments=tuple(document_of(item, id_of(row)) for item in more.documents),
+        attachments=tuple(document_of(item, id_of(row)) for item in more.documents if item.get("downloadUrl")),
         tags=_words(row.get("tags")),
         machine_tags=_words(row.get("ai_tags")),
         rights=rights_of(row.get("security") or {}),
         created_at=created,
         changed_at=moment(row.get("last_update_date")),
         imported_at=created,
+        source_links=_public_links(row),
+        losses=tuple(
+            Loss("attachments", "no download link", str(item.get("title") or item["uuid"]))
+            for item in more.documents
+            if not item.get("downloadUrl")
+        ),
     )
+
+
+def _public_links(row: Json) -> dict[str, str]:
+    """Public addresses by rendition, where they were asked for; templates of addresses are none (wire E 3.1)."""
+    embeds = row.get("embeds") or {}
+    links = {str(name): str((found or {}).get("url") or "") for name, found in embeds.items()}
+    return {name: address for name, address in links.items() if address and "{" not in address}
 
 
 def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:

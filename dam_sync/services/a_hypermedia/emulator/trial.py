@@ -25,7 +25,7 @@ TRIAL = Trial(
     lacks=frozenset(
         {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups", "holds:filename"}
         | {"limits:per_second", "limits:link", "sweeps"}
-        | words("read", "category collection expiry groups links machine_tags release section tags")
+        | words("read", "category collection expiry groups machine_tags release section tags")
         | words("write", "category collection created expiry groups links machine_tags release section tags")
     ),
     refuses=frozenset({"filename"}),

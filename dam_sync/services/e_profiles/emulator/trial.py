@@ -14,7 +14,7 @@ TRIAL = Trial(
     ),
     denied={"flow": "token", "token": "wat_demo_000000000000"},
     lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status", "sweeps"})
-    | words("read", "digests email fileless folder hierarchy html instant label links localized person place")
+    | words("read", "digests email fileless folder hierarchy html instant label localized person place")
     | words("read", "relations rows section synonyms term_locales url")
     | words("write", "attachments created digests fileless folder hierarchy label links localized machine_tags")
     | words("write", "relations rows section status synonyms term_locales"),

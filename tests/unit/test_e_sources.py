@@ -1,0 +1,56 @@
+"""What service E gives as a source beyond fields and files: public links, tags, documents, and what it keeps back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from dam_sync.model.asset import Asset, AssetId, Loss
+from dam_sync.model.service import Service
+from dam_sync.services.e_profiles import wire
+from dam_sync.services.e_profiles.fields import Tenant
+from tests.support.served_e import Open, asset, entries, serving
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+async def only(service: Service) -> Asset:
+    (entry,) = await entries(service)
+    assert entry.asset == await service.fetch(entry.id)
+    assert entry.asset is not None
+    return entry.asset
+
+
+async def test_public_links_are_read_where_asked_for_at_no_call(opened: Open) -> None:
+    tenant = opened(asset(1))
+    with tenant.costs() as plain:
+        assert not (await only(tenant.connect(read_only=True))).source_links
+    with tenant.costs() as spent:
+        links = (await only(tenant.connect(read_only=True, public_links="on"))).source_links
+    assert spent == plain
+    assert set(links) == {"original", "640px-landscape", "Web / (large)*"}  # templates lead nowhere
+    async with httpx.AsyncClient() as http:
+        assert len((await http.get(links["original"])).content) == 1001
+
+
+async def test_tags_of_people_and_of_machines_are_kept_apart(opened: Open) -> None:
+    tenant = opened(asset(1, tags=["sea"], machine_tags=["rim", "alloy"]))
+    found = await only(tenant.connect(read_only=True))
+    assert found.tags == {"sea"}
+    assert found.machine_tags == {"rim", "alloy"}
+
+
+def test_a_document_without_a_link_is_a_named_loss() -> None:
+    row = {"id": "a", "version_id": "v", "filename": "a.jpg"}
+    documents = [{"uuid": "d1", "title": "release.pdf", "downloadUrl": "https://cdn.example/x"}]
+    documents.append({"uuid": "d2", "title": "contract.pdf", "downloadUrl": ""})
+    found = wire.asset_of(row, Tenant(), wire.More(documents=documents))
+    assert [file.name for file in found.attachments] == ["release.pdf"]
+    assert found.losses == (Loss("attachments", "no download link", "contract.pdf"),)
+    assert found.id == AssetId("a")
