@@ -42,8 +42,8 @@ e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
 bench: $(STAMP) ## calls, memory and rates, with their budgets
 	$(BIN)/pytest -q -s tests/benchmarks -m bench
 
-demo: $(STAMP) ## migrates a generated library between two emulated tenants and verifies it
-	$(BIN)/dam-sync demo
+demo: $(STAMP) ## migrates a generated library between two emulated tenants: make demo FROM=b TO=d
+	$(BIN)/dam-sync demo --from $(or $(FROM),a_hypermedia) --to $(or $(TO),e_profiles)
 
 emulate: $(STAMP) ## serves one emulated service: make emulate KIND=e_profiles
 	$(BIN)/dam-sync emulate $(or $(KIND),a_hypermedia)

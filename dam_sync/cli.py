@@ -17,8 +17,8 @@ from rich.console import Console
 from dam_sync import __version__
 from dam_sync.app.asking import job_errors, job_state, job_status
 from dam_sync.app.checks import check_job
-from dam_sync.app.demo import run_demo
-from dam_sync.app.emulating import Emulation, assumptions_of, serve_emulation
+from dam_sync.app.demo import READY, Demo, run_demo
+from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
 from dam_sync.app.jobs import plan_job, run_job, verify_job
 from dam_sync.app.logs import set_up_logs
 from dam_sync.app.wish import Wish, run_async
@@ -128,12 +128,15 @@ def top(version: Annotated[bool, typer.Option("--version", help="Print the versi
 def demo_(
     output: Output,
     assets: Annotated[int, typer.Option(help="Assets in the made-up library.")] = 300,
+    source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = READY[0],
+    target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = READY[1],
     folder: Annotated[Path, typer.Option("--dir", help="Where to work; emptied first.")] = Path("state/demo"),
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
 
     async def act(wish: Wish) -> int:
-        return await run_demo(folder, assets, wish, output.report, lambda text: output.err.print(text, markup=False))
+        demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
+        return await run_demo(demo, wish, output.report, lambda text: output.err.print(text, markup=False))
 
     _run(output, Wish(), act)
 

@@ -8,51 +8,52 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dam_sync.app.emulating import ready_mapping
 from dam_sync.app.jobs import plan_job, run_job, verify_job
+from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.app.wish import Wish
-from dam_sync.emulation.library import write_empty_tenant, write_library
+from dam_sync.emulation.library import MARKS, write_empty_tenant, write_library
+from dam_sync.emulation.trial import Trial
 from dam_sync.model.errors import DamSyncError
+from dam_sync.services import trial_of
 
-SOURCE, TARGET = "a_hypermedia", "e_profiles"
+READY = ("a_hypermedia", "e_profiles")  # the pair with a mapping written by hand
 READY_SECONDS = 60
 Tell = Callable[[str], None]
 
-JOB = """\
-# Written by `dam-sync demo`: moves a made-up library from one emulated tenant to another.
-version: 1
-name: demo
-source:
-  kind: a_hypermedia
-  base_url: {source}
-  auth: {{flow: basic, login: dam-sync, password: secret-a}}
-target:
-  kind: e_profiles
-  base_url: {target}
-  tenant_url: {target}
-  auth: {{flow: token, token: wat_demo_b1d3c61e03c6}}
-  options: {{version_policy: file_only}}
-mapping: {mapping}
-state: {state}
-"""
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What is to be shown: how many assets, from which kind to which, where; the folder is emptied first."""
+
+    folder: Path
+    assets: int = 300
+    source: str = READY[0]
+    target: str = READY[1]
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a mapping written by hand; else one is suggested from the two schemas."""
+        return (self.source, self.target) == READY
 
 
-async def run_demo(folder: Path, assets: int, wish: Wish, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
+async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
     """Gives the exit code: 0 when every asset is equal on both sides."""
-    folder = folder.resolve()
+    folder = demo.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    tell(f"making a library of {assets} assets in {folder}")
-    catalogue = write_library(folder, assets)
-    empty = write_empty_tenant(folder)
-    source = [SOURCE, "--load", str(catalogue), "--files", str(folder / "files")]
-    target = [TARGET, "--load", str(empty), "--lag", "1"]
+    tell(f"making a library of {demo.assets} assets in {folder}")
+    catalogue = write_library(folder, demo.assets)
+    empty = write_empty_tenant(folder, like_the_source=not demo.ready)
+    source = [*_emulate(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
+    target = [*_emulate(demo.target), "--load", str(empty)]
     async with emulated(source) as source_url, emulated(target) as target_url:
         tell(f"the source is emulated at {source_url}, the target at {target_url}")
-        job = _write_job(folder, source_url, target_url)
+        job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
         plan = await plan_job(job, _like(wish, output=folder / "plan.json"))
         tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
         run = await run_job(job, wish)
@@ -64,6 +65,13 @@ async def run_demo(folder: Path, assets: int, wish: Wish, show: Callable[[Mappin
     if run.parked:
         return 4
     return 0 if verdict.clean else 3
+
+
+def _emulate(kind: str) -> list[str]:
+    """What `emulate` is called with."""
+    trial: Trial = trial_of(kind)
+    options = {**trial.emulated, **trial.demo_emulated}
+    return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
 
 
 @asynccontextmanager
@@ -95,10 +103,9 @@ def _like(wish: Wish, **changes: Path) -> Wish:
     return Wish(**changes, ask=wish.ask, progress=wish.progress)  # type: ignore[arg-type]
 
 
-def _write_job(folder: Path, source: str, target: str) -> Path:
-    path = folder / "job.yaml"
-    mapping = ready_mapping("demo-a-to-e.yaml")
-    path.write_text(
-        JOB.format(source=source, target=target, mapping=mapping, state=folder / "demo.db"), encoding="utf-8"
-    )
-    return path
+async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:
+    mapping = ready_mapping("demo-a-to-e.yaml") if ready else folder / "mapping.yaml"
+    job = write_job(folder / "job.yaml", "demo", source, target, mapping, state=str(folder / "demo.db"))
+    if not ready:
+        await write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + MARKS)
+    return job

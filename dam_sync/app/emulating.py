@@ -49,8 +49,11 @@ def serve_emulation(asked: Emulation) -> None:
 
 
 def kind_called(name: str) -> Kind:
-    """The kind of that name. Raises ConfigError naming those there are."""
+    """The kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
     kinds = discover()
+    begun = [kind for kind in kinds if name and kind.startswith(name)]
+    if name not in kinds and len(begun) == 1:
+        return kinds[begun[0]]
     if name not in kinds:
         raise ConfigError(f"there is no service called {name!r}", hint=f"known: {', '.join(kinds)}")
     return kinds[name]

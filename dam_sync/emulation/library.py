@@ -32,6 +32,8 @@ SUBJECTS: Mapping[str, Mapping[str, Sequence[tuple[str, str]]]] = {
         "Textiles|Textiles": (("Tapestry", "Tapisserie"), ("Sail", "Voile")),
     },
 }
+TYPES = ("Picture", "Document")
+MARKS = "srckey"
 COUNTRIES = ("France", "Spain", "Portugal", "Norway", "Japan", "Brazil")
 FOLDERS = (
     ("Library",),
@@ -82,11 +84,12 @@ def write_library(folder: Path, assets: int = 300, seed: int = 7) -> Path:
     return path
 
 
-def write_empty_tenant(folder: Path) -> Path:
-    """Write `target.jsonl`: the schema of a tenant that is to receive the library, and no assets."""
+def write_empty_tenant(folder: Path, *, like_the_source: bool = False) -> Path:
+    """Write `target.jsonl`: the schema of a tenant that is to receive the library, and no assets. `like_the_source`:
+    it has the library's own fields, and one for marks."""
     path = folder / "target.jsonl"
     with path.open("w", encoding="utf-8") as out:
-        for record in target_records():
+        for record in twin_records() if like_the_source else target_records():
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
     return path
 
@@ -102,6 +105,17 @@ def schema_records() -> Iterator[Record]:
     yield from ({"record": "container", "kind": "folder", "path": list(path)} for path in FOLDERS)
     yield {"record": "container", "kind": "label", "path": ["Highlight"]}
     yield {"record": "status", "name": "Internal", "status": "published"}
+    for name in ("public", "staff"):
+        yield {"record": "group", "name": name}
+    for name in TYPES:
+        yield {"record": "profile", "name": name, "type": name, "groups": ["public"], "version_policy": "file_only"}
+
+
+def twin_records() -> Iterator[Record]:
+    """A receiving tenant whose fields are the library's own, and one for our marks."""
+    yield from schema_records()
+    marks = {"record": "field", "key": MARKS, "label": "Source key", "kind": "text", "types": list(TYPES)}
+    yield {**marks, "max_length": 250}
 
 
 def target_records() -> Iterator[Record]:
@@ -160,7 +174,7 @@ def _term(term_id: str, parent: str, english: str, french: str) -> Record:
 
 
 def _fields() -> Iterator[Record]:
-    both = ["Picture", "Document"]
+    both = list(TYPES)
     rows: Sequence[tuple[str, str, Record]] = (
         ("title", "text", {"localized": True, "required": True, "max_length": 255}),
         ("description", "long_text", {"localized": True}),

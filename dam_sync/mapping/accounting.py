@@ -28,6 +28,7 @@ class Books:
     derived: frozenset[str] = frozenset()
     quiet: bool = False
     holds: frozenset[str] = frozenset()
+    relation_kinds: frozenset[str] | None = None
 
     def close(
         self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
@@ -45,6 +46,7 @@ class Books:
         for path, value in _singles(asset):
             account.single(path, value)
         account.losses.extend(_unheld(asset, self.holds))
+        account.losses.extend(_unrelated(asset, self))
         return account.losses, account.tally
 
 
@@ -137,3 +139,10 @@ def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
         yield Loss("attachments", NOT_HELD, listed([file.name for file in asset.attachments]))
     if asset.relations and "relations" not in holds:
         yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
+
+
+def _unrelated(asset: Asset, books: Books) -> Iterator[Loss]:
+    """Relations of a kind that the target does not know."""
+    if "relations" in books.holds and books.relation_kinds is not None:
+        for kind in sorted({relation.kind for relation in asset.relations} - books.relation_kinds):
+            yield Loss(f"relations.{kind}", NOT_HELD, "the target has no such kind of relation")

@@ -71,7 +71,7 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
         notes=tuple(dict.fromkeys(builder.notes)),
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, _held(target)),
+        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, _held(target), target.relation_kinds),
         selection=selection,
         tongue=tongue,
         lookups=document.lookups,

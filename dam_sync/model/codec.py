@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Relation, Revision, Rights, digest_of
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.values import Json, instant_text, parse_instant, value_from_json, value_to_json
 
 
@@ -31,6 +31,7 @@ def asset_to_json(asset: Asset) -> Json:
         "changed_at": _when(asset.changed_at),
         "imported_at": _when(asset.imported_at),
         "source_links": dict(asset.source_links),
+        "losses": [{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in asset.losses],
     }
 
 
@@ -56,6 +57,7 @@ def asset_from_json(data: Json) -> Asset:
         changed_at=_moment(data.get("changed_at")),
         imported_at=_moment(data.get("imported_at")),
         source_links=dict(data.get("source_links", {})),
+        losses=tuple(Loss(row["path"], row["rule"], row.get("detail", "")) for row in data.get("losses", ())),
     )
 
 
@@ -76,7 +78,7 @@ def draft_to_json(draft: Draft) -> Json:
 def fingerprint(asset: Asset) -> str:
     """A digest of everything in the asset that a mapping can read; the revision and instants of change are left out."""
     data = asset_to_json(asset)
-    for volatile in ("revision", "changed_at", "source_links"):
+    for volatile in ("revision", "changed_at", "source_links", "losses"):
         del data[volatile]
     return digest_of(data)
 

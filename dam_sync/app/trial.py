@@ -1,0 +1,66 @@
+"""A job between two emulated services, with the credentials that their emulators open to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dam_sync.app.connecting import connect, job_of
+from dam_sync.app.wish import Wish
+from dam_sync.emulation.trial import Trial
+from dam_sync.mapping.suggest import suggest
+from dam_sync.services import discover, trial_of
+from dam_sync.transfer.budget import MemoryBudget
+
+NO_FILES = 1 << 20  # memory for file bytes where none are moved
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """One emulated tenant. options: of the adapter, besides those its trial needs."""
+
+    kind: str
+    url: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_job(self) -> dict[str, Any]:
+        """Its part of a job file."""
+        trial: Trial = trial_of(self.kind)
+        found: dict[str, Any] = {"kind": self.kind, "base_url": self.url}
+        if discover()[self.kind].needs_tenant_url:
+            found["tenant_url"] = self.url
+        found["auth"] = {key: text.format(url=self.url) for key, text in trial.auth[0].items()}
+        options = {**trial.options, **trial.demo, **self.options}
+        return {**found, "options": options} if options else found
+
+
+def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping: Path, **more: Any) -> Path:
+    """A job file from one to the other; its state lies in the folder `state` beside it unless `more` says otherwise."""
+    body: dict[str, Any] = {"version": 1, "name": name, "source": source.as_job(), "target": target.as_job()}
+    body |= {"mapping": str(mapping), "state": str(path.parent / "state" / "job.db"), **more}
+    yaml = YAML()
+    yaml.default_flow_style = False
+    with path.open("w", encoding="utf-8") as out:
+        out.write("# Written by dam-sync: moves a library from one emulated tenant to another.\n")
+        yaml.dump(body, out)
+    return path
+
+
+async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "") -> None:
+    """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
+    mapping.write_text("version: 1\n", encoding="utf-8")
+    job, budget = job_of(job_path), MemoryBudget(NO_FILES)
+    schemas, letters = [], 0
+    for role in ("source", "target"):
+        service = connect(job, role, Wish(), budget, read_only=True)
+        try:
+            await service.probe()
+            schemas.append(await service.schema())
+            letters = service.limits.filename
+        finally:
+            await service.close()
+    mapping.write_text(suggest(schemas[0], schemas[1], marker=marker, filename=letters).text(), encoding="utf-8")
