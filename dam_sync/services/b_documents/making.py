@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from dam_sync.model.errors import Conflict
+from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.b_documents import facts
@@ -35,6 +35,11 @@ class New:
     def path(self) -> str:
         """Where it will be."""
         return f"{self.parent_path}/{self.name}"
+
+    def key(self, token: str) -> str:
+        """One for each create: keys are shared by all callers, all folders and all names (wire B 6.8)."""
+        text = f"{token} {self.parent} {self.name} {self.type}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Making:
 
     async def _post(self, new: New, key: str, replays: bool) -> Reply:
         body = {"entity-type": "document", "type": new.type, "name": new.name, "properties": dict(new.properties)}
-        headers = {**WHOLE, **NO_DROP, "Idempotency-Key": key, **timeout_headers(self.line, new.seconds)}
+        headers = {**WHOLE, **NO_DROP, "Idempotency-Key": new.key(key), **timeout_headers(self.line, new.seconds)}
         return await self.line.client.send(
             Request(
                 facts.POST_ID,
@@ -90,6 +95,8 @@ class Making:
         """The document, unless the name was taken: then the one that has it, and the twin goes (assumption 14)."""
         name = str(row.get("path") or "").rpartition("/")[2]
         if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
+            if not name or not new.name.startswith(name[: facts.NAME_LETTERS]):
+                raise ContractBroken(f"a create of {new.name} answered with {name!r}", operation=facts.POST_ID)
             return row
         first = await self.find(new)
         await self.line.client.send(
