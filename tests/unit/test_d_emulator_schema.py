@@ -210,11 +210,14 @@ def test_19_collections_hold_file_ids(api: Api) -> None:
     assert api.named("photo-1.jpg")["fileState"] == "available"  # the assets stay
 
 
-def test_19_a_collection_is_found_when_the_index_has_it(api: Api) -> None:
-    api.post("/collection", collection(api, "Later"))
-    assert api.post("/search/collection", {"searchTerm": ["Later"]})["result"] == []
-    api.world.advance(3)
-    assert len(api.post("/search/collection", {"searchTerm": ["Later"]})["result"]) == 1
+@pytest.mark.parametrize("variant", ["", "collection_lag"])
+def test_19_a_collection_is_found_at_once_or_when_the_index_has_it(variant: str) -> None:
+    with served(schema_rows(), variant=variant) as api:
+        api.post("/collection", collection(api, "Later"))
+        found = api.post("/search/collection", {"searchTerm": ["Later"]})["result"]
+        assert len(found) == (0 if variant else 1)
+        api.world.advance(3)
+        assert len(api.post("/search/collection", {"searchTerm": ["Later"]})["result"]) == 1
 
 
 def test_19_what_a_collection_is_refused_for(api: Api) -> None:

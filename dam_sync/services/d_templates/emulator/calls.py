@@ -202,6 +202,7 @@ class Gate:
         self._app, self._world, self._options = app, tenant.world, options
         self._taken: deque[float] = deque()
         self._ticker = Ticker(tenant)
+        tenant.wake = self._ticker.wake
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the call pass, or answer 429."""

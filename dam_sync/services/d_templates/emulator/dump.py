@@ -16,7 +16,6 @@ from dam_sync.services.d_templates.emulator.state import Tenant
 
 def ground_truth(tenant: Tenant, collections: Collections) -> Iterator[Mapping[str, Json]]:
     """Every family that exists, the recycle bin included; the id is the family's (`originalFileId`)."""
-    tenant.settle()
     for ids in list(tenant.families.values()):
         family = [tenant.records[each] for each in ids]
         if family[0].kind != "Asset":

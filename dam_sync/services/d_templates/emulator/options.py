@@ -29,6 +29,7 @@ VARIANTS: Mapping[str, str] = {
     "links_move": "a new version takes its predecessor's links over (wire D 14, 10)",
     "hyphen": "`placed-graphic` is the spelling, `placed_graphic` is refused (wire D 3.4)",
     "both_spellings": "`placed_graphic` and `placed-graphic` are taken (wire D 3.4)",
+    "collection_lag": "searches for collections read the lagging index, too (wire D 2)",
     "no_scan_filters": "`filters` of a scan are not heeded (wire D 14, 6)",
     "small_multipart": "files under 5 MB may be sent with `filesize` (wire D 6.1, public sample)",
     "older": "a server without the calls of v1.5 (wire D 10)",

@@ -47,6 +47,7 @@ class Tenant:
         self.families: dict[str, list[str]] = {}
         self.relations = Relations(self.now, options.plays)
         self.webhooks = Webhooks(world, options, self.uuid)
+        self.wake: Callable[[], None] = lambda: None  # set by whoever lets things happen between calls
         self._coming: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
 

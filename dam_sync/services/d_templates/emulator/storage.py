@@ -123,6 +123,7 @@ class Storage:
             etag = self.uploads.take_part(query["uploadId"], int(query["partNumber"]), blob)
         else:
             etag = self.uploads.take_file(path.split("/")[2], blob)
+        self._tenant.wake()
         if etag is None:
             return xml(404, "NoSuchUpload", "The specified upload does not exist.")
         return Response(status_code=200, headers={"etag": f'"{etag}"'})
