@@ -13,9 +13,11 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.service import Context, Service
 from dam_sync.services.d_templates import KIND
 from tests.support.raw_server import RawServer, Said, Seen, said
@@ -92,6 +94,7 @@ class ScriptedD:
         self.small_sessions = False
         self.deletes_family = False
         self.lost = 0
+        self.part = 104_857_600
         self.vanish = 0
         self.number = 0
         self.url = self.storage = ""
@@ -261,7 +264,7 @@ class ScriptedD:
         answer = {name: row[name] for name in ("objectId", "fileId", "originalFileId", "filename")}
         link = f"{self.storage}/store/{identity}"
         if "filesize" in body or self.small_sessions:
-            parts = -(-body.get("filesize", 1) // 104_857_600)
+            parts = -(-body.get("filesize", 1) // self.part)
             urls = [{"partNumber": n, "url": f"{link}/{n}?X-Amz-Signature=s"} for n in range(1, parts + 1)]
             return said({**answer, "uploadId": f"upload-{identity}", "urls": urls})
         signed = f"X-Amz-SignedHeaders=host%3Bx-amz-meta-objectid&x-amz-meta-objectid={identity}&X-Amz-Signature=s"
@@ -420,6 +423,51 @@ ROUTES = (
 def _text(row: Mapping[str, Any], attribute: str) -> str:
     found = (e.get("metadataDefinitionValue") for e in row["metadata"] if e["metadataDefinitionId"] == attribute)
     return str(next(found, ""))
+
+
+@dataclass
+class Bytes:
+    """Content from memory."""
+
+    name: str
+    data: bytes = field(repr=False)
+    media_type: str = "image/jpeg"
+    link: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        return {"md5": hashlib.md5(self.data).hexdigest()}
+
+    async def read(self, start: int, stop: int) -> bytes:
+        return self.data[start:stop]
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        yield self.data
+
+    async def check(self) -> None:
+        pass
+
+
+class Vault:
+    """Secrets that outlive a process."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def load(self, name: str) -> str | None:
+        return self.kept.get(name)
+
+    async def save(self, name: str, secret: str) -> None:
+        self.kept[name] = secret
+
+
+def draft(key: str = "src-1", **fields: Any) -> Draft:
+    given = {"title": "New", **fields, "source_key": key}
+    return Draft(Marker("source_key", key), f"{key}.jpg", "Photo", fields=given)
 
 
 class Opened:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
-from dam_sync.model.asset import AssetId, Draft, Entry, FileRef, Marker, Patch, Relation
+from dam_sync.model.asset import AssetId, Entry, FileRef, Patch, Relation
 from dam_sync.model.errors import Conflict, Denied, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
-from tests.support.scripted_d import Opened, scripted
-from tests.support.steps import Crash, MemorySteps
+from tests.support.scripted_d import Opened, draft, scripted
+from tests.support.steps import MemorySteps
 
 EVERYTHING = Window()
 
@@ -27,38 +25,6 @@ EVERYTHING = Window()
 async def opened() -> AsyncIterator[Opened]:
     async with scripted() as one:
         yield one
-
-
-@dataclass
-class Bytes:
-    """Content from memory."""
-
-    name: str
-    data: bytes = field(repr=False)
-    media_type: str = "image/jpeg"
-    link: str = ""
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    @property
-    def digests(self) -> dict[str, str]:
-        return {"md5": hashlib.md5(self.data).hexdigest()}
-
-    async def read(self, start: int, stop: int) -> bytes:
-        return self.data[start:stop]
-
-    async def blocks(self) -> AsyncIterator[bytes]:
-        yield self.data
-
-    async def check(self) -> None:
-        pass
-
-
-def draft(key: str = "src-1", **fields: Any) -> Draft:
-    given = {"title": "New", **fields, "source_key": key}
-    return Draft(Marker("source_key", key), f"{key}.jpg", "Photo", fields=given)
 
 
 async def listed(service: Service, window: Window = EVERYTHING) -> list[Entry]:
@@ -287,110 +253,6 @@ async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
     opened.script.add()
     shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
     assert [shard.params["scan"] for shard in shards] == ["changed"]
-
-
-# -- ids before bytes --------------------------------------------------------------------------------------------------
-
-
-async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
-    service, content = opened.connect(), Bytes("src-1.jpg", b"data")
-    await service.schema()
-    told = service.forecast(draft(), content.size)
-    before = dict(service.calls)
-    made = await service.create(draft(), content, MemorySteps())
-    spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
-    assert {name: number for name, number in spent.items() if number and name != facts.SECURITY} == told
-    assert opened.script.story == ["create object-0001", "put object-0001"]
-    found = await opened.connect().fetch(made)
-    assert found.fields["source_key"] == "src-1"
-    assert found.file is not None
-    assert found.file.digests == content.digests
-
-
-@pytest.mark.parametrize("blow_at", range(1, 16))
-async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened, blow_at: int) -> None:
-    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
-    try:
-        made = await opened.connect().create(draft(), content, steps)
-    except Crash:
-        steps.blow_at = None
-        made = await opened.connect().create(draft(), content, steps)
-    marked = [row for row in opened.script.records.values() if d._text(row, d.MARK) == "src-1"]
-    assert [row["originalFileId"] for row in marked] == [made]
-    assert opened.script.bytes[marked[0]["objectId"]] == b"data"
-    stubs = [row for row in opened.script.records.values() if row not in marked]
-    assert all(row["fileState"] == "recycle bin" for row in stubs)
-
-
-async def test_a_lost_answer_is_found_once_the_index_shows_it(opened: Opened) -> None:
-    """A search right after the create would find nothing, and a second asset would be made."""
-    opened.script.lag, opened.script.lost = 60.0, 1
-    steps = MemorySteps()
-    service = opened.connect()
-    with pytest.raises(Exception, match=r".+"):
-        await service.create(draft(), None, steps)
-    made = await service.create(draft(), None, steps)
-    assert [row["originalFileId"] for row in opened.script.records.values()] == [made]
-
-
-async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
-    service = opened.connect()
-    for key in ("find-1-1", "find-11", "find-1"):
-        await service.create(draft(key), None, MemorySteps())
-    made = await service.find(Marker("source_key", "find-1"))
-    assert made == AssetId("file-0003")
-    before = opened.script.clock.monotonic()
-    assert await service.find(Marker("source_key", "find-2")) is None
-    assert opened.script.clock.monotonic() - before >= facts.LAG.total_seconds()
-
-
-async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
-    opened.script.vanish = 1
-    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
-    story = opened.script.story
-    assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
-    assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
-
-
-async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(opened: Opened) -> None:
-    opened.script.small_sessions = True
-    service = opened.connect()
-    made = await service.create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
-    assert opened.script.story[-1] == "complete object-0001"
-    assert (await service.fetch(made)).file is not None
-    assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
-
-
-async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
-    service = opened.connect()
-    await service.schema()
-    made = await service.create(draft(), None, MemorySteps())
-    assert service.calls[facts.CREATE] == 1
-    assert facts.ASSET not in service.calls
-    assert not (await service.fetch(made)).versions
-
-
-async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened: Opened) -> None:
-    service = opened.connect()
-    made = await service.create(draft(), Bytes("a.jpg", b"one"), MemorySteps())
-    await service.replace(made, Bytes("b.jpg", b"second"), MemorySteps())
-    found = await opened.connect().fetch(made)
-    assert [file.size for file in found.versions] == [3, 6]
-    assert (found.id, found.filename, found.fields["source_key"]) == (made, "b.jpg", "src-1")
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])
-async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
-    opened.script.deletes_family = whole
-    first = opened.script.add()
-    family = AssetId(opened.script.records[first]["fileId"])
-    opened.script.add(family=family)
-    service = opened.connect()
-    for _ in range(2):
-        await service.remove(family)
-    assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
-    assert (await service.fetch(family)).status == "trash"
-    await service.remove(AssetId("file-9999"))
 
 
 # -- links of 20 seconds -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
-from dam_sync.model.errors import InvalidValue, NotFound, Rejected, SessionGone, Transient
+from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
@@ -87,20 +87,23 @@ class Writer:
             known = await found() if found is not None else None
             return None if known is None else asdict(known)
 
-        for attempt in range(1, _ANEW + 1):
+        for _ in range(_ANEW):
             made = Made.of(await self._once(call, look if found is not None else None, steps))
-            if content is None:
-                return made
-            try:
-                await self.uploader.send(made, content, steps)
-            except SessionGone:
-                await self.discard(made.family, made.object, marker)
-                await steps.forget("record", "file", "parts:*", "processed")
-                if attempt == _ANEW:
-                    raise
-            else:
+            if content is None or await self._carried(made, content, steps, marker):
                 return made
         raise SessionGone("the upload links were lost again and again")
+
+    async def _carried(self, made: Made, content: Content, steps: Steps, marker: Marker | None) -> bool:
+        """Whether the bytes are there. Where they will never be, or are others, no asset is left behind."""
+        try:
+            await self.uploader.send(made, content, steps)
+        except (SessionGone, Rejected, IntegrityError) as error:
+            await self.discard(made.family, made.object, marker)
+            await steps.forget("record", "file", "parts:*", "processed")
+            if isinstance(error, SessionGone):
+                return False
+            raise
+        return True
 
     async def _once(
         self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Steps
@@ -142,7 +145,10 @@ class Writer:
     async def discard(self, asset: str, record: str, marker: Marker | None) -> None:
         """A record without a file, put away: its mark is taken off, the version before it counts again, then it goes to
         the bin, and what went there with it comes back (wire D 6.9, 15). Safe to repeat."""
-        before = await self.families.load(asset)
+        try:
+            before = await self.families.load(asset)
+        except NotFound:
+            return
         mine = next((one for one in before.records if one.object == record), None)
         if mine is None or mine.deleted:
             return

@@ -1,0 +1,162 @@
+"""Uploads and versions of service D: a record has its ids before its bytes, and no crash leaves two of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.errors import IntegrityError
+from dam_sync.model.limits import PartBounds
+from dam_sync.services.d_templates import facts
+from tests.support import scripted_d as d
+from tests.support.scripted_d import Bytes, Opened, Vault, draft, scripted
+from tests.support.steps import Crash, MemorySteps
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opened]:
+    async with scripted() as one:
+        yield one
+
+
+# -- ids before bytes --------------------------------------------------------------------------------------------------
+
+
+async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
+    service, content = opened.connect(), Bytes("src-1.jpg", b"data")
+    await service.schema()
+    told = service.forecast(draft(), content.size)
+    before = dict(service.calls)
+    made = await service.create(draft(), content, MemorySteps())
+    spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
+    assert {name: number for name, number in spent.items() if number and name != facts.SECURITY} == told
+    assert opened.script.story == ["create object-0001", "put object-0001"]
+    found = await opened.connect().fetch(made)
+    assert found.fields["source_key"] == "src-1"
+    assert found.file is not None
+    assert found.file.digests == content.digests
+
+
+@pytest.mark.parametrize("blow_at", range(1, 16))
+async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened, blow_at: int) -> None:
+    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
+    try:
+        made = await opened.connect().create(draft(), content, steps)
+    except Crash:
+        steps.blow_at = None
+        made = await opened.connect().create(draft(), content, steps)
+    marked = [row for row in opened.script.records.values() if d._text(row, d.MARK) == "src-1"]
+    assert [row["originalFileId"] for row in marked] == [made]
+    assert opened.script.bytes[marked[0]["objectId"]] == b"data"
+    stubs = [row for row in opened.script.records.values() if row not in marked]
+    assert all(row["fileState"] == "recycle bin" for row in stubs)
+
+
+async def test_a_lost_answer_is_found_once_the_index_shows_it(opened: Opened) -> None:
+    """A search right after the create would find nothing, and a second asset would be made."""
+    opened.script.lag, opened.script.lost = 60.0, 1
+    steps = MemorySteps()
+    service = opened.connect()
+    with pytest.raises(Exception, match=r".+"):
+        await service.create(draft(), None, steps)
+    made = await service.create(draft(), None, steps)
+    assert [row["originalFileId"] for row in opened.script.records.values()] == [made]
+
+
+async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
+    service = opened.connect()
+    for key in ("find-1-1", "find-11", "find-1"):
+        await service.create(draft(key), None, MemorySteps())
+    made = await service.find(Marker("source_key", "find-1"))
+    assert made == AssetId("file-0003")
+    before = opened.script.clock.monotonic()
+    assert await service.find(Marker("source_key", "find-2")) is None
+    assert opened.script.clock.monotonic() - before >= facts.LAG.total_seconds()
+
+
+async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
+    opened.script.vanish = 1
+    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    story = opened.script.story
+    assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
+    assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["links kept", "links lost"])
+@pytest.mark.parametrize("blow_at", range(4, 16, 2))
+async def test_a_large_upload_goes_on_where_its_links_were_kept(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, kept: bool, blow_at: int
+) -> None:
+    opened.script.part = 1000
+    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    vault, steps, content = Vault(), MemorySteps(blow_at), Bytes("src-1.jpg", bytes(range(250)) * 10)
+    try:
+        await opened.connect(vault=vault).create(draft(), content, steps)
+    except Crash:
+        steps.blow_at = None
+        await opened.connect(vault=vault if kept else Vault()).create(draft(), content, steps)
+    (record,) = [key for key, row in opened.script.records.items() if d._text(row, d.MARK) == "src-1"]
+    assert opened.script.bytes[record] == content.data
+    creates = [step for step in opened.script.story if step.startswith("create")]
+    assert len(creates) <= (1 if kept and steps.moments > 4 else 2)
+    assert "X-Amz" not in str(steps.done)
+    assert not kept or "X-Amz" not in str(vault.kept)
+
+
+async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opened) -> None:
+    content = Bytes("src-1.jpg", b"data")
+
+    async def check() -> None:
+        raise IntegrityError("other bytes")
+
+    content.check = check  # type: ignore[method-assign]
+    steps = MemorySteps()
+    with pytest.raises(IntegrityError):
+        await opened.connect().create(draft(), content, steps)
+    assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
+    made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), steps)
+    assert made == AssetId("file-0002")
+
+
+async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(opened: Opened) -> None:
+    opened.script.small_sessions = True
+    service = opened.connect()
+    made = await service.create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    assert opened.script.story[-1] == "complete object-0001"
+    assert (await service.fetch(made)).file is not None
+    assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
+
+
+async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
+    service = opened.connect()
+    await service.schema()
+    made = await service.create(draft(), None, MemorySteps())
+    assert service.calls[facts.CREATE] == 1
+    assert facts.ASSET not in service.calls
+    assert not (await service.fetch(made)).versions
+
+
+async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened: Opened) -> None:
+    service = opened.connect()
+    made = await service.create(draft(), Bytes("a.jpg", b"one"), MemorySteps())
+    await service.replace(made, Bytes("b.jpg", b"second"), MemorySteps())
+    found = await opened.connect().fetch(made)
+    assert [file.size for file in found.versions] == [3, 6]
+    assert (found.id, found.filename, found.fields["source_key"]) == (made, "b.jpg", "src-1")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])
+async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
+    opened.script.deletes_family = whole
+    first = opened.script.add()
+    family = AssetId(opened.script.records[first]["fileId"])
+    opened.script.add(family=family)
+    service = opened.connect()
+    for _ in range(2):
+        await service.remove(family)
+    assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
+    assert (await service.fetch(family)).status == "trash"
+    await service.remove(AssetId("file-9999"))
