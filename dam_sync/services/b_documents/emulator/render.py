@@ -11,7 +11,7 @@ from dam_sync.emulation.world import Json
 from dam_sync.services.b_documents.emulator.options import Options
 from dam_sync.services.b_documents.emulator.records import Document, FileBlob, User
 from dam_sync.services.b_documents.emulator.repository import Repository
-from dam_sync.services.b_documents.emulator.types import Field, Schema
+from dam_sync.services.b_documents.emulator.types import Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Writer:
     def __init__(self, repository: Repository, options: Options, base: Callable[[], str]) -> None:
         self.repository, self.options, self.base = repository, options, base
         self.enrichers: dict[str, Enricher] = {}
+        self._plain: dict[tuple[str, frozenset[str], frozenset[str]], Mapping[str, Json]] = {}
 
     def documents(self, docs: Iterable[Document], view: View, **more: Json) -> Json:
         """A list of documents that is not paged."""
@@ -81,27 +82,26 @@ class Writer:
 
     def properties(self, doc: Document, view: View) -> dict[str, Json]:
         """The properties of the schemas asked for, unset ones too."""
-        made: dict[str, Json] = {}
-        for schema in self.repository.types.schemas_of(doc):
-            if "*" in view.schemas or schema.name in view.schemas:
-                self._schema(made, doc, schema, view)
+        made = dict(self._unset(doc, view.schemas))
+        fields = self.repository.types.fields_of(doc)
+        for key, value in doc.props.items():
+            if key in made:
+                deep = fields[key].type in ("blob", "complex")
+                made[key] = self._shown(doc, key, value) if deep else self._fetched(fields[key], key, value, view)
+        if "uid:major_version" in made:
+            made["uid:major_version"], made["uid:minor_version"] = doc.major, doc.minor
         return made
 
-    def _schema(self, made: dict[str, Json], doc: Document, schema: Schema, view: View) -> None:
-        for field in schema.fields:
-            key = f"{schema.key}:{field.name}"
-            value = doc.props.get(key)
-            if schema.name == "uid" and field.name != "uid":
-                value = doc.major if field.name == "major_version" else doc.minor
-            if value is None:
-                made[key] = [] if field.many else self._blank(field) if field.type == "complex" else None
-            elif field.type in ("blob", "complex"):
-                made[key] = self._shown(doc, key, value)
-            else:
-                made[key] = self._fetched(field, key, value, view)
-
-    def _blank(self, field: Field) -> Json:
-        return {each.name: [] if each.many else None for each in field.fields}
+    def _unset(self, doc: Document, wanted: frozenset[str]) -> Mapping[str, Json]:
+        """Every property a document of its kind has, with nothing in it."""
+        kind = (doc.type, frozenset(doc.facets), wanted)
+        known = self._plain.get(kind)
+        if known is None:
+            held = self.repository.types.schemas_of(doc)
+            shown = [schema for schema in held if "*" in wanted or schema.name in wanted]
+            known = {f"{schema.key}:{field.name}": _blank(field) for schema in shown for field in schema.fields}
+            self._plain[kind] = known
+        return known
 
     def _shown(self, doc: Document, path: str, value: Json) -> Json:
         if isinstance(value, FileBlob):
@@ -155,3 +155,10 @@ class Writer:
         return {
             "entity-type": "directoryEntry", "directoryName": name, "id": entry["id"], "properties": properties,
         }  # fmt: skip
+
+
+def _blank(field: Field) -> Json:
+    """An unset value: an empty list, an object of nothing, or null."""
+    if field.many:
+        return []
+    return {each.name: [] if each.many else None for each in field.fields} if field.type == "complex" else None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
+from dam_sync.emulation.object_store import Blob
 from dam_sync.emulation.world import Json
 from dam_sync.services.b_documents.emulator.batches import Batches
 from dam_sync.services.b_documents.emulator.records import Document, FileBlob, Props, Refusal, User, instant, moment_of
@@ -100,7 +101,15 @@ class Reader:
             address = given.get(key)
             if isinstance(address, str) and address.startswith(("http://", "https://")):
                 return self._copied(address)
-        return UNRESOLVED
+        return self._inline(given) if isinstance(given.get("data"), str) else UNRESOLVED
+
+    def _inline(self, given: Mapping[str, Json]) -> FileBlob:
+        """A text sent as it is."""
+        objects, data = self.repository.objects, given["data"].encode()
+        path = objects.folder / objects.name()
+        path.write_bytes(data)
+        name, kind = given.get("name") or "blob", given.get("mime-type") or "text/plain"
+        return FileBlob(str(name), str(kind), objects.adopt(Blob(path.name, len(data), path)))
 
     def _from_batch(self, given: Mapping[str, Json]) -> FileBlob | Unresolved:
         batch, index = given.get("upload-batch"), given.get("upload-fileId")
