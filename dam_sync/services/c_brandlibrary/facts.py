@@ -36,7 +36,8 @@ OVERLAP = timedelta(minutes=10)  # wire C 2.3: index lag plus clock skew
 RECENT = timedelta(hours=1)  # how far back the newest assets are read for a mark
 EARLIER = timedelta(minutes=5)  # wire C 6.9: read back to t0 - 5 min
 RECENT_PAGES = 30  # pages of the newest assets, at most
-PROOF_SECONDS = 60.0  # an empty list is believed so long after the key was proven
+PROOF_SECONDS = 10.0  # an empty list is believed so long after the key was proven
+LAST = timedelta(milliseconds=1)  # spec 001, Resources: instants carry milliseconds; ranges include their ends
 DAY = timedelta(days=1)  # wire C 2.2: day precision avoids the reserved colon
 TICK = timedelta(seconds=1)
 AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is later, whatever the clocks say

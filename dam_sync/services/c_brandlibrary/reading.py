@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, repeat
 
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
@@ -21,8 +21,10 @@ from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.links import Links
 from dam_sync.services.c_brandlibrary.listing import Listing, Wanted, ids_of
 from dam_sync.services.c_brandlibrary.once import Once, together
+from dam_sync.services.c_brandlibrary.values import moment_text
 
 MISSING = frozenset({403, 404})
+FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
 
 
 @dataclass(slots=True)
@@ -82,31 +84,35 @@ class Reader:
                 if total:
                     yield Shard(f"section {section['id']}", {**more, **_ends(None, None)}, _expected(total, changed))
                 continue
-            async with aclosing(self._cut(whole, total, more)) as pieces:
-                async for shard in pieces:
-                    yield shard
+            for shard in await self._cut(whole, total, more):
+                yield shard
         await self._refuse_fewer(library, found)
 
-    async def _cut(self, whole: Wanted, total: int, more: dict[str, Json]) -> AsyncGenerator[Shard, None]:
-        """Days, then seconds of a day, then all of a second, by the search, which lists need not agree with."""
+    async def _cut(self, whole: Wanted, total: int, more: dict[str, Json]) -> list[Shard]:
+        """By date of creation, in days as the service documents them, else in instants; each must show all there is."""
+        shown = 0
+        for exact in (False, True):
+            shards = [shard async for shard in self._pieces(whole, total, exact)]
+            shown = sum(shard.expected or 0 for shard in shards)
+            if shown >= total:
+                name = f"section {whole.ids[0]}"
+                return [Shard(f"{name} {each.id}", {**each.params, **more, "exact": exact}) for each in shards]
+        raise TruncatedListing(
+            f"section {whole.ids[0]} has {total} assets and its search by date of creation shows {shown}",
+            operation=facts.SECTION_ASSETS,
+            hint="run the same command again; if it stays, the service's search index is not in order",
+        )
+
+    def _pieces(self, whole: Wanted, total: int, exact: bool) -> AsyncIterator[Shard]:
+        """Days, then seconds of a day, then all of a second."""
 
         async def count(piece: Window) -> int:
-            return await self.listing.count(_within(whole, piece)) if piece != Window() else total
+            return await self.listing.count(_within(whole, piece, exact)) if piece != Window() else total
 
         finest: Partitioner = Whole(counted=True)
         until = self.line.clock.now() + facts.AHEAD
         seconds = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=finest)
-        days = ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds)
-        covered = 0
-        async for shard in days.shards(Window(), count):
-            covered += shard.expected or 0
-            yield Shard(f"section {whole.ids[0]} {shard.id}", {**shard.params, **more})
-        if covered < total:
-            raise TruncatedListing(
-                f"section {whole.ids[0]} has {total} assets and its search by date of creation shows {covered}",
-                operation=facts.SECTION_ASSETS,
-                hint="run the same command again; if it stays, the service's search index is not in order",
-            )
+        return ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds).shards(Window(), count)
 
     async def _refuse_fewer(self, library: str, found: int) -> None:
         """The sections together must have as many assets as the library's own list, which is counted last."""
@@ -133,10 +139,15 @@ class Reader:
         wanted = Wanted(
             facts.SECTION_ASSETS, (section,), payload=bool(shard.params.get("payload")), size=self.line.options.page
         )
-        wanted = _within(wanted, window) if window != Window() else wanted
+        if window != Window():
+            wanted = _within(wanted, window, bool(shard.params.get("exact")))
         counts = await self._counted(section)
+        found = False
         async with aclosing(self.listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
+                found = found or bool(rows)
+                if behind is None and shard.expected and not found and cursor is None:
+                    await self.line.whoami()  # a section that was not empty a moment ago (wire C 11.1)
                 kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
                 yield Batch(await self._entries(kept, counts), behind)
 
@@ -283,16 +294,18 @@ def _payload(section: Json) -> bool:
     return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
 
 
-def _within(wanted: Wanted, piece: Window) -> Wanted:
-    """Created in the window, ends included: what is outside is left out afterwards."""
-    low, high = piece.since or facts.EPOCH, piece.until or facts.EPOCH.replace(year=9998)
-    return replace(wanted, search=f"created_at:[{_point(low)} TO {_point(high)}]")
+def _within(wanted: Wanted, piece: Window, exact: bool) -> Wanted:
+    """Created in the window; ranges include both ends, whole days where the ends are days (wire C 2.2, 2.4)."""
+    low, high = piece.since or facts.EPOCH, piece.until or FAR
+    if exact or low != _midnight(low) or high != _midnight(high):
+        ends = f'"{moment_text(low)}" TO "{moment_text(high - facts.LAST)}"'
+    else:
+        ends = f"{low.date().isoformat()} TO {(high - facts.DAY).date().isoformat()}"
+    return replace(wanted, search=f"created_at:[{ends}]")
 
 
-def _point(moment: datetime) -> str:
-    """A day as it is, another instant quoted because of its colons."""
-    whole = moment == moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    return moment.date().isoformat() if whole else f'"{instant_text(moment)}"'
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _made_in(row: Json, window: Window) -> bool:

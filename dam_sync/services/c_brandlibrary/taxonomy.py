@@ -154,6 +154,7 @@ class Taxonomy:
         try:
             rows = await self.line.everything(facts.LABELS, (await self.library.id(),))
         except (Denied, NotFound):
+            await self.line.prove()
             return []
         names = {row["id"]: str(row["attributes"].get("name") or "") for row in rows}
         parents = {row["id"]: _parent(row) for row in rows}

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
+from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.service import Budget, Content, Steps, Vault
@@ -23,6 +24,7 @@ DONE = frozenset({200, 201})
 GONE = frozenset({404, 410})
 GOES_ON = 308  # progress, not a redirect (wire C 11.10)
 WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is told (wire C 6.1)
+PLACES = 64  # in the vault for sessions, at most
 _END = re.compile(r"bytes=0-(\d+)$")
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -125,26 +127,45 @@ class Uploader:
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
-    async def remember(self, name: str, address: str) -> None:
-        """A session's address is a credential: in memory, and in the vault where there is one, never in the state."""
-        self._sessions[name] = address
-        if self.vault is not None:
-            await self.vault.save(name, address)
+    async def remember(self, address: str) -> Json:
+        """A session's address is a credential: in memory, and in the vault where there is one, never in the state.
 
-    async def address(self, name: str) -> str:
+        Gives what recalls it: a place in the vault, of which there are few, and a digest that tells it is still there.
+        """
+        place = await self._free_place()
+        self._sessions[place] = address
+        if self.vault is not None:
+            await self.vault.save(place, address)
+        return {"place": place, "digest": digest_of(address)}
+
+    async def _free_place(self) -> str:
+        for number in range(PLACES):
+            place = f"{facts.NAME}-upload-{number}"
+            if place in self._sessions:
+                continue
+            self._sessions[place] = ""  # taken, before anybody else looks
+            if self.vault is None or not await self.vault.load(place):
+                return place
+            del self._sessions[place]
+        return f"{facts.NAME}-upload-{self.line.clock.token()[:2]}"  # the session there has long ended, or begins anew
+
+    async def address(self, ticket: Json) -> str:
         """The session's address. Raises SessionGone when nobody kept it."""
-        if name not in self._sessions:
-            kept = await self.vault.load(name) if self.vault is not None else None
-            if not kept:
-                raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
-            self._sessions[name] = kept
-        return self._sessions[name]
+        place, digest = str(ticket["place"]), ticket["digest"]
+        address = self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else "") or ""
+        if digest_of(address) != digest:
+            raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
+        self._sessions[place] = address
+        return address
 
-    async def done(self, name: str) -> None:
+    async def done(self, ticket: Json) -> None:
         """The session is over."""
-        self._sessions.pop(name, None)
+        place = str(ticket["place"])
+        if digest_of(self._sessions.get(place, "")) != ticket["digest"]:
+            return
         if self.vault is not None:
-            await self.vault.save(name, "")
+            await self.vault.save(place, "")
+        self._sessions.pop(place, None)
 
 
 @dataclass(slots=True)
@@ -186,9 +207,7 @@ class SessionWire:
         address = reply.headers.get("location", "") or _told_location(reply)
         if not address:
             raise ContractBroken("an upload session began without its address", operation=facts.START_RANGES)
-        name = f"{facts.NAME}-upload-{hashlib.sha256(address.encode()).hexdigest()[:24]}"
-        await self.uploader.remember(name, address)
-        return {"session": name, "object": slot.object, "size": size}
+        return {**await self.uploader.remember(address), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
         """The next byte wanted; the size when all is there. Raises SessionGone."""
@@ -209,14 +228,14 @@ class SessionWire:
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
-        await self.uploader.done(ticket["session"])
+        await self.uploader.done(ticket)
         return ticket["object"]
 
     async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Reply:
         request = Request(
             facts.SEND_RANGES,
             "PUT",
-            await self.uploader.address(ticket["session"]),
+            await self.uploader.address(ticket),
             body=(lambda: _in_blocks(body)) if body else b"",
             size=len(body),
             headers={"Content-Range": told},
@@ -225,6 +244,7 @@ class SessionWire:
         )
         reply = await self.uploader.line.client.send(request)
         if reply.status in GONE:
+            await self.uploader.done(ticket)
             raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
         return reply
 
