@@ -181,6 +181,8 @@ def test_vocabularies_refuse(api: Api) -> None:
     assert api.refused("DELETE", "/metadata/vocabulary/unknown")[0] == 400
     system = vocabulary(api, "System Metadata Templates")["metadataDefinitionId"]
     assert api.refused("PATCH", f"/metadata/vocabulary/{system}", {"add": ["x"]})[0] == 400
+    users = vocabulary(api, "System Users")["metadata"]["values"]
+    assert api.get("/user")["userId"] in {row["valueId"] for row in users}  # the ids of the things themselves
     alone = api.get(f"/metadata/vocabulary/{vocabulary(api)['metadataDefinitionId']}")
     assert "values" in alone["metadataDocument"]
     assert "metadata" not in alone

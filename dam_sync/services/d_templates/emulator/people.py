@@ -51,6 +51,7 @@ class People:
             bool(row.get("admin", True)), bool(row.get("sensitive", True)),
         )  # fmt: skip
         self.users[name] = self._schema.users[made.id] = made
+        self._schema.system_value("system_created_by", made.shown, made.id)
 
     def permit(self, template: SecurityTemplate, *, first: bool) -> None:
         """Give everybody what they have on this security template."""
