@@ -146,7 +146,7 @@ class Line:
             body["input"] = given
         path = f"{facts.API}/automation/{operation}"
         return await self.client.send(
-            replace(Request(facts.OPERATION, "POST", path, json=body), **cast("dict[str, Json]", how))
+            replace(Request(facts.OPERATION + operation, "POST", path, json=body), **cast("dict[str, Json]", how))
         )
 
 

@@ -157,9 +157,14 @@ class Containers:
             return found or await self._make(kind, wanted, parent)
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """Into and out of one collection, in batches; twice is once."""
+        """Into and out of one collection, or over into one folder, in batches; twice is once."""
+        if container.kind == "folder" and not remove:
+            for start in range(0, len(add), facts.MEMBER_BATCH):
+                some = ",".join(add[start : start + facts.MEMBER_BATCH])
+                await self.line.operate("Document.Move", f"docs:{some}", {"target": container.id}, repeatable=True)
+            return
         if container.kind != "collection":
-            raise Unsupported("only collections are filled in bulk", hint="folders are given with each asset")
+            raise Unsupported("an asset leaves its folder by going into another one")
         for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
             for start in range(0, len(ids), facts.MEMBER_BATCH):
                 await self._fill(operation, container, ids[start : start + facts.MEMBER_BATCH])

@@ -15,6 +15,14 @@ from dam_sync.services.b_documents.fields import Server
 from dam_sync.services.b_documents.forms import LATE, state_of, tags_by_property, usual_transitions, way
 
 Calls = Mapping[str, int]
+TAG = f"{facts.OPERATION}Services.TagDocument"
+GIVE = f"{facts.OPERATION}Document.AddPermission"
+FOLLOW = f"{facts.OPERATION}Document.FollowLifecycleTransition"
+CHECK_IN = f"{facts.OPERATION}Document.CreateVersion"
+MOVE = f"{facts.OPERATION}Document.Move"
+FILL = f"{facts.OPERATION}Collection.AddToCollection"
+LINKED = f"{facts.OPERATION}Document.GetLinkedDocuments"
+LINK = f"{facts.OPERATION}Document.AddRelation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ def calls_of(change: Change, size: int, known: Known) -> Calls:
             attached = change.placement.kind == "attachment"
             return attach_calls(size) if attached else place_calls(change)
         case Relation():
-            return {facts.OPERATION: 2}
+            return {LINKED: 1, LINK: 1}
         case Term():
             return {facts.ADD_ENTRY: 1}
         case Placement():
@@ -61,15 +69,15 @@ def draft_calls(draft: Draft, size: int, server: Server, options: Options, folde
     calls[facts.POST_ID] = 1 + (0 if any(place.kind == "folder" for place in draft.placements) else folders)
     calls[facts.PUT_ID] = int(any(key in LATE for key in draft.fields))
     by_operation = bool(draft.tags) and not tags_by_property(server, draft.profile or options.type)
-    calls[facts.OPERATION] = (
-        int(by_operation) + int(bool(draft.rights.groups)) + _transitions(draft.status, options, True)
-    )
+    calls[TAG] = int(by_operation)
+    calls[GIVE] = int(bool(draft.rights.groups))
+    calls[FOLLOW] = _transitions(draft.status, options, True)
     return +calls
 
 
 def version_calls(size: int) -> Calls:
     """`replace` of a document that was changed since its last version."""
-    return upload_calls(size) + Counter({facts.GET_ID: 1, facts.OPERATION: 1, facts.PUT_ID: 1})
+    return upload_calls(size) + Counter({facts.GET_ID: 1, CHECK_IN: 1, facts.PUT_ID: 1})
 
 
 def attach_calls(size: int) -> Calls:
@@ -87,14 +95,22 @@ def patch_calls(patch: Patch, options: Options, folders: int) -> Calls:
     added = any(place.kind == "folder" for place in patch.placements_add)
     removed = any(place.kind == "folder" for place in patch.placements_remove)
     grouped = patch.rights is not None and bool(patch.rights.groups)
-    operations = int(added or removed) + int(grouped) + _transitions(patch.status or "", options, False)
-    made = folders if removed and not added else 0
-    return +Counter({facts.GET_ID: 1, facts.PUT_ID: int(bool(puts)), facts.OPERATION: operations, facts.POST_ID: made})
+    return +Counter(
+        {
+            facts.GET_ID: 1,
+            facts.PUT_ID: int(bool(puts)),
+            MOVE: int(added or removed),
+            facts.POST_ID: folders if removed and not added else 0,
+            GIVE: int(grouped),
+            FOLLOW: _transitions(patch.status or "", options, False),
+        }
+    )
 
 
 def place_calls(membership: Membership) -> Calls:
     """`place`, in batches."""
-    return +Counter({facts.OPERATION: -(-len(membership.assets) // facts.MEMBER_BATCH)})
+    operation = FILL if membership.placement.kind == "collection" else MOVE
+    return +Counter({operation: -(-len(membership.assets) // facts.MEMBER_BATCH)})
 
 
 def _transitions(status: str, options: Options, new: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
@@ -66,8 +66,9 @@ READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect"})  # wire
 API = "/api/v1"
 CAPABILITIES = f"GET {API}/capabilities"
 CMIS = "GET /json/cmis"
-OPERATION = f"POST {API}/automation/{{operationId}}"
-LOGIN = f"POST {API}/automation/login"
+OPERATION = f"POST {API}/automation/"  # and the name of one
+LOGIN = f"{OPERATION}login"
+QUERY = f"{OPERATION}Repository.Query"
 SEARCH = f"GET {API}/search/lang/NXQL/execute"
 GET_ID = f"GET {API}/id/{{docId}}"
 PUT_ID = f"PUT {API}/id/{{docId}}"
@@ -81,7 +82,7 @@ SCHEMAS = f"GET {API}/config/schemas"
 DIRECTORIES = f"GET {API}/directory"
 DIRECTORY = f"GET {API}/directory/{{directoryName}}"
 ADD_ENTRY = f"POST {API}/directory/{{directoryName}}"
-NEW_BATCH = f"POST {API}/upload/new/{{handler}}"
+NEW_BATCH = f"POST {API}/upload/new/default"
 BATCH = f"GET {API}/upload/{{batchId}}"
 DROP_BATCH = f"DELETE {API}/upload/{{batchId}}"
 UPLOAD = f"POST {API}/upload/{{batchId}}/{{fileIdx}}"
@@ -113,6 +114,9 @@ RULES = (
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=ADD_ENTRY, hint="let the user of the job be an administrator or power user"),
+    # wire B 2.2: our own query was refused
+    ErrorRule(400, ContractBroken, operation=QUERY),
+    ErrorRule(400, ContractBroken, operation=SEARCH),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge, hint="enlarge the quota, or the body that the proxy in front lets pass"),

@@ -134,7 +134,7 @@ class DocumentsService(Service):
         return await self._containers.ensure(kind, path, parent)
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """See `Service.place`; collections only."""
+        """See `Service.place`; a folder takes assets over from where they are, and gives none away."""
         await self._containers.place(container, add, remove)
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:

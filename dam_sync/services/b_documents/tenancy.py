@@ -147,7 +147,7 @@ class Tenancy:
 
     async def _logged_in(self) -> Reply:
         path = f"{facts.API}/automation/login"
-        return await self.line.client.send(Request(facts.OPERATION, "POST", path, json={}, reads=True, repeatable=True))
+        return await self.line.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
 
     async def _root(self) -> Root:
         """The folder of the option, the usual workspaces, or the first there are."""
@@ -205,7 +205,7 @@ def _user_of(reply: Reply) -> User:
     data = reply.json()
     name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""
     if not name:
-        raise ContractBroken("the service did not say whose credential this is", operation=facts.OPERATION)
+        raise ContractBroken("the service did not say whose credential this is", operation=facts.LOGIN)
     if name.lower() in ("guest", "anonymous"):
         raise Denied("the service took us for a guest", hint="check the credential in the job file")
     return User(name, data.get("isAdministrator") is not False)

@@ -143,7 +143,11 @@ class Writer:
         reply = await self.line.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
         moved = reply.json()
         if str(moved.get("parentRef") or target) != target:
-            raise Rejected("the document is not in the folder it was moved to", asset=asset, operation=facts.OPERATION)
+            raise Rejected(
+                "the document is not in the folder it was moved to",
+                asset=asset,
+                operation=f"{facts.OPERATION}Document.Move",
+            )
 
     async def give(self, asset: AssetId, groups: frozenset[str], row: Json | None = None) -> None:
         """Let these read, and no longer those who could by a local `Read` of their own. Safe to repeat."""
@@ -265,9 +269,10 @@ class Writer:
                 asset=asset,
                 hint="name it in the option `relations`",
             )
-        if relation.target in await self.reader.related(asset, relation.kind):
+        known = relation.target in await self.reader.related(asset, relation.kind)
+        if known and not self.line.read_only:  # a connection that only reads is refused in any case
             return
-        params = {"object": f"doc:{relation.target}", "predicate": predicate, "outgoing": True}
+        params = {"object": str(relation.target), "predicate": predicate, "outgoing": True}
         await self.line.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
 
     async def remove(self, asset: AssetId) -> None:

@@ -10,6 +10,7 @@ from dam_sync.services.b_documents.emulator.records import Document, FileBlob
 from dam_sync.services.b_documents.emulator.repository import Repository
 from dam_sync.services.b_documents.emulator.types import Field
 
+CHANGED = "dc:modified"
 STATUSES: Mapping[str, str] = {"approved": "published", "obsolete": "archived", "project": "draft"}
 
 
@@ -29,19 +30,20 @@ def is_asset(repository: Repository, doc: Document) -> bool:
 
 def _asset(repository: Repository, doc: Document) -> dict[str, Json]:
     options, file = repository.options, doc.file
+    told = (CHANGED, options.release_field, options.expiry_field)  # elsewhere in the row
     return {
         "record": "asset",
         "id": doc.uid,
         "catalogue_id": doc.catalogue_id,
         "filename": file.name if file else "",
-        "status": "trash" if doc.trashed else STATUSES.get(doc.state, doc.state),
+        "status": "trash" if doc.trashed else _status(repository, doc),
         "state": doc.state,
         "form_type": doc.type,
         "type": doc.type,
         "name": doc.name,
         "path": repository.path(doc),
         "fields": _fields(repository, doc),
-        "properties": {key: value for key, value in doc.props.items() if key.startswith("dc:")},
+        "properties": {key: value for key, value in doc.props.items() if key.startswith("dc:") and key not in told},
         "versions": _versions(repository, doc),
         "attachments": [_file(doc.uid, each["file"]) for each in doc.props.get("files:files") or () if each["file"]],
         "placements": _placements(repository, doc),
@@ -62,6 +64,21 @@ def _asset(repository: Repository, doc: Document) -> dict[str, Json]:
         "imported_at": _short(doc.props.get("dc:created")),
         "source_links": {},
     }
+
+
+def _status(repository: Repository, doc: Document) -> str:
+    """By whatever keeps it on this server."""
+    kept = repository.options.status
+    if kept == "lifecycle":
+        return STATUSES.get(doc.state, doc.state)
+    if kept == "section":
+        return "published" if any(each.parent for each in _proxies(repository, doc)) else "draft"
+    return str(doc.props.get(kept) or "draft")
+
+
+def _proxies(repository: Repository, doc: Document) -> list[Document]:
+    shown = [doc.uid, *repository.versions.get(doc.uid, ())]
+    return [repository.docs[uid] for each in shown for uid in sorted(repository.proxies.get(each, ()))]
 
 
 def _versions(repository: Repository, doc: Document) -> list[Json]:
@@ -86,7 +103,11 @@ def _placements(repository: Repository, doc: Document) -> list[Json]:
         collection = repository.docs.get(uid)
         if collection is not None:
             rows.append({"kind": "collection", "path": [collection.title], "id": uid})
-    return sorted(rows, key=lambda row: (row["kind"] != "folder", row["path"]))
+    for proxy in _proxies(repository, doc):
+        line = [each for each in repository.above(proxy) if each.type == "Section"]
+        if line:
+            rows.append({"kind": "section", "path": [each.title for each in reversed(line)], "id": line[0].uid})
+    return sorted(rows, key=lambda row: (row["kind"] != "folder", row["kind"], row["path"]))
 
 
 def _fields(repository: Repository, doc: Document) -> dict[str, Json]:

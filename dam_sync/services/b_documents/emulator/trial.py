@@ -47,6 +47,9 @@ TRIAL = Trial(
     },
     emulated={"direct": True},
     listing="POST */automation/Repository.Query",
+    reads=frozenset(
+        f"POST */automation/{name}" for name in ("login", "Repository.Query", "Document.GetLinkedDocuments")
+    ),
     opening=1,
     lean={"relations": ""},
     facts={"PAGE": 20, "SPLIT": 50},
