@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.catalogue import asset, library
 from tests.support.emulated_b import API, NOW, WORK, Platform, reference
 
 Open = Callable[..., Platform]
@@ -391,3 +392,39 @@ def test_comments(platform: Platform) -> None:
     assert (made.status_code, made.json()["author"]) == (201, "Administrator")
     assert platform.get(f"/id/{uid}/@comment")["totalSize"] == 1
     assert platform.get(f"/id/{uid}/@comment/external/src-77")["text"] == "hi"
+
+
+# -- catalogues --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["lifecycle", "section", "dc:nature"])
+def test_a_status_is_kept_as_the_server_is_told(opened: Open, status: str) -> None:
+    platform = opened(status=status)
+    rows = {row["catalogue_id"]: row["status"] for row in platform.truth()}
+    assert (rows["2"], rows["6"]) == ("published", "trash")
+    assert rows["7"] == ("draft" if status == "section" else "archived")
+    found = platform.doc(platform.named(2))
+    assert (found["state"] == "approved") == (status == "lifecycle")
+
+
+def test_a_catalogue_is_held_as_far_as_documents_can(opened: Open) -> None:
+    section = {"kind": "section", "path": ["Web", "News"]}
+    more = [*library(), {"record": "type", "name": "Document"}, asset(50, type="Document", placements=[section])]
+    more += [asset(51, type="", form_type="VIDEO", versions=[], fields={}, placements=[])]
+    platform = opened(*more)
+    rows = {row["catalogue_id"]: row for row in platform.truth()}
+    assert [(place["kind"], place["path"]) for place in rows["1"]["placements"]] == [
+        ("folder", ["Press", "2024"]), ("collection", ["Highlight"]),
+    ]  # fmt: skip
+    assert rows["1"]["fields"]["lib:title"] == "Harbour at dawn"
+    assert [file["size"] for file in rows["1"]["versions"]] == [900, 901, 902]
+    assert rows["1"]["rights"]["groups"] == ["staff"]
+    assert (rows["50"]["type"], rows["50"]["placements"][0]["path"]) == ("LibDocument", ["Web", "News"])
+    assert (rows["51"]["type"], rows["51"]["versions"], rows["51"]["placements"]) == ("Video", [], [])
+
+
+def test_operations_come_and_go_with_releases(opened: Open) -> None:
+    for variant, there, gone in (("", "Search", "Elasticsearch"), ("older", "Elasticsearch", "Search")):
+        platform = opened(variant=variant)
+        assert platform.operate(f"{there}.WaitForIndexing")["value"] is True
+        platform.operate(f"{gone}.WaitForIndexing", status=404)

@@ -173,7 +173,9 @@ class Endpoint:
         if refusal is not None:
             return refusal
         key = call.headers.get("idempotency-key", "") if call.scope["method"] not in _SAFE else ""
-        return await self._once(call, plays, key) if key else await self._handled(call, plays)
+        if not key or not self._server.options.at_least("2021.0"):
+            return await self._handled(call, plays)
+        return await self._once(call, plays, key)
 
     def _admitted(self, call: Call) -> Reply | None:
         """Sets who calls; an answer for whoever may not, or asks for another repository."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dam_sync.emulation.catalogue import Catalogue, Record, blob_of
 from dam_sync.emulation.world import Json
+from dam_sync.services.b_documents.emulator import acts
 from dam_sync.services.b_documents.emulator.configuring import PREFIX, Configuration
 from dam_sync.services.b_documents.emulator.records import Ace, Document, FileBlob, Group, Props, instant, moment_of
 from dam_sync.services.b_documents.emulator.server import Server
@@ -29,6 +30,7 @@ class Loader:
         self._configuration = Configuration(server.repository, catalogue)
         self._folders: dict[tuple[str, ...], str] = {(): server.repository.workspaces}
         self._collections: dict[str, str] = {}
+        self._sections: dict[tuple[str, ...], str] = {}
         self._uids: dict[str, str] = {}
         self._relations: list[tuple[str, Sequence[Record]]] = []
 
@@ -44,6 +46,8 @@ class Loader:
                     self._folder(tuple(record["path"]))
                 elif record["kind"] == "collection":
                     self._collection(str(record["path"][-1]))
+                elif record["kind"] == "section":
+                    self._section(tuple(record["path"]))
             for asset in self._catalogue.assets:
                 try:
                     self._asset(asset)
@@ -97,12 +101,15 @@ class Loader:
             props["nxtag:tags"] = [{"label": str(tag), "username": owner} for tag in record["tags"]]
         doc = self._placed(kind, self._place(record), name, props)
         doc.catalogue_id = str(record.get("id", ""))
-        doc.state = STATES.get(str(record.get("status") or ""), "project")
         groups = (record.get("rights") or {}).get("groups") or ()
         if groups:
             doc.acls["local"] = [Ace(str(group), "Read", True, self._server.options.user) for group in groups]
         self._versioned(doc, files)
         self._collected(doc, record)
+        self._with_status(doc, str(record.get("status") or ""))
+        for place in record.get("placements") or ():
+            if place["kind"] == "section":
+                self._published(doc, self._section(tuple(place["path"])))
         self._uids[doc.catalogue_id] = doc.uid
         if record.get("relations"):
             self._relations.append((doc.uid, record["relations"]))
@@ -110,6 +117,31 @@ class Loader:
             millis = int(moment_of(str(props["dc:modified"])).timestamp() * 1000)
             self._repository.relocate(doc, doc.parent, f"{doc.name}._{millis}_.trashed")
             doc.trashed = True
+
+    def _with_status(self, doc: Document, status: str) -> None:
+        """As the life cycle state, a proxy in the root of sections, or a property (wire B 13)."""
+        kept = self._server.options.status
+        if kept == "lifecycle":
+            doc.state = STATES.get(status, "project")
+        elif kept == "section":
+            if status == "published":
+                self._published(doc, self._repository.sections)
+        elif status and status != "trash":
+            doc.props[kept] = status
+
+    def _section(self, path: tuple[str, ...]) -> str:
+        if not path:
+            return self._repository.sections
+        if path not in self._sections:
+            made = self._placed("Section", self._section(path[:-1]), path[-1], {"dc:title": path[-1]})
+            self._sections[path] = made.uid
+        return self._sections[path]
+
+    def _published(self, doc: Document, section: str) -> None:
+        people, repository = self._repository.people, self._repository
+        acts.publish(
+            repository, self._server.saver, doc, repository.get(section), people.users[doc.props["dc:creator"]]
+        )
 
     def _versioned(self, doc: Document, files: Sequence[FileBlob]) -> None:
         """Older files as versions that were checked in, the newest on the live document."""

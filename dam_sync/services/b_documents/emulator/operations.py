@@ -58,7 +58,11 @@ class Job:
     def number(self, name: str, default: int) -> int:
         """A whole number."""
         value = self.params.get(name)
-        return default if value is None else int(value)
+        if value is None:
+            return default
+        if not str(value).lstrip("-").isdigit():
+            raise Refusal(400, f"Not a number: {name}")
+        return int(value)
 
     def documents(self) -> list[Document]:
         """The documents given as input. Raises 400 without any."""
@@ -127,10 +131,19 @@ def run(call: Call, name: str, given: Given) -> Reply:
 
 
 def _check(call: Call, name: str) -> None:
-    if name not in OPERATIONS:
+    since = _SINCE.get(name)
+    there = since is None or call.server.options.at_least(since[0]) == since[1]
+    if name not in OPERATIONS or not there:
         raise Refusal(404, f"Failed to invoke operation: {name}, operation not found")
     if name in ADMIN and not call.user.administrator:
         raise Refusal(404, "", empty=True)
+
+
+_SINCE: Mapping[str, tuple[str, bool]] = {
+    "Search.WaitForIndexing": ("2025.0", True),
+    "Elasticsearch.WaitForIndexing": ("2025.0", False),
+}
+"""Operations that came with a release, or went with it (wire B 10)."""
 
 
 def _body(call: Call) -> Mapping[str, Json]:

@@ -36,10 +36,15 @@ class Options:
     context, empty for none. Times in seconds: lag (of the index), enrich (renditions and extraction after a commit),
     audit_lag, bulk_lag, cleanup_lag, digest_lag (until the digest of a new blob is known), token_life, code_life,
     batch_life, link_life, transaction (time-out). users: more users, each with name, password, groups. tokens: login
-    tokens by their text. clients: OAuth clients by id. direct: downloads redirect to the object store.
-    audit: `durable` or `memory` (lost on `play:restart`). strict_types: children outside the allowed subtypes are
-    refused (2025.8). auto_version: another user's save of a document with a file checks it in first. release_field,
-    expiry_field: where rights of a catalogue are kept and read for the ground truth. rate: None, as the product.
+    tokens by their text. clients: OAuth clients by id. direct: downloads redirect to the object store. audit: `durable`
+    or `memory` (lost on `play:restart`), empty for the release's default. status: how a catalogue's status is kept:
+    `lifecycle`, `section` (published is a proxy in a section) or the name of a property. release_field, expiry_field:
+    where a catalogue's rights are kept, and read for the ground truth. strict_types: children outside the allowed
+    subtypes are refused (2025.8). auto_version: another user's save of a document with a file checks it in first.
+    rate: calls a second, None as in the product.
+
+    Faults it plays (`play:WORD`): conflict, rollback, slow:SECONDS (of a transaction), crash (leaves an idempotency key
+    running), restart (jobs and an audit log in memory are lost).
     """
 
     variant: str = ""
@@ -72,7 +77,7 @@ class Options:
     code_life: float = 600.0
     batch_life: float = 14_400.0
     link_life: float = 3600.0
-    transaction: float = 300.0
+    transaction: float = 30.0
     max_page_size: int = 1000
     window: int = 10_000
     collection_most: int = 0
@@ -81,7 +86,8 @@ class Options:
     export_most: int = 100_000
     digest: str = "MD5"
     direct: bool = False
-    audit: str = "durable"
+    audit: str = ""
+    status: str = "lifecycle"
     strict_types: bool = False
     auto_version: bool = True
     release_field: str = "dc:issued"
@@ -100,6 +106,8 @@ class Options:
         if not self.release:
             release = "10.10-HF68" if "ancient" in plays else "2023.12" if "older" in plays else "2025.10"
             object.__setattr__(self, "release", release)
+        if not self.audit:
+            object.__setattr__(self, "audit", "memory" if self.at_least("2025.0") else "durable")
         if not self.collection_most:
             object.__setattr__(self, "collection_most", 10_000 if self.at_least("2025.6") else 100_000)
 

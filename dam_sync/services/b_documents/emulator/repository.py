@@ -262,7 +262,7 @@ class Repository:
             everybody = [("administrators", "Everything"), ("members", "Read")]
             root.acls["local"] = [Ace(name, right) for name, right in everybody]
             domain = self._made(root, "Domain", "default-domain", "Domain")
-            self._made(domain, "SectionRoot", "sections", "Sections")
+            self.sections = self._made(domain, "SectionRoot", "sections", "Sections").uid
             self._made(domain, "TemplateRoot", "templates", "Templates")
             self.workspaces = self._made(domain, "WorkspaceRoot", "workspaces", "Workspaces").uid
             people = self._made(domain, "UserWorkspacesRoot", "UserWorkspaces", "User workspaces")

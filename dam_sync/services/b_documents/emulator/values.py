@@ -137,7 +137,8 @@ class Reader:
         for doc in self.repository.docs.values():
             file = doc.file
             if file and self.repository.digest_of(file)[1] == key:
-                name, kind = given.get("name") or file.name, given.get("mime-type") or file.media_type
+                named = given if self.repository.options.at_least("2025.10") else {}
+                name, kind = named.get("name") or file.name, named.get("mime-type") or file.media_type
                 return FileBlob(str(name), str(kind), file.blob)
         return UNRESOLVED
 
