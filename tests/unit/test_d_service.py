@@ -356,3 +356,21 @@ async def test_a_new_value_counts_once_it_is_applied(opened: Opened) -> None:
     assert (below.path, below.parent) == (("North", "Hills"), d.NORTH)
     with pytest.raises(NotFound):
         await service.ensure_term("nothing", Term("x"))
+
+
+async def test_a_value_that_was_never_applied_is_applied_when_it_is_refused(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a process that ended between adding a value and applying it."""
+    create = opened.script._create
+    service = opened.connect()
+
+    def strict(body: Any) -> Any:
+        if facts.APPLY not in opened.script.calls:
+            return d.said({"status": "error", "message": "Invalid fields for metadata template"}, 403)
+        return create(body)
+
+    monkeypatch.setattr(opened.script, "_create", strict)
+    await service.create(draft(colors=(Term("Red", d.RED),)), None, MemorySteps())
+    assert len(opened.script.records) == 1
+    assert service.calls[facts.APPLY] == 1

@@ -46,7 +46,7 @@ class Collections:
         """All memberships. A member is the file of some version: its asset is looked up where it is not known."""
         async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
             async for page, _ in pages:
-                for row in page.rows:
+                for row in _real(page):
                     placement = _placement(row)
                     files = [one for one in member_files(row) if one != facts.NIL]
                     for start in range(0, len(files), facts.MEMBERS_A_TIME):
@@ -210,7 +210,7 @@ class Collections:
             known: dict[str, Placement] = {}
             async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
                 async for page, _ in pages:
-                    for row in page.rows:
+                    for row in _real(page):
                         placement = _placement(row)
                         known.setdefault(placement.path[0], placement)
             self._known = {**self._own.all, **known}
@@ -225,8 +225,11 @@ class Collections:
             "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
         }
         reply = await self.line.ask(facts.COLLECTIONS, json=body)
-        rows = [row for row in hits(reply) if isinstance(row, dict) and row.get("collectionId")]
-        return Page(rows, total_of(reply))
+        return Page(hits(reply), total_of(reply))
+
+
+def _real(page: Page) -> list[Json]:
+    return [row for row in page.rows if isinstance(row, dict) and row.get("collectionId")]
 
 
 def _placement(row: Json) -> Placement:

@@ -11,8 +11,8 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.forms import Attribute
-from dam_sync.services.d_templates.knowledge import Knowledge, living_rows
-from dam_sync.services.d_templates.wire import Record, record_of
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.wire import Record, hits, is_asset, record_of
 
 _PAGES = facts.SEARCH_REACH // facts.SEARCH_PAGE
 
@@ -53,8 +53,9 @@ class Finding:
                 "includeVersions": True,
                 "excludes": list(facts.SLIM_EXCLUDES),
             }
-            rows = living_rows(await self.line.ask(facts.SEARCH, json=body))
-            found += [record for record in map(record_of, rows) if has_value(record, attribute.id, value)]
+            rows = hits(await self.line.ask(facts.SEARCH, json=body))
+            records = [record_of(row) for row in rows if is_asset(row)]
+            found += [record for record in records if has_value(record, attribute.id, value)]
             if len(rows) < facts.SEARCH_PAGE:
                 break
         found.sort(key=lambda record: (record.deleted, record.place))

@@ -14,7 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Once, Recent, together
 from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
-from dam_sync.services.d_templates.wire import hits, is_asset, listed, text_of, total_of
+from dam_sync.services.d_templates.wire import hits, listed, text_of, total_of
 
 _DATE_STEP = timedelta(seconds=2)
 _LIVE = {"includeDeleted": False, "includeVersions": False}
@@ -165,11 +165,6 @@ def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
         "excludes": list(facts.EXCLUDES),
         **which,
     }
-
-
-def living_rows(reply: Json) -> list[Json]:
-    """The hits that are assets."""
-    return [row for row in hits(reply) if is_asset(row)]
 
 
 def _bare(item: Json) -> Json:

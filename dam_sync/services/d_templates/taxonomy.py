@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Term
@@ -16,6 +17,9 @@ from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.values import cascade_term
 from dam_sync.services.d_templates.wire import failed, message_of
 
+V = TypeVar("V")
+_UNKNOWN = "invalid fields"  # wire D 6.4: how a value is refused that the service does not know
+
 
 @dataclass(slots=True)
 class Taxonomy:
@@ -23,6 +27,7 @@ class Taxonomy:
 
     line: Line
     knowledge: Knowledge
+    _applied: bool = False
     _writers: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
@@ -52,6 +57,18 @@ class Taxonomy:
         attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
         ids = await self._ensured(attribute.vocabulary, wanted)
         return tuple(Term(label, identity) for label, identity in zip(wanted, ids, strict=True))
+
+    async def usable(self, call: Callable[[], Awaitable[V]]) -> V:
+        """A write with values in it. One that was added and never applied, for a process ended in between, is refused:
+        then everything is applied, once a session, and the refused write sent again."""
+        try:
+            return await call()
+        except InvalidValue as error:
+            if self._applied or _UNKNOWN not in error.message.casefold():
+                raise
+        self._applied = True
+        await self.line.send(self.line.request(facts.APPLY, repeatable=True))
+        return await call()
 
     async def _ensured(self, vocabulary: str, labels: list[str]) -> list[str]:
         """The ids of these values, missing ones added by one PATCH, then applied, then read (wire D 5.2)."""

@@ -44,7 +44,7 @@ class Writer:
         body = await self._body(draft, template)
 
         async def make() -> Made:
-            return await self.uploader.created(body, content)
+            return await self.taxonomy.usable(lambda: self.uploader.created(body, content))
 
         async def found() -> Made | None:
             record = await self.finding.record(draft.marker) if draft.marker else None
@@ -292,7 +292,7 @@ class Writer:
         raise InvalidValue(f"the status dropdown has no value {status!r}", hint="see `inspect` for its values")
 
     async def _patch(self, asset: str, record: str, body: Json) -> None:
-        reply = await self.line.write(facts.UPDATE, record, body, asset=asset)
+        reply = await self.taxonomy.usable(lambda: self.line.write(facts.UPDATE, record, body, asset=asset))
         _refuse(reply.json() if reply.body else None, facts.UPDATE, asset)
 
     async def remove(self, asset: AssetId) -> None:
