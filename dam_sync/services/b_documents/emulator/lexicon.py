@@ -91,61 +91,71 @@ class Lexicon:
         return Term(lambda doc: tuple(read[part](ace) for aces in doc.acls.values() for ace in aces), many=True)
 
     def _specials(self) -> dict[str, Term]:
-        repository, types = self._repository, self._repository.types
+        return {**self._placed(), **self._stated(), **self._versioned(), **self._gathered()}
 
-        def latest(doc: Document, *, major: bool) -> Values:
-            if not doc.is_version:
-                return (0,)
-            all_ = [repository.docs[uid] for uid in repository.versions.get(doc.live, ()) if uid in repository.docs]
-            wanted = [each for each in all_ if not major or each.minor == 0]
-            return (int(bool(wanted) and wanted[-1].uid == doc.uid),)
-
-        def ancestors(doc: Document) -> Values:
-            live = repository.live_of(doc) if self._index else doc
-            return tuple(each.uid for each in repository.above(live)) if live else ()
-
-        def labels(doc: Document) -> Values:
-            return tuple(tag["label"] for tag in doc.props.get("nxtag:tags") or ())
-
-        def words(doc: Document) -> Values:
-            texts = [str(value) for value in doc.props.values() if isinstance(value, (str, list))]
-            texts += [doc.file.name] if doc.file else []
-            return tuple(re.findall(r"\w+", " ".join(texts).casefold()))
-
-        flag = "flag"
+    def _placed(self) -> dict[str, Term]:
+        """Ids, types and places."""
+        types = self._repository.types
         return {
             "ecm:uuid": Term(lambda doc: (doc.uid,)),
             "ecm:parentId": Term(lambda doc: _single(doc.parent or None)),
             "ecm:path": Term(lambda doc: _single(self.path(doc) or None), "path"),
-            "ecm:ancestorId": Term(ancestors, many=True),
+            "ecm:ancestorId": Term(self._ancestors, many=True),
             "ecm:name": Term(lambda doc: (doc.name,)),
             "ecm:pos": Term(lambda doc: (doc.position,), "number"),
             "ecm:primaryType": Term(lambda doc: (doc.type,)),
             "ecm:mixinType": Term(lambda doc: tuple(types.all_facets(doc)), many=True),
+        }
+
+    def _stated(self) -> dict[str, Term]:
+        """States and locks."""
+        return {
             "ecm:currentLifeCycleState": Term(lambda doc: (doc.state,)),
-            "ecm:isTrashed": Term(lambda doc: (int(doc.trashed),), flag),
-            "ecm:isVersion": Term(lambda doc: (int(doc.is_version),), flag),
-            "ecm:isCheckedInVersion": Term(lambda doc: (int(doc.is_version),), flag),
-            "ecm:isProxy": Term(lambda doc: (int(doc.is_proxy),), flag),
-            "ecm:isCheckedIn": Term(lambda doc: (int(not doc.checked_out),), flag),
-            "ecm:isLatestVersion": Term(lambda doc: latest(doc, major=False), flag),
-            "ecm:isLatestMajorVersion": Term(lambda doc: latest(doc, major=True), flag),
-            "ecm:isRecord": Term(lambda doc: (0,), flag),
-            "ecm:hasLegalHold": Term(lambda doc: (0,), flag),
+            "ecm:isTrashed": Term(lambda doc: (int(doc.trashed),), "flag"),
+            "ecm:isVersion": Term(lambda doc: (int(doc.is_version),), "flag"),
+            "ecm:isCheckedInVersion": Term(lambda doc: (int(doc.is_version),), "flag"),
+            "ecm:isProxy": Term(lambda doc: (int(doc.is_proxy),), "flag"),
+            "ecm:isCheckedIn": Term(lambda doc: (int(not doc.checked_out),), "flag"),
+            "ecm:isRecord": Term(lambda doc: (0,), "flag"),
+            "ecm:hasLegalHold": Term(lambda doc: (0,), "flag"),
+            "ecm:retainUntil": Term(lambda doc: (), "date"),
+            "ecm:lockOwner": Term(lambda doc: _single(doc.lock[0] if doc.lock else None)),
+            "ecm:lockCreated": Term(lambda doc: _single(doc.lock[1] if doc.lock else None), "date"),
+            "ecm:changeToken": Term(lambda doc: (doc.token,)),
+        }
+
+    def _versioned(self) -> dict[str, Term]:
+        """Versions and proxies."""
+        return {
+            "ecm:isLatestVersion": Term(lambda doc: self._latest(doc, major=False), "flag"),
+            "ecm:isLatestMajorVersion": Term(lambda doc: self._latest(doc, major=True), "flag"),
             "ecm:versionLabel": Term(lambda doc: _single(doc.label if doc.is_version else None)),
             "ecm:versionVersionableId": Term(lambda doc: _single(doc.live if doc.is_version else None)),
             "ecm:versionCreated": Term(lambda doc: _single(doc.version_created or None), "date"),
             "ecm:versionDescription": Term(lambda doc: _single(doc.version_description or None)),
             "ecm:proxyTargetId": Term(lambda doc: _single(doc.target or None)),
             "ecm:proxyVersionableId": Term(lambda doc: _single(doc.live if doc.is_proxy else None)),
-            "ecm:lockOwner": Term(lambda doc: _single(doc.lock[0] if doc.lock else None)),
-            "ecm:lockCreated": Term(lambda doc: _single(doc.lock[1] if doc.lock else None), "date"),
-            "ecm:tag": Term(labels, many=True),
-            "ecm:fulltext": Term(words, "words", many=True),
-            "ecm:blobKeys": Term(self._blob_keys, many=True),
-            "ecm:retainUntil": Term(lambda doc: (), "date"),
-            "ecm:changeToken": Term(lambda doc: (doc.token,)),
         }
+
+    def _gathered(self) -> dict[str, Term]:
+        """Tags, words and blobs."""
+        return {
+            "ecm:tag": Term(lambda doc: tuple(tag["label"] for tag in doc.props.get("nxtag:tags") or ()), many=True),
+            "ecm:fulltext": Term(_words, "words", many=True),
+            "ecm:blobKeys": Term(self._blob_keys, many=True),
+        }
+
+    def _ancestors(self, doc: Document) -> Values:
+        live = self._repository.live_of(doc) if self._index else doc
+        return tuple(each.uid for each in self._repository.above(live)) if live else ()
+
+    def _latest(self, doc: Document, *, major: bool) -> Values:
+        if not doc.is_version:
+            return (0,)
+        docs = self._repository.docs
+        versions = [docs[uid] for uid in self._repository.versions.get(doc.live, ()) if uid in docs]
+        wanted = [each for each in versions if not major or each.minor == 0]
+        return (int(bool(wanted) and wanted[-1].uid == doc.uid),)
 
     def _blob_keys(self, doc: Document) -> Values:
         found = [_of_blob(self._repository, file, "digest") for file in blobs_in(doc.props)]
@@ -194,3 +204,9 @@ def _of_blob(repository: Repository, file: FileBlob, part: str) -> Json:
         case "mime-type":
             return file.media_type
     return None
+
+
+def _words(doc: Document) -> Values:
+    texts = [str(value) for value in doc.props.values() if isinstance(value, (str, list))]
+    texts += [doc.file.name] if doc.file else []
+    return tuple(re.findall(r"\w+", " ".join(texts).casefold()))
