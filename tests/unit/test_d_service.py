@@ -346,6 +346,24 @@ async def test_collections_hold_files_and_are_read_back(
     assert current not in script.collections[place.id]["collectionDocument"]
 
 
+async def test_many_members_are_found_out_by_a_scan_and_not_one_by_one(opened: Opened) -> None:
+    script = opened.script
+    files = [script.records[script.add()]["fileId"] for _ in range(250)]
+    newer = script.records[script.add(family=files[0])]["fileId"]
+    for number in range(3):
+        members = [newer, facts.NIL, *files[1:], "file-9999"]
+        script.collections[f"c-{number}"] = {
+            "collectionId": f"c-{number}",
+            "name": f"C{number}",
+            "collectionDocument": members,
+        }
+    service = opened.connect()
+    found = [membership async for membership in service.members()]
+    assert [set(each.assets) for each in found] == [set(files)] * 3
+    assert service.calls[facts.SCAN] <= 4
+    assert service.calls[facts.ASSET] == 1
+
+
 async def test_a_new_value_counts_once_it_is_applied(opened: Opened) -> None:
     service = opened.connect()
     made = await service.ensure_term("colors", Term("Green"))

@@ -11,14 +11,24 @@ from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.walk import walk
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.service import Membership
+from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent, together
+from dam_sync.services.d_templates.crawling import BIN, ByCursor, Scan
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import chosen_template
-from dam_sync.services.d_templates.wire import failed, hits, member_files, message_of, text_of, total_of
+from dam_sync.services.d_templates.wire import (
+    failed,
+    hits,
+    is_asset,
+    member_files,
+    message_of,
+    record_of,
+    text_of,
+    total_of,
+)
 
 KIND = "collection"
 
@@ -43,16 +53,47 @@ class Collections:
             yield placement
 
     async def members(self) -> AsyncIterator[Membership]:
-        """All memberships. A member is the file of some version: its asset is looked up where it is not known."""
+        """All memberships, the bounded groups of them by one way or the other: see `_owners`."""
+        group: list[tuple[Placement, list[str]]] = []
         async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+            async for page, behind in pages:
+                group += [(_placement(row), _files_of(row)) for row in _real(page)]
+                if behind is None or sum(len(files) for _, files in group) >= facts.MEMBERS_A_TIME:
+                    owners = await self._owners({file for _, files in group for file in files})
+                    for placement, files in group:
+                        assets = dict.fromkeys(owners[file] for file in files if file in owners)
+                        if assets:
+                            yield Membership(placement, tuple(assets))
+                    group = []
+
+    async def _owners(self, files: set[str]) -> dict[str, AssetId]:
+        """The assets of member files, which are files of any version: known ones, then by a scan of the library where
+        that is cheaper than a look-up for each."""
+        known = {file: self.families.owners.get(file) for file in files}
+        found = {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
+        missing = files - found.keys()
+        if len(missing) > facts.PAGE:
+            total = await self.knowledge.total({"includeDeleted": True, "includeVersions": True})
+            if total is not None and total < len(missing) * facts.PAGE:
+                found |= await self._scanned(missing)
+                missing -= found.keys()
+        ordered = sorted(missing)
+        for start in range(0, len(ordered), facts.PAGE):
+            some = ordered[start : start + facts.PAGE]
+            owners = await together([self._owner(file) for file in some])
+            found |= {file: owner for file, owner in zip(some, owners, strict=True) if owner}
+        return found
+
+    async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
+        found: dict[str, AssetId] = {}
+        scan = Scan(self.line, Shard("members", {"scan": BIN}))
+        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
-                for row in _real(page):
-                    placement = _placement(row)
-                    files = [one for one in member_files(row) if one != facts.NIL]
-                    for start in range(0, len(files), facts.MEMBERS_A_TIME):
-                        some = files[start : start + facts.MEMBERS_A_TIME]
-                        found = await together([self._owner(file) for file in some])
-                        yield Membership(placement, tuple(dict.fromkeys(asset for asset in found if asset)))
+                records = [record_of(row) for row in page.rows if is_asset(row)]
+                found |= {record.file: AssetId(record.family) for record in records if record.file in wanted}
+                if len(found) == len(wanted):
+                    break
+        return found
 
     async def ensure(self, kind: str, path: Sequence[str]) -> Placement:
         """The collection of that name, made where it is missing: shared, with the job's security template."""
@@ -177,7 +218,7 @@ class Collections:
         """The older call: the list replaces all members, so one writer at a time."""
         async with self._writing:
             row = await self._row(collection)
-            members = [one for one in member_files(row) if one != facts.NIL]
+            members = _files_of(row)
             kept = [*members, *files] if operation == "add" else [one for one in members if one not in set(files)]
             wanted = list(dict.fromkeys(kept))
             if len(wanted) > facts.COLLECTION_MOST:
@@ -226,6 +267,10 @@ class Collections:
         }
         reply = await self.line.ask(facts.COLLECTIONS, json=body)
         return Page(hits(reply), total_of(reply))
+
+
+def _files_of(row: Json) -> list[str]:
+    return [one for one in member_files(row) if one != facts.NIL]
 
 
 def _real(page: Page) -> list[Json]:

@@ -91,7 +91,7 @@ class Crawler:
 
     async def _walked(self) -> int:
         """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
-        scan = _Scan(self.line, Shard("count", {"scan": BIN}))
+        scan = Scan(self.line, Shard("count", {"scan": BIN}))
         number = 0
         async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
@@ -100,7 +100,7 @@ class Crawler:
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """See `Service.crawl`."""
-        scan = _Scan(self.line, shard)
+        scan = Scan(self.line, shard)
         telling = _Telling(self, shard)
         async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
             async for page, behind in pages:
@@ -112,8 +112,8 @@ class Crawler:
 
 
 @dataclass(slots=True)
-class _Scan:
-    """The calls of one listing."""
+class Scan:
+    """The calls of one listing, as its shard says."""
 
     line: Line
     shard: Shard

@@ -28,8 +28,7 @@ COLLECTION_MOST = 4_999  # wire D 8: members of a collection
 COLLECTION_LETTERS = 200  # wire D 8: name of a collection
 SECURITY_MOST = 50  # wire D 8: security templates per asset call
 MEMBER_BATCH = 500  # wire D 2.6: no batch limit shown, the whole collection is 4,999
-MEMBERS_A_TIME = 500  # members told at once by `members()`
-IDS_A_SEARCH = 100  # wire D 6.9: up to 100 keys per query
+MEMBERS_A_TIME = 20_000  # members whose assets are found out together, with the collections they are in
 LINK_LIFE = timedelta(seconds=20)  # wire D 4: the published download link lives 20 s
 LINK_RENEWALS = 3  # fresh download links for one opening, at most
 UPLOAD_LIFE = timedelta(hours=20)  # wire D 6.2: 86,400 s in the example, may die earlier
