@@ -29,6 +29,7 @@ ONE_REQUEST_BYTES = 50_000_000  # spec 000, Limits: at most; used where a releas
 CHUNK_BYTES = 20_000_000  # spec 000, Limits: 20 MB recommended maximum; wire A 14: 16 to 20 million bytes
 LARGEST_BYTES = 20_000_000_000  # spec 000, Limits: 20 GB
 TERM_LETTERS = 100  # spec 000, Limits: thesaurus terms
+RANGE_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before a range that never arrived is sent again; wire A 7
 UPLOAD_LIFE = timedelta(minutes=45)  # wire A 6.2: short and not guaranteed, about an hour
 LAG = timedelta(seconds=30)  # wire A 6.12: allow 30 s before concluding absence
 OVERLAP = timedelta(minutes=10)  # wire A 2.6: index lag plus clock skew
@@ -65,6 +66,8 @@ LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "
 # spec 000, Resources: values of `status`
 STATUSES = ("import", "basket", "draft", "published", "archived", "trash")
 
+_LINK = "the link was refused though it was fresh; see that a proxy lets such links through, then `errors JOB --retry`"
+
 RULES = (
     # spec 000, Errors
     ErrorRule(401, Denied, code="error.account.to_be_validated", hint="an administrator must validate the account"),
@@ -82,6 +85,9 @@ RULES = (
     ErrorRule(404, SessionGone, operation="* /api/dam/files/{fileId}"),
     ErrorRule(409, SessionGone, code="file-incomplete"),
     ErrorRule(416, SessionGone, operation="* /api/dam/files/{fileId}"),
+    # wire A 4, 6.9: links on other hosts; a refused one is read anew, once
+    *(ErrorRule(status, NotFound, operation="GET the file", hint=_LINK) for status in (400, 401, 403, 404, 410)),
+    *(ErrorRule(status, NotFound, operation="PUT the attachment", hint=_LINK) for status in (400, 401, 403, 404, 410)),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.model.asset import AssetId, Relation, digest_of
-from dam_sync.model.errors import Unsupported
+from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
@@ -36,9 +36,16 @@ class Relating:
             return {"id": made_id(reply), "online": False}
 
         made = await steps.once(name, announce, found=lambda: self._found(asset, content))
-        if not made["online"]:
-            address = next(filter(None, links), "") or await self._upload_link(asset, made["id"])
-            await self._upload(asset, content, address)
+        if made["online"]:
+            return
+        address = next(filter(None, links), "")
+        if address:
+            try:
+                await self._upload(asset, content, address)
+                return
+            except Rejected:
+                pass  # it lives a quarter of an hour, and the file may have been long in coming
+        await self._upload(asset, content, await self._upload_link(asset, made["id"]))
 
     async def _upload(self, asset: str, content: Content, address: str) -> None:
         await self._tenant.client.send(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Callable
 
-from dam_sync.model.errors import SessionGone, TooLarge
+from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.service import Budget, Content, Steps
 from dam_sync.model.values import Json
@@ -109,7 +109,19 @@ class Ranges:
         return next_expected((await self._tenant.client.send(request)).json(), ticket["size"])
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
-        """Send one range; the next byte wanted, also after a refused range, where the service says it."""
+        """Send one range; the next byte wanted. After a lost answer the service is asked what it has, so that no range
+        that arrived is sent again. Raises Transient when it fails again and again."""
+        for pause in facts.RANGE_PAUSES:
+            try:
+                return await self._sent(ticket, part, total, body)
+            except (Transient, ContractBroken) as error:
+                wanted = await self.offset(ticket)
+                if wanted != part.start:
+                    return wanted
+                await self._tenant.clock.sleep(getattr(error, "retry_after", None) or pause)
+        return await self._sent(ticket, part, total, body)
+
+    async def _sent(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
         reply = await self._tenant.client.send(
             Request(
                 operation=f"PUT {_FILE}",
@@ -121,13 +133,13 @@ class Ranges:
                     "Content-Type": "application/octet-stream",
                     "Content-Range": f"bytes {part.start}-{part.stop - 1}/{total}",
                 },
-                repeatable=True,  # a range the service already has is refused with 416, and then asked for
+                repeatable=False,
                 accept=frozenset({416}),
             )
         )
-        if reply.status == 416:
+        if reply.status == 416 or (reply.status == 200 and part.stop < total):
             return await self.offset(ticket)
-        return total if reply.status == 200 else next_expected(reply.json() if reply.body.strip() else {}, part.stop)
+        return next_expected(reply.json() if reply.body.strip() else {}, part.stop)
 
     async def finish(self, ticket: Json) -> Json:
         """Nothing to send: the last range completes the file."""

@@ -36,6 +36,7 @@ LEAST_CHUNK = 8 * MIB
 MOST_CHUNK = 95_000_000
 MOST_CHUNKS = 10_000  # spec 002, Limits, Service E
 CHUNKS_AT_ONCE = 4  # spec 002, Limits, Service E: up to 40; memory is dearer than time
+CHUNK_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before a chunk that never arrived is sent again; wire E 7
 SESSION_LIFE = timedelta(days=7)  # spec 002, States, Service E
 FILE_LIFE = timedelta(days=6)  # wire E 6.3: assume usable until the session ends
 LINK_LIFE = timedelta(hours=12)  # wire E 4: about 12 h, the `Expires` of each link decides

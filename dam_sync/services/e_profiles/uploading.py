@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import ContractBroken, DamSyncError, Unsupported
+from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
 from dam_sync.model.limits import Part
 from dam_sync.model.service import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
@@ -99,13 +99,24 @@ class ChunkWire:
             return {}
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        """The chunk's tag; sending it again replaces it."""
+        """The chunk's tag. After a lost answer the service is asked what it holds, so that no chunk that arrived is
+        sent again; sending it again would replace it. Raises Transient when it fails again and again."""
+        for pause in facts.CHUNK_PAUSES:
+            try:
+                return await self._sent(ticket, part, body)
+            except (Transient, ContractBroken) as error:
+                if (receipt := (await self.received(ticket)).get(part.number)) is not None:
+                    return receipt
+                await self.line.clock.sleep(getattr(error, "retry_after", None) or pause)
+        return await self._sent(ticket, part, body)
+
+    async def _sent(self, ticket: Json, part: Part, body: bytes) -> Json:
         form = (
             FormPart("session_id", ticket["session_id"]),
             FormPart("chunk_number", str(part.number)),
             FormPart("file", body, "chunk", BINARY),
         )
-        request = Request(facts.CHUNK_PUT, "POST", "/v2/uploads/chunks/upload", form=form, repeatable=True)
+        request = Request(facts.CHUNK_PUT, "POST", "/v2/uploads/chunks/upload", form=form, repeatable=False)
         reply = (await self.line.client.send(request)).json()
         return {"chunk_number": part.number, "tag": _member(reply, "tag", facts.CHUNK_PUT)}
 

@@ -1,0 +1,40 @@
+"""Content that is interrupted at a byte, as by a kill, and goes on the next time it is read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+
+from tests.support.steps import Crash
+
+
+class Breaking:
+    """Bytes in memory that differ everywhere; the first read at or behind `at` ends the process."""
+
+    link = ""
+    media_type = "image/jpeg"
+
+    def __init__(self, name: str, size: int, at: int | None = None) -> None:
+        self.name, self.at = name, at
+        self.data = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(size // 32 + 1))[:size]
+        self.digests: Mapping[str, str] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @property
+    def md5(self) -> str:
+        return hashlib.md5(self.data).hexdigest()
+
+    async def read(self, start: int, stop: int) -> bytes:
+        if self.at is not None and start >= self.at:
+            self.at = None
+            raise Crash
+        return self.data[start:stop]
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        yield self.data
+
+    async def check(self) -> None:
+        return None
