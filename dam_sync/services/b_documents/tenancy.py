@@ -75,7 +75,8 @@ class Tenancy:
         try:
             reply = await self._logged_in()
         except Denied as refused:
-            raise refused.within(hint=self._denied_hint()) from None
+            refused.hint = self._denied_hint() or refused.hint
+            raise
         user = _user_of(reply)
         self.user.put(user)
         release = await self.release.get()
