@@ -47,7 +47,6 @@ VERSIONED_KEPT = 1_000  # families with several versions kept whole during a lis
 LISTED_KEPT = 20_000  # families told by a listing, against telling twice
 
 # Endpoint templates: keys of the call counters and of the texts of errors
-TOKEN = "POST /v1/auth/token"
 USER = "GET /v1/user"
 SCAN = "POST /v1/asset/scan"
 SEARCH = "POST /v1/search/keyword"
