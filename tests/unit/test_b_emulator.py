@@ -450,3 +450,16 @@ def test_what_one_may_not_see_is_403_and_not_found_by_searching(opened: Open) ->
         hidden = eve.post(f"{API}/automation/Audit.QueryWithPageProvider", json={"params": {}})
         assert (hidden.status_code, hidden.content) == (404, b"")
     assert AUTH[0] == platform.get("/me")["id"]
+
+
+def test_an_oauth_client_is_registered_as_an_entry(opened: Open) -> None:
+    platform = opened()
+    facts = {"name": "N", "clientId": "mine", "clientSecret": "s", "redirectURIs": "http://localhost/cb",
+             "autoGrant": True, "enabled": True}  # fmt: skip
+    body = {"entity-type": "directoryEntry", "directoryName": "oauth2Clients", "properties": facts}
+    answers = [platform.http.post(f"{API}/directory/oauth2Clients", json=body).status_code for _ in range(2)]
+    assert answers == [201, 409]
+    ask = {"response_type": "code", "client_id": "mine"}
+    assert (
+        platform.http.get("/oauth2/authorize", params=ask).headers["location"].startswith("http://localhost/cb?code=")
+    )

@@ -50,14 +50,27 @@ def entry(call: Call) -> Reply:
 def entry_create(call: Call) -> Reply:
     """`POST /directory/{name}`: 409 for an id that exists, 500 in older releases."""
     known = call.server.repository.directories
-    directory = known.get(call.params["name"])
+    directory, sent = known.get(call.params["name"]), _sent(call)
+    if directory.name == "oauth2Clients":
+        sent = {**sent, "id": sent.get("clientId")}
+        _client(call, sent)
     try:
-        made = known.create(directory, _sent(call), call.user)
+        made = known.create(directory, sent, call.user)
     except Refusal as refusal:
         if refusal.status == 409 and not call.server.options.at_least("2025.0"):
             raise Refusal(500, refusal.message) from None
         raise
     return Reply(201, _entry(call, directory, made))
+
+
+def _client(call: Call, sent: Mapping[str, Json]) -> None:
+    """An OAuth client is registered as an entry of its directory."""
+    redirects = [each.strip() for each in str(sent.get("redirectURIs") or "").split(",") if each.strip()]
+    if call.user.administrator and sent.get("clientId") and sent.get("enabled", True):
+        call.server.accounts.clients.setdefault(
+            str(sent["clientId"]),
+            {"secret": sent.get("clientSecret") or "", "redirects": redirects, "auto_grant": sent.get("autoGrant")},
+        )
 
 
 def entry_update(call: Call) -> Reply:

@@ -43,14 +43,15 @@ class Paging:
 
 
 class Index:
-    """Copies of documents as a search index holds them, some seconds behind."""
+    """Copies of documents as a search index holds them, some seconds behind; empty when nothing is `used`."""
 
-    def __init__(self, repository: Repository, lag: float) -> None:
-        self._repository, self._lag = repository, lag
+    def __init__(self, repository: Repository, lag: float, *, used: bool) -> None:
+        self._repository, self._lag, self._used = repository, lag, used
         self._due: deque[tuple[float, str]] = deque()
         self.docs: dict[str, Document] = {}
         self.revision = 0
-        repository.on_commit.append(self._changed)
+        if used:
+            repository.on_commit.append(self._changed)
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what is due."""
@@ -60,7 +61,8 @@ class Index:
 
     def at_once(self, uid: str) -> None:
         """Index one document before answering."""
-        self._take(uid)
+        if self._used:
+            self._take(uid)
 
     def _take(self, uid: str) -> None:
         doc = self._repository.docs.get(uid)
@@ -80,7 +82,7 @@ class Search:
     def __init__(self, repository: Repository, options: Options) -> None:
         self.repository, self.options = repository, options
         self.indexed = "index" in options.plays
-        self.index = Index(repository, options.lag)
+        self.index = Index(repository, options.lag, used=self.indexed)
         self._plain = Lexicon(repository, index=False)
         self._stale = Lexicon(repository, index=True)
         self._found: dict[tuple[Query, bool, int], list[Document]] = {}
