@@ -461,3 +461,17 @@ async def test_removing_twice_is_quiet_and_a_bad_key_is_not(start: Start) -> Non
     assert tenant.truth()[identity]["status"] == "trash"
     with pytest.raises(Denied):
         await tenant.connect(tenant.wired.denied).remove(tenant.of_catalogue(3))
+
+
+async def test_what_is_no_file_is_told_with_its_payload_or_as_lost(start: Start) -> None:
+    """Colours and the like: their content comes by a field nobody documents, or not at all."""
+    tenant = start([*SCHEMA, asset(1, versions=[])], asset_type="Color")
+    service = tenant.connect(read_only=True)
+    schema = await service.schema()
+    assert schema.fields["asset_data"].system
+    (entry,) = await entries(service)
+    assert entry.asset == await service.fetch(entry.id)
+    assert entry.asset is not None
+    assert entry.asset.type == "colors"
+    assert "asset_data" in entry.asset.fields or [loss.path for loss in entry.asset.losses] == ["payload"]
+    assert "asset_data" not in (await start().connect().schema()).fields

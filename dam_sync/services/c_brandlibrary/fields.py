@@ -90,9 +90,12 @@ def is_closed(key: Key, extends: bool) -> bool:
     return key.restricted and not extends
 
 
-def schema_of(keys: Keys, *, extends: bool) -> Schema:
-    """The library's fields, with the one for our mark, which the first create makes where it is missing."""
-    fields = {each.key: each for each in BUILT_IN} | dict(keys.fields)
+def schema_of(keys: Keys, *, extends: bool, payload: bool = False) -> Schema:
+    """The library's fields, with the one for our mark, which the first create makes where it is missing.
+
+    payload: there are assets that are no files.
+    """
+    fields = {each.key: each for each in BUILT_IN if payload or each.key != PAYLOAD} | dict(keys.fields)
     fields.setdefault(facts.MARK_KEY, Field(facts.MARK_KEY, FieldKind.TEXT, facts.MARK_KEY))
     lists = [key for key in keys.rows if key.allowed]
     return Schema(

@@ -36,6 +36,7 @@ class Library:
         self.chosen = Once(self._choose)
         self.keys = Once(self._keys)
         self._sample = Once(self._several)
+        self._payload = Once(self._has_payload)
 
     async def id(self) -> str:
         """The id of the job's library. Raises ConfigError where the job does not say which."""
@@ -65,7 +66,8 @@ class Library:
 
     async def schema(self) -> Schema:
         """Fields, vocabularies, what an asset can be given."""
-        return fields.schema_of(await self.keys.get(), extends=self.line.options.extends_lists)
+        keys, payload = await self.keys.get(), await self._payload.get()
+        return fields.schema_of(keys, extends=self.line.options.extends_lists, payload=payload)
 
     async def sense(self) -> wire.Sense:
         """All that is needed to read assets."""
@@ -119,6 +121,10 @@ class Library:
         seen = Counter(name for row in document.rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
         return frozenset(seen)
 
+    async def _has_payload(self) -> bool:
+        """Whether there are sections for colours, fonts, people and the like (wire C 3.1)."""
+        return any(is_fileless(row) for row in await self.line.everything(facts.SECTIONS, (await self.id(),)))
+
     async def _notes(self, library: Chosen, user: str) -> list[str]:
         role = await self._role(library, user)
         notes = []
@@ -156,6 +162,11 @@ class Library:
         except ValueError:
             return timedelta(0)
         return theirs.astimezone(UTC) - self.line.clock.now()
+
+
+def is_fileless(section: Json) -> bool:
+    """Whether a section's assets have no files of their own."""
+    return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
 
 
 def _names(row: Json) -> tuple[str, ...]:

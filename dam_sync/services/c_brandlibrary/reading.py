@@ -17,7 +17,7 @@ from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import related
 from dam_sync.services.c_brandlibrary.fields import PAYLOAD
-from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.library import Library, is_fileless
 from dam_sync.services.c_brandlibrary.links import Links
 from dam_sync.services.c_brandlibrary.listing import Listing, Wanted, ids_of
 from dam_sync.services.c_brandlibrary.once import Once, together
@@ -77,7 +77,7 @@ class Reader:
             found += total
             more = {
                 "section": section["id"],
-                "payload": _payload(section),
+                "payload": is_fileless(section),
                 "changed": _ends(changed.since, changed.until),
             }
             if total <= facts.REACH:
@@ -235,7 +235,7 @@ class Reader:
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything. `cdn_url` is never asked for: it turns pending assets into errors (wire C 2.2)."""
         row = await self.line.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
-        if row["type"] not in ("", "generic_files"):
+        if row["type"] not in wire.FILES:
             row = await self.line.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
 
@@ -287,11 +287,6 @@ def _ends(since: datetime | None, until: datetime | None) -> dict[str, Json]:
 
 def _expected(total: int, changed: Window) -> int | None:
     return total if changed == Window() else None
-
-
-def _payload(section: Json) -> bool:
-    """Whether a section's assets have no files of their own (wire C 3.1)."""
-    return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
 
 
 def _within(wanted: Wanted, piece: Window, exact: bool) -> Wanted:

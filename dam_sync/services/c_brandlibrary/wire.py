@@ -23,6 +23,7 @@ INCLUDE = "attachments,section,collections,custom_fields,tags"  # wire C 2.2
 DATES = ("availability_start", "availability_end")
 FIELDS = "created_at,updated_at,availability"
 ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that tells nothing of dates
+FILES = frozenset({"", "generic_files"})  # types of assets that are files
 PENDING, PUBLISHED = "pending", "published"
 
 
@@ -107,7 +108,7 @@ def is_ready(attachment: Json) -> bool:
 
 def is_settled(row: Json) -> bool:
     """Whether every file of an asset that has files of its own was looked at."""
-    return row["type"] not in ("", "generic_files") or all(is_ready(each) for each in attachments_of(row))
+    return row["type"] not in FILES or all(is_ready(each) for each in attachments_of(row))
 
 
 def tells_dates(row: Json) -> bool:
@@ -221,7 +222,7 @@ def _fields(row: Json, keys: Keys) -> dict[str, Value]:
     for name, text in ((NAME, attributes.get("name")), (DESCRIPTION, unmarked(attributes.get("description")))):
         if text:
             found[name] = str(text)
-    if isinstance(attributes.get(PAYLOAD), dict):
+    if row["type"] not in FILES and attributes.get(PAYLOAD):
         found[PAYLOAD] = json.dumps(attributes[PAYLOAD], ensure_ascii=False, sort_keys=True)
     for name, texts in values_of(row).items():
         key = key_of(name)
@@ -263,5 +264,5 @@ def _losses(row: Json, counts: Counts) -> Iterable[Loss]:
         older = counts.get(attachment["id"], 1) - 1
         if older > 0:
             yield Loss("attachments.versions" if number else "versions", "not given out", f"{older} older")
-    if row["type"] not in ("", "generic_files") and not row["attributes"].get(PAYLOAD):
+    if row["type"] not in FILES and not row["attributes"].get(PAYLOAD):
         yield Loss("payload", "not given out", facts.TYPES.get(row["type"], row["type"]))
