@@ -1,0 +1,321 @@
+"""Credentials of a server that keeps one token for a client and user: shared, renewed, never fought over."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import jwt
+import pytest
+
+from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.net.auth import Authenticator, Basic, SignedToken
+from dam_sync.net.grants import (
+    JWT_BEARER,
+    Consent,
+    Device,
+    HeaderToken,
+    JwtBearerGrant,
+    LoginToken,
+    OAuthClient,
+    SharedConsent,
+)
+from tests.support.raw_server import RawServer, Said, Seen, said
+from tests.support.stepped_clock import SteppedClock
+from tests.support.wired import client_of, get, post
+
+KEY = "shared-key-0123456789-shared-key-0123456789-shared-key-0123456789"
+SECRET = "client-secret-1"
+
+
+class MemoryVault:
+    """Outlives the process of a test; tells the order of things."""
+
+    def __init__(self, story: list[str]) -> None:
+        self.kept: dict[str, str] = {}
+        self.story = story
+
+    async def load(self, name: str) -> str | None:
+        return self.kept.get(name)
+
+    async def save(self, name: str, secret: str) -> None:
+        self.kept[name] = secret
+        self.story.append("saved")
+
+
+class TokenServer:
+    """One pair of tokens; a renewal ends both of the old pair at once (wire B 1.4)."""
+
+    def __init__(self) -> None:
+        self.access, self.refresh, self.code = "", "refresh-of-the-job", "code-123456"
+        self.number = 0
+        self.life: Any = 3599
+        self.story: list[str] = []
+        self.fields: list[dict[str, str]] = []
+
+    def __call__(self, seen: Seen) -> Said:
+        if seen.path != "/oauth2/token":
+            good = bool(self.access) and seen.headers.get("authorization") == f"Bearer {self.access}"
+            self.story.append("used" if good else "refused")
+            return said({"ok": good}, 200 if good else 401)
+        fields = {key: values[0] for key, values in parse_qs(seen.body.decode()).items()}
+        self.fields.append(fields)
+        match fields["grant_type"]:
+            case "refresh_token" if fields["refresh_token"] == self.refresh:
+                return self._pair()
+            case "authorization_code" if fields["code"] == self.code:
+                self.code = ""
+                return self._pair()
+            case grant if grant == JWT_BEARER:
+                return self._pair() if not self.access else self._same()
+        self.story.append("no grant")
+        return said({"error": "invalid_grant", "error_description": "Cannot refresh token"}, 400)
+
+    def _pair(self) -> Said:
+        self.number += 1
+        self.access, self.refresh = f"access-token-{self.number:08}", f"refresh-token-{self.number:08}"
+        self.story.append("granted")
+        return self._same()
+
+    def _same(self) -> Said:
+        return said({"access_token": self.access, "refresh_token": self.refresh, "expires_in": self.life})
+
+
+def consented(server: RawServer, vault: MemoryVault, clock: SteppedClock, consent: Consent) -> SharedConsent:
+    client = OAuthClient(f"{server.url}/oauth2/token", "dam-sync", SECRET)
+    return SharedConsent(client, consent, vault, "b-demo", clock)
+
+
+REFRESH = Consent(refresh_token="refresh-of-the-job")
+
+
+# -- consent -----------------------------------------------------------------------------------------------------------
+
+
+async def test_many_calls_at_once_renew_once() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+    ):
+        await asyncio.gather(*(client.send(get()) for _ in range(12)))
+        assert tokens.number == 1
+        tokens.access = "ended by the service"
+        await asyncio.gather(*(client.send(post()) for _ in range(12)))
+        assert tokens.number == 2
+        clock.skip(3599 * 0.8 + 1)
+        await asyncio.gather(*(client.send(get()) for _ in range(12)))
+        assert tokens.number == 3
+    assert "no grant" not in tokens.story
+
+
+async def test_both_tokens_are_stored_before_either_is_used() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+    ):
+        await client.send(get())
+    assert tokens.story == ["granted", "saved", "used"]
+
+
+async def test_a_second_process_takes_the_pair_of_the_first() -> None:
+    """Were it to renew, it would end the token of the first."""
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as one,
+        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as two,
+    ):
+        for client in (one, two, one, two):
+            assert (await client.send(get())).json() == {"ok": True}
+        assert tokens.number == 1
+        tokens.access = "ended by the service"
+        for client in (one, two, one, two):
+            assert (await client.send(get())).json() == {"ok": True}
+        assert tokens.number == 2
+    assert "no grant" not in tokens.story
+
+
+async def test_who_loses_the_race_takes_the_winners_pair() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault, late = MemoryVault(tokens.story), MemoryVault([])
+    async with RawServer(tokens) as server:
+        winner = consented(server, vault, clock, REFRESH)
+        async with client_of(server, auth=winner, clock=clock) as client:
+            await client.send(get())
+        loser = consented(server, late, clock, REFRESH)  # it read the vault before the winner wrote
+
+        async def afterwards(name: str) -> str | None:
+            late.kept = vault.kept if tokens.story[-1] == "no grant" else {}
+            return late.kept.get(name)
+
+        late.load = afterwards  # type: ignore[method-assign]
+        async with client_of(server, auth=loser, clock=clock) as client:
+            assert (await client.send(get())).json() == {"ok": True}
+    assert tokens.number == 1
+
+
+async def test_a_code_is_changed_once_and_then_refreshed() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    consent = Consent(code="code-123456", redirect_uri="http://localhost:8765/cb", code_verifier="verifier")
+    async with RawServer(tokens) as server:
+        for _ in range(2):  # two processes, one after the other
+            async with client_of(server, auth=consented(server, vault, clock, consent), clock=clock) as client:
+                assert (await client.send(get())).json() == {"ok": True}
+            clock.skip(4000)
+    assert [fields["grant_type"] for fields in tokens.fields] == ["authorization_code", "refresh_token"]
+    assert tokens.fields[0]["code_verifier"] == "verifier"
+    assert tokens.fields[0]["redirect_uri"] == "http://localhost:8765/cb"
+    assert {fields["client_secret"] for fields in tokens.fields} == {SECRET}
+
+
+async def test_a_refused_consent_is_denied_with_a_way_out() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    consent = Consent(refresh_token="refresh-of-another-day")
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, MemoryVault([]), clock, consent), clock=clock) as client,
+    ):
+        with pytest.raises(Denied, match="Cannot refresh token") as caught:
+            await client.send(get())
+    assert "agree again" in caught.value.hint
+    assert "refresh-of-another-day" not in str(caught.value.as_json())
+    assert SECRET not in repr(client)
+
+
+async def test_a_consent_newly_put_into_the_job_comes_first() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    async with RawServer(tokens) as server:
+        async with client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client:
+            await client.send(get())
+        tokens.refresh, tokens.access = "refresh-of-a-new-consent", ""
+        again = consented(server, vault, clock, Consent(refresh_token="refresh-of-a-new-consent"))
+        async with client_of(server, auth=again, clock=clock) as client:
+            assert (await client.send(get())).json() == {"ok": True}
+
+
+@pytest.mark.parametrize("stored", ["", "[]", "{}", '{"refresh_token": 1, "renew_at": "soon"}'])
+async def test_a_vault_with_something_else_in_it_is_no_harm(stored: str) -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    vault = MemoryVault(tokens.story)
+    vault.kept["b-demo"] = stored
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+    ):
+        assert (await client.send(get())).json() == {"ok": True}
+
+
+# -- assertions --------------------------------------------------------------------------------------------------------
+
+
+def bearer(server: RawServer, clock: SteppedClock) -> JwtBearerGrant:
+    signer = SignedToken({"sub": "jdoe", "iss": "dam-sync"}, KEY, "HS512", timedelta(minutes=10), clock)
+    return JwtBearerGrant(OAuthClient(f"{server.url}/oauth2/token", "dam-sync"), signer, clock)
+
+
+async def test_an_assertion_is_signed_and_changed_for_a_token() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    async with RawServer(tokens) as server, client_of(server, auth=bearer(server, clock), clock=clock) as client:
+        assert (await client.send(get())).json() == {"ok": True}
+    (fields,) = tokens.fields
+    assert (fields["grant_type"], fields["client_id"]) == (JWT_BEARER, "dam-sync")
+    assert "client_secret" not in fields
+    read = jwt.decode(
+        fields["assertion"], KEY, algorithms=["HS512"], options={"verify_exp": False, "verify_iat": False}
+    )
+    assert (read["sub"], read["iss"]) == ("jdoe", "dam-sync")
+
+
+async def test_the_rest_of_a_tokens_life_is_not_asked_for_again_and_again() -> None:
+    """Asked again while it is good, the service gives the same token with what is left of its life."""
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    tokens.life = "100.0"
+    async with RawServer(tokens) as server, client_of(server, auth=bearer(server, clock), clock=clock) as client:
+        for _ in range(9):
+            await client.send(get())
+            clock.skip(10)
+        assert len(tokens.fields) == 1
+        clock.skip(20)
+        await client.send(get())
+    assert len(tokens.fields) == 2
+
+
+async def test_a_refused_assertion_is_denied() -> None:
+    clock = SteppedClock(auto=True)
+    async with (
+        RawServer(lambda _: said({"error": "invalid_client"}, 400)) as server,
+        client_of(server, auth=bearer(server, clock), clock=clock) as client,
+    ):
+        with pytest.raises(Denied, match="invalid_client") as caught:
+            await client.send(get())
+    assert "key" in caught.value.hint
+
+
+# -- login tokens ------------------------------------------------------------------------------------------------------
+
+HEADER = "X-Authentication-Token"
+
+
+async def test_a_token_in_its_own_header() -> None:
+    auth = HeaderToken(HEADER, "7f3c1a52-login-token")
+    assert isinstance(auth, Authenticator)
+    assert await auth.headers() == {HEADER: "7f3c1a52-login-token"}
+    assert await auth.renew(await auth.headers()) is False
+    assert "7f3c1a52" not in repr(auth)
+
+
+async def test_user_and_password_fetch_a_login_token_once() -> None:
+    asked: list[dict[str, list[str]]] = []
+    tokens = iter(["login-token-0001", "login-token-0002"])
+    good = ""
+
+    def handler(seen: Seen) -> Said:
+        nonlocal good
+        if seen.path == "/authentication/token":
+            basic = base64.b64decode(seen.headers["authorization"].partition(" ")[2]).decode()
+            assert basic == "jdoe:secret-word"
+            asked.append(parse_qs(urlsplit(seen.target).query))
+            good = next(tokens)
+            return Said(201, good.encode(), {"Content-Type": "text/plain"})
+        assert "authorization" not in seen.headers
+        return said({"ok": 1}, 200 if seen.headers.get(HEADER.lower()) == good else 401)
+
+    clock = SteppedClock(auto=True)
+    async with RawServer(handler) as server:
+        auth = LoginToken(f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), Device(HEADER), clock)
+        async with client_of(server, auth=auth, clock=clock) as client:
+            await asyncio.gather(*(client.send(get()) for _ in range(5)))
+            assert len(asked) == 1
+            good = "revoked"
+            assert (await client.send(get())).status == 200
+    assert len(asked) == 2
+    assert asked[0]["applicationName"] == asked[0]["deviceId"] == ["dam-sync"]
+    assert asked[0]["permission"] == ["rw"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Said(401, b"<html>"), Denied),
+        (Said(200, b"<html><body>Log in</body></html>", {"Content-Type": "text/html"}), ContractBroken),
+        (Said(201, b""), ContractBroken),
+        (Said(201, b"two words"), ContractBroken),
+    ],
+)
+async def test_what_is_no_login_token_is_not_used(answer: Said, error: type[Exception]) -> None:
+    clock = SteppedClock(auto=True)
+    async with RawServer(lambda _: answer) as server:
+        auth = LoginToken(f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), Device(HEADER), clock)
+        async with client_of(server, auth=auth, clock=clock, attempts=2) as client:
+            with pytest.raises(error):
+                await client.send(get())
