@@ -126,7 +126,7 @@ def hits_page(call: Call, index: Index, path: str, hits: Hits) -> Response:
     """One page of hits in the envelope of searches."""
     options, writer = call.instance.options, call.instance.writer
     size, page = call.number("size", 20, options.page_max), call.number("page", 1)
-    if page * size > options.window and (page - 1) * size < len(hits):
+    if page * size > options.window and (page > 1 or len(hits)):
         raise bad("search-window-exceeded", f"A search shows at most {options.window} hits.")
     last = min(max(1, -(-len(hits) // size)), options.window // size)
     query = [(name, value) for name, value in call.query if name not in ("page", "size")]
