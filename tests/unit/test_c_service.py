@@ -152,10 +152,25 @@ async def test_a_lost_create_is_looked_for_and_not_made_again(start: Start, faul
     tenant.fail({"match": "POST */libraries/*/assets", "do": fault, "nth": 1})
     with pytest.raises(Transient):
         await made(tenant, tenant.connect(), wanted, steps)
-    identity = await made(tenant, tenant.connect(), wanted, steps)
+    other = tenant.connect()
+    identity = await made(tenant, other, wanted, steps)
     (row,) = tenant.marked("lost-1")
     assert row["id"] == identity
     assert len(row["versions"]) == 1
+    sent_anew = 1 if fault == "reset_before" else 0  # the lost create might have used the object up
+    assert other.calls.get(facts.UPLOAD_REQUEST, 0) == sent_anew
+
+
+async def test_the_index_is_not_believed_about_what_is_gone(start: Start) -> None:
+    tenant = start(lag=300)
+    service = tenant.connect()
+    identity = await made(tenant, service, draft("gone-1"))
+    tenant.advance(7200)
+    await service.remove(identity)
+    search = {"search": f'custom_fields.{MARKER}:"gone-1"'}
+    library_id = raw(tenant, "/libraries")["data"][0]["id"]
+    assert raw(tenant, f"/libraries/{library_id}/assets", **search)["meta"]["total_count"] == 1
+    assert await service.find(Marker(MARKER, "gone-1")) is None
 
 
 @pytest.mark.parametrize("fault", ["reset_after", "reset_before"])
