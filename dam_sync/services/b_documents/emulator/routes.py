@@ -9,6 +9,7 @@ from starlette.routing import Route
 from dam_sync.services.b_documents.emulator import (
     downloads,
     operations_documents,
+    operations_members,
     operations_queries,
     routes_documents,
     routes_entry,
@@ -21,6 +22,8 @@ from dam_sync.services.b_documents.emulator.calls import Endpoint, Handler
 from dam_sync.services.b_documents.emulator.operations import OPERATIONS, invoke, on_document
 from dam_sync.services.b_documents.emulator.server import Server
 
+REGISTERING = (operations_documents, operations_members, operations_queries)
+"""Modules whose operations are known because they are imported."""
 Line = tuple[str, str, Handler]
 """Methods, path below `/api/v1`, handler. The more special ones come first."""
 
@@ -73,7 +76,6 @@ _DOC: tuple[Line, ...] = (
 
 def routes_of(server: Server) -> list[Route]:
     """All routes of a server."""
-    assert operations_documents, operations_queries  # their operations are registered by being imported
     prefix = server.options.prefix
     api = f"{prefix}/api/v1"
     put = Route(f"{api}/upload/{{batch}}/{{index}}", Endpoint(server, streams=routes_uploads.put), methods=["POST"])
