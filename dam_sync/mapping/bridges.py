@@ -77,6 +77,8 @@ def _steps(given: Given, wanted: Field, rule: str, language: str) -> Iterator[Js
     if given.html and not to_html:
         yield "strip_html"
     yield from STEPS[given.shape, shape]
+    if given.shape is shape is DATE:
+        yield "date"  # some services keep a time of day in fields for days
     if to_html and not given.html and given.shape in (TEXT, TERM, PERSON, PLACE, ROW):
         yield "escape"
     if shape is TERM and rule:

@@ -63,7 +63,7 @@ def choose_profile(source: Schema, target: Schema) -> ProfileChoice:
     by_media = any(kind.media for kind in target.types)
     if by_media and (not names or len(cases) < len(names)):
         return ProfileChoice(reason="no profile is named: the target chooses by the kind of file")
-    default = _general(target, known, by_media)
+    default = _general(source, target, known, by_media)
     if not cases:
         reason = (
             "the only one there is" if len(known) == 1 else "no type of the source is called like one: please check"
@@ -94,14 +94,20 @@ def _families(*names: str) -> set[str]:
     return {FAMILIES[word] for name in names for word in words_of(name) if word in FAMILIES}
 
 
-def _general(target: Schema, known: Mapping[str, frozenset[str]], by_media: bool) -> str:
-    """The profile for what no case names; where types are by media only one for any media will do."""
+def _general(source: Schema, target: Schema, known: Mapping[str, frozenset[str]], by_media: bool) -> str:
+    """The profile for what no case names, that with most of the source's fields; where types are by media only one for
+    any media will do."""
     narrow = {kind.name for kind in target.types if kind.media}
     candidates = sorted(name for name, types in known.items() if not by_media or not types & narrow)
+    wanted = {compact(key) for key in source.fields}
 
-    def rank(name: str) -> tuple[int, str]:
+    def rank(name: str) -> tuple[int, int, str]:
         words = {*words_of(name), *(word for one in known[name] for word in words_of(one))}
-        return (next((index for index, word in enumerate(GENERAL) if word in words), len(GENERAL)), name)
+        general = next((index for index, word in enumerate(GENERAL) if word in words), len(GENERAL))
+        own = (
+            key.rpartition(":")[2] for key, held in target.fields.items() if not held.types or held.types & known[name]
+        )
+        return (-len(wanted & {compact(key) for key in own}), general, name)
 
     return min(candidates, key=rank, default="")
 

@@ -163,7 +163,7 @@ def number_text(value: int | float) -> str:
         return str(value)
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
-    return format(Decimal(repr(value)), "f").removesuffix(".0")
+    return format(Decimal(repr(value or 0)), "f").removesuffix(".0")
 
 
 def shape_of(value: Scalar) -> Shape:

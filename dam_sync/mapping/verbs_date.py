@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field
 
-from dam_sync.mapping.shapes import Made, Shape, aware, shown
+from dam_sync.mapping.shapes import Fate, Made, Note, Shape, aware, shown
 from dam_sync.mapping.verb import EachVerb, Setting, Words
 from dam_sync.model.faults import nearest
 from dam_sync.model.values import Scalar, instant_text
@@ -73,9 +74,11 @@ class Date(_Moment):
         found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
-        if isinstance(found, datetime):
-            found = _local(found, self.place).date()
-        return self.spelt(found) if self.out else Made((found,))
+        if not isinstance(found, datetime):
+            return self.spelt(found) if self.out else Made((found,))
+        moment = _local(found, self.place)
+        made = self.spelt(moment.date()) if self.out else Made((moment.date(),))
+        return replace(made, note=Note(self.name, "the time of day", Fate.KEPT)) if moment.time() != time() else made
 
 
 class DateTime(_Moment):

@@ -205,7 +205,7 @@ text
 0.90 same key, person to text, several values into one
   place: {from: fields.site, pipe: [text, {truncate: {max: 1280, on_cut: note}}]}  # 0.74 site and place often mean \
 the same, place to text
-  shotDate: {from: fields.shot_date}  # 0.97 same key, spelt differently
+  shotDate: {from: fields.shot_date, pipe: [date]}  # 0.97 same key, spelt differently
   subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}, unique]}  # 0.80 keywords and subject often \
 mean the same
   titleFr: {from: fields.title.fr}  # 0.93 fr of title
