@@ -188,6 +188,31 @@ async def test_an_unplaced_asset_goes_to_a_folder_that_is_made_when_it_is_needed
     assert tenant.truth()[identity]["placements"][0]["path"] == ["Incoming", "2026"]
 
 
+async def test_a_server_that_refuses_types_below_others_is_served(start: Start) -> None:
+    """From 2025.8 on a WorkspaceRoot may refuse all but workspaces; collections and assets lie in a folder of ours."""
+    tenant = start(strict_types=True)
+    service = tenant.connect(options={"folder": "dam-sync"})
+    await service.schema()
+    _ = [place async for place in service.containers()]
+    told = service.forecast(Placement("collection", ("Best",)))
+    with tenant.costs() as spent:
+        await service.ensure_container("collection", ("Best",))
+    assert spent == {"POST /api/v1/id/{}": 2} == {"POST /api/v1/id/{}": sum(told.values())}
+    top = await service.ensure_container("folder", ("Top",))
+    assert (await service.ensure_container("folder", ("Top", "Below"), top.id)).id
+    await made(tenant, service, draft("strict"))
+
+
+async def test_an_index_has_its_time_before_nothing_is_found(start: Start) -> None:
+    tenant = start(variant="index", lag=20)
+    await made(tenant, tenant.connect(), draft("lags"))
+    tenant.fail({"match": "POST */automation/Repository.Query", "every": 1, "do": "status:404"})
+    service = tenant.connect()
+    (row,) = tenant.marked("lags")
+    assert await service.find(Marker("lib:srckey", "lags")) == row["id"]
+    assert await service.find(Marker("lib:srckey", "nobody")) is None
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 

@@ -185,7 +185,7 @@ class Containers:
 
     async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         root = await self.tenancy.root.get()
-        above = (parent or root.uid) if kind == "folder" else root.uid
+        above = (parent or root.uid) if kind == "folder" else await self.home()  # wire B 10: not below a WorkspaceRoot
         top = above == root.uid and root.type == "WorkspaceRoot"
         type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
         name = container_name(kind, path[-1])

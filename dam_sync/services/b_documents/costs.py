@@ -51,7 +51,7 @@ def calls_of(change: Change, size: int, known: Known) -> Calls:
         case Term():
             return {facts.ADD_ENTRY: 1}
         case Placement():
-            return {facts.POST_ID: 1}
+            return {facts.POST_ID: 1 + (known.folders if change.kind == "collection" else 0)}
 
 
 def upload_calls(size: int) -> Counter[str]:

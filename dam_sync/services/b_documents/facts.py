@@ -42,6 +42,7 @@ IDEMPOTENCY_FROM = (2021,)  # wire B 10
 TOKEN_HEADER = "X-Authentication-Token"  # spec 001, Authentication, Service B
 TIMEOUT_HEADER = "Vendor-Transaction-Timeout"  # spec 001, Endpoints, Service B; a deployment spells its own prefix
 WORKSPACES = "/default-domain/workspaces"
+INDEX_SECONDS = 60.0  # wire B 6.8: an index lags by seconds; waited where the repository may not be asked
 FOLDER = "dam-sync"  # where assets go that are placed nowhere
 
 # wire B 3: types that hold others

@@ -1,0 +1,305 @@
+"""The JSON of service B and our model, without a server."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.model.asset import FileRef
+from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.service import Context
+from dam_sync.model.values import Person, Place, Row, Term, Value
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Options, credential_of
+from dam_sync.services.b_documents.containers import Tree, container_name
+from dam_sync.services.b_documents.fields import Directory, FieldInfo, enumerated, info_of
+from dam_sync.services.b_documents.forms import state_of, way
+from dam_sync.services.b_documents.searching import hits_of, quoted, select
+from dam_sync.services.b_documents.taxonomy import Listed, arranged, free_id
+from dam_sync.services.b_documents.tenancy import Release, Root
+from dam_sync.services.b_documents.values import decode, encode, lost, same
+from dam_sync.services.b_documents.wire import digests_of, file_of, files_of, reads, revision_of, size_of
+
+UTC_ZONE, PARIS = ZoneInfo("UTC"), ZoneInfo("Europe/Paris")
+SUBJECT = {"art": Term("Art", "art", ("Art",)), "art/photo": Term("Photo", "art/photo", ("Art", "Photo"), "art")}
+TERMS = {"subjects": {"photo": SUBJECT["art/photo"], **SUBJECT}}
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+CASES: list[tuple[FieldInfo, Value, Any]] = [
+    (FieldInfo("t"), "x\x07y", "xy"),
+    (FieldInfo("t"), 12, "12"),
+    (FieldInfo("t"), date(2024, 1, 2), "2024-01-02"),
+    (FieldInfo("n", "double", FieldKind.NUMBER), 1.5, 1.5),
+    (FieldInfo("n", "long", FieldKind.NUMBER), 3.0, 3),
+    (FieldInfo("f", "boolean", FieldKind.FLAG), True, True),
+    (FieldInfo("d", "date", FieldKind.INSTANT), datetime(2024, 1, 2, 3, tzinfo=UTC), "2024-01-02T03:00:00.000Z"),
+    (FieldInfo("d", "date", FieldKind.INSTANT), date(2024, 1, 2), "2024-01-02T00:00:00.000Z"),
+    (FieldInfo("d", "date", FieldKind.DATE), date(2024, 1, 2), "2024-01-01T23:00:00.000Z"),
+    (FieldInfo("l", multiple=True), ("a", "b"), ["a", "b"]),
+    (FieldInfo("l", multiple=True), "a", ["a"]),
+    (FieldInfo("t"), ("a",), "a"),
+    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), SUBJECT["art/photo"], "art/photo"),
+    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects"), SUBJECT["art/photo"], "photo"),
+    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), "Photo", "photo"),
+    (FieldInfo("p", kind=FieldKind.PERSON), Person("Ann", "ann"), "ann"),
+    (FieldInfo("g", "complex", FieldKind.PLACE), Place(1.0, 2.0), {"latitude": 1.0, "longitude": 2.0, "address": None}),
+]
+
+
+@pytest.mark.parametrize(("info", "value", "wire"), CASES)
+def test_values_are_sent_as_the_service_takes_them(info: FieldInfo, value: Value, wire: Any) -> None:
+    assert encode(info, value, TERMS, PARIS) == wire
+
+
+@pytest.mark.parametrize(
+    ("info", "value"),
+    [
+        (FieldInfo("n", "double", FieldKind.NUMBER), "many"),
+        (FieldInfo("n", "long", FieldKind.NUMBER), 1.5),
+        (FieldInfo("n", "double", FieldKind.NUMBER), True),
+        (FieldInfo("f", "boolean", FieldKind.FLAG), "yes"),
+        (FieldInfo("d", "date", FieldKind.INSTANT), "soon"),
+        (FieldInfo("t", max_length=3), "four"),
+        (FieldInfo("t"), ("a", "b")),
+        (FieldInfo("r", "complex", FieldKind.ROWS, parts={"a": FieldInfo("a")}), Row({"b": "x"})),
+        (FieldInfo("g", "complex", FieldKind.PLACE), 7),
+    ],
+)
+def test_what_a_property_cannot_hold_is_refused_before_a_call(info: FieldInfo, value: Value) -> None:
+    with pytest.raises(InvalidValue):
+        encode(info, value, TERMS, UTC_ZONE)
+
+
+def test_a_set_is_sent_whole_and_read_without_its_empty_parts() -> None:
+    """What is missing in it would become null."""
+    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"a": FieldInfo("a"), "b": FieldInfo("b")})
+    assert encode(info, (Row({"a": "x"}),), TERMS, UTC_ZONE) == [{"a": "x", "b": None}]
+    assert decode(info, [{"a": "x", "b": None}, {}], TERMS, UTC_ZONE) == (Row({"a": "x"}),)
+
+
+def test_a_day_typed_east_of_greenwich_is_that_day() -> None:
+    info = FieldInfo("d", "date", FieldKind.DATE)
+    assert decode(info, "2024-06-30T22:00:00.000Z", TERMS, PARIS) == date(2024, 7, 1)
+
+
+@settings(max_examples=60)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)))
+def test_what_came_back_as_it_went_is_not_lost(value: Any) -> None:
+    assert same(value, value)
+    assert lost({"a": value}, {"a": value}) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "got", "alike"),
+    [
+        ("2024-01-02", "2024-01-02T00:00:00.000Z", True),
+        ("2024-01-02T01:00:00+01:00", "2024-01-02T00:00:00.000Z", True),
+        (12, "12", True),
+        (1, 1.0, True),
+        (True, "true", True),
+        ([], None, True),
+        ("", None, True),
+        ({"a": None}, None, True),
+        ("a\x00b", "ab", True),
+        ("jdoe", {"entity-type": "user", "id": "jdoe"}, True),
+        ("a", None, False),
+        ("a", "b", False),
+        (["a", "b"], ["b", "a"], False),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        (0, None, False),
+        (False, None, False),
+    ],
+)
+def test_what_counts_as_the_same(sent: Any, got: Any, alike: bool) -> None:
+    assert same(sent, got) is alike
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+MD5 = "0cc175b9c0f1b6a831c399e269772661"
+
+
+@pytest.mark.parametrize(
+    ("blob", "digests"),
+    [
+        ({"digestAlgorithm": "MD5", "digest": MD5.upper()}, {"md5": MD5}),
+        ({"digestAlgorithm": "SHA-256", "digest": MD5 * 2}, {"sha256": MD5 * 2}),
+        ({"digestAlgorithm": None, "digest": MD5}, {}),
+        ({"digestAlgorithm": "MD5", "digest": None}, {}),
+        ({"digestAlgorithm": "MD5", "digest": f"{MD5[:-3]}-12"}, {}),
+        ({"digestAlgorithm": "MD5", "digest": MD5[:-1]}, {}),
+    ],
+)
+def test_only_a_digest_is_taken_for_one(blob: Any, digests: dict[str, str]) -> None:
+    assert digests_of(blob) == digests
+
+
+@pytest.mark.parametrize(("length", "size"), [("12", 12), (12, 12), ("-1", None), (None, None), ("", None)])
+def test_sizes_come_as_text_or_number(length: Any, size: int | None) -> None:
+    assert size_of({"length": length}) == size
+
+
+def version(uid: str, digest: str) -> Any:
+    blob = {"name": "a.jpg", "length": "1", "digestAlgorithm": "MD5", "digest": digest * 32}
+    return {"uid": uid, "properties": {"file:content": blob}}
+
+
+def test_versions_that_only_changed_words_are_no_file_versions() -> None:
+    rows = [version("v1", "a"), version("v2", "a"), version("v3", "b"), {"uid": "v4"}, version("live", "a")]
+    assert [file.id for file in files_of(rows)] == ["v2/file:content", "v3/file:content", "live/file:content"]
+
+
+def test_a_file_knows_its_document() -> None:
+    assert file_of({"name": "a"}, "u/files:files/0/file", None) == FileRef("u/files:files/0/file", "a")
+
+
+def test_the_revision_moves_with_token_state_trash_and_place() -> None:
+    row = {"changeToken": "7-2", "state": "project", "isTrashed": False}
+    others = [{**row, "changeToken": "8-2"}, {**row, "state": "approved"}, {**row, "isTrashed": True}]
+    plain = revision_of(row, ("A",))
+    assert len({plain, revision_of(row, ("B",)), *(revision_of(each, ("A",)) for each in others)}) == 5
+    assert plain == revision_of({**row, "title": "x"}, ("A",))
+
+
+def test_only_granted_rights_to_read_count() -> None:
+    ace = {"username": "staff", "permission": "Read", "granted": True, "status": "effective"}
+    assert reads(ace)
+    assert not reads({**ace, "granted": False})
+    assert not reads({**ace, "permission": "Everything"})
+    assert not reads({**ace, "status": "archived"})
+
+
+# -- schema ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", [["a", "b c"], '["a", "b c"]', "[a, b c]", "['a', 'b c']"])
+def test_listed_values_are_read_in_both_readings(told: Any) -> None:
+    assert enumerated(told) == ("a", "b c")
+
+
+def test_types_come_as_words_or_with_constraints() -> None:
+    assert info_of("dc:subjects", "string[]") == FieldInfo("dc:subjects", multiple=True)
+    rule = {"name": "directoryResolver", "parameters": {"directory": "subjects", "parentField": "parent"}}
+    found = info_of("dc:subjects", {"type": "string[]", "itemConstraints": [rule]})
+    assert found is not None
+    assert (found.kind, found.vocabulary, found.parented, found.multiple) == (FieldKind.TERM, "subjects", True, True)
+    assert info_of("file:content", "blob") is None
+    assert info_of("picture:views", {"type": "complex[]", "fields": {"content": "blob"}}) is None
+
+
+def entry(identity: str, parent: str = "") -> tuple[Directory, Any]:
+    row = {"id": identity, "properties": {"id": identity, "parent": parent, "label": identity.title()}}
+    return Directory("d", "xvocabulary", parent="d"), row
+
+
+def test_terms_come_after_their_parents_whatever_the_order() -> None:
+    listed = arranged(Directory("d", parent="d"), [entry("c", "b"), entry("b", "a"), entry("a"), entry("x", "gone")])
+    assert list(listed.terms) == ["a", "x", "a/b", "a/b/c"]
+    assert listed.terms["a/b/c"].path == ("A", "B", "C")
+
+
+def test_entries_in_a_circle_are_all_there() -> None:
+    assert len(arranged(Directory("d", parent="d"), [entry("a", "b"), entry("b", "a")]).terms) == 2
+
+
+def test_new_entries_have_ids_that_follow_from_label_and_parent() -> None:
+    none = Listed({}, {})
+    assert free_id(Term("sea"), none) == "sea"
+    assert free_id(Term("a/b"), none) == free_id(Term("a/b"), none)
+    taken = Listed({"sea": Term("Sea", "sea")}, {"sea": "sea"})
+    ids = {free_id(Term("sea", parent=parent), taken) for parent in ("x", "y")}
+    assert len(ids | {"sea"}) == 3
+    assert all("/" not in each for each in ids)
+
+
+def test_equal_titles_side_by_side_stay_apart() -> None:
+    tree = Tree(Root("root", "/w", "WorkspaceRoot"))
+    rows = [{"uid": uid, "title": "Same", "parentRef": "root", "path": f"/w/{uid}"} for uid in ("a", "b")]
+    for row in rows:
+        tree.add(row)
+    assert {place.path for place in tree.placements()} == {("Same",), ("Same [b]",)}
+
+
+@given(st.text(min_size=1, max_size=80))
+@settings(max_examples=60)
+def test_names_of_containers_are_short_and_plain(title: str) -> None:
+    name = container_name("folder", title)
+    assert name == container_name("folder", title)
+    assert 0 < len(name) < facts.NAME_LETTERS
+    assert not set(name) & set("/\\@' ")
+
+
+# -- queries and states ------------------------------------------------------------------------------------------------
+
+
+def test_texts_in_queries_are_escaped() -> None:
+    assert quoted('l\'été \\ "x"') == "'l\\'été \\\\ \"x\"'"
+    assert select("a = 1", "", "b = 2") == "SELECT * FROM Document WHERE a = 1 AND b = 2"
+
+
+def test_the_total_of_an_index_is_no_promise() -> None:
+    told = {"entries": [{"uid": "1"}], "resultsCount": 3}
+    assert hits_of(told).total == 3
+    assert hits_of({**told, "resultsCountLimit": 10_000}).total is None
+    assert hits_of({**told, "resultsCount": -2}).total is None
+    with pytest.raises(ContractBroken):
+        hits_of({"entity-type": "exception"})
+
+
+def test_states_are_reached_by_the_fewest_transitions() -> None:
+    options = Options.of({"transitions": {"project": {"review": "submit"}}, "states": {"in review": "review"}})
+    assert way("approved", "obsolete", options) == ["backToProject", "obsolete"]
+    assert way("approved", "review", options) == ["backToProject", "submit"]
+    assert state_of("in review", options) == "review"
+    with pytest.raises(InvalidValue):
+        way("review", "approved", options)
+    with pytest.raises(InvalidValue):
+        state_of("no such", options)
+
+
+@pytest.mark.parametrize(
+    ("text", "new"), [("2025.10", True), ("2025.3", True), ("2025.2", False), ("10.10-HF68", False)]
+)
+def test_releases_are_compared_by_number(text: str, new: bool) -> None:
+    assert Release(text).since((2025, 3)) is new
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kinds": {"dc:x": "number"}},
+        {"timezone": "Nowhere/City"},
+        {"increment": "huge"},
+        {"transitions": {"a": "b"}},
+        {"states": ["a"]},
+    ],
+)
+def test_options_that_mean_nothing_are_refused(given: Any) -> None:
+    with pytest.raises(ConfigError):
+        Options.of(given)
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        {},
+        {"flow": "session"},
+        {"flow": "basic", "login": "a"},
+        {"flow": "token"},
+        {"flow": "signed_token", "login": "a"},
+        {"flow": "oauth", "client_id": "a"},
+        {"flow": "oauth", "client_id": "a", "grant": "password"},
+        {"flow": "oauth", "client_id": "a", "refresh_token": "r"},
+    ],
+)
+def test_credentials_with_something_missing_are_refused(auth: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        credential_of(Context("https://dam.example", auth))
