@@ -213,6 +213,15 @@ async def test_an_index_has_its_time_before_nothing_is_found(start: Start) -> No
     assert await service.find(Marker("lib:srckey", "nobody")) is None
 
 
+async def test_a_folder_and_a_collection_of_one_name_are_two(tenant: Tenant) -> None:
+    service = tenant.connect()
+    folder = await service.ensure_container("folder", ("Both",))
+    collection = await service.ensure_container("collection", ("Both",))
+    assert folder.id != collection.id
+    await service.place(collection, [tenant.of_catalogue(2)], [])
+    assert collection in (await service.fetch(tenant.of_catalogue(2))).placements
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 

@@ -190,7 +190,9 @@ class Containers:
         type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
         name = container_name(kind, path[-1])
         new = New(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
-        row = await self.making.make(new, self.line.clock.token(), lambda row: row.get("title") == path[-1])
+        row = await self.making.make(
+            new, self.line.clock.token(), lambda row: row.get("title") == path[-1] and row.get("type") == type_name
+        )
         if row.get("title") != path[-1]:
             raise Rejected(
                 f"the service calls the {kind} {path[-1]!r} by another title: {str(row.get('title'))[:60]!r}"
@@ -241,8 +243,8 @@ class Containers:
 
 
 def container_name(kind: str, title: str) -> str:
-    """A name of at most 24 letters that follows from the title: the title itself where it is plain."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
+    """At most 24 letters that follow from kind and title; a folder's name is its title where that is plain."""
+    if kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
         return title
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:12]
     return f"{slug}-{hashlib.sha256(f'{kind} {title}'.encode()).hexdigest()[:10]}".lstrip("-")

@@ -184,6 +184,7 @@ def schema_of(server: Server, options: Options) -> Schema:
         container_depth={"collection": 1},
         container_most={"folder": 1},
         container_bulk=frozenset({"collection"}),
+        relation_kinds=frozenset(options.relations),
         holds=frozenset({"tags", "status", "release", "expiry", "groups", "versions", "attachments"}) | relations,
     )
 
