@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.mapping.accounting import Books
 from dam_sync.mapping.document import Document
@@ -58,6 +58,7 @@ class Plan:
     groups: Line | None = None
     release: Line | None = None
     expiry: Line | None = None
+    rights_by_day: bool = False
     profiles: Profiles = field(default_factory=Profiles)
 
     def lines(self) -> Iterator[Line]:
@@ -212,7 +213,26 @@ class _Drafting:
         release = next((value for value in self._values(plan.release)), None)
         expiry = next((value for value in self._values(plan.expiry)), None)
         groups = frozenset(str(value) for value in self._values(plan.groups))
-        return Rights(_instant(release), _instant(expiry), groups)
+        rights = Rights(_instant(release), _instant(expiry), groups)
+        return self._in_days(rights) if plan.rights_by_day else rights
+
+    def _in_days(self, rights: Rights) -> Rights:
+        """Released no sooner and expired no later than the source says."""
+        release, expiry = _midnight_after(rights.release_at), _midnight_before(rights.expires_at)
+        pairs = (("release", rights.release_at, release), ("expiry", rights.expires_at, expiry))
+        for name, told, kept in pairs:
+            if told != kept and kept is not None:
+                self.losses.append(Loss(name, "days only", f"moved to {kept.date().isoformat()}"))
+        return replace(rights, release_at=release, expires_at=expiry)
+
+
+def _midnight_before(moment: datetime | None) -> datetime | None:
+    return moment and datetime.combine(moment.astimezone(UTC).date(), time(), UTC)
+
+
+def _midnight_after(moment: datetime | None) -> datetime | None:
+    before = _midnight_before(moment)
+    return before if before == moment or before is None else before + timedelta(days=1)
 
 
 def run_tests(document: Document, crosswalk: Crosswalk) -> list[Failure]:

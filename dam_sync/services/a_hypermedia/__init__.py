@@ -29,6 +29,8 @@ KIND = Kind(
         "client_id_header": "UUID of a user interface whose access right is checked as well",
         "keyset": "auto: scan by id where two calls prove it works; off: never",
         "public_links": "off (default) or on: read each media's permalinks, for redirects; one more call a media",
+        "link_types": "ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
+        "so relations travel only by types named here",
         "index_lag": "seconds the search may run behind (30)",
     },
     flows={

@@ -44,7 +44,7 @@ class Costs:
         self._knowledge = knowledge
         self._finding = finding
         self._staging_told = False
-        self._links_told: set[str] = set()
+        self._links_told = set(knowledge.link_types)
 
     def forecast(
         self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0

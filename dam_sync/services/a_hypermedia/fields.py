@@ -33,12 +33,14 @@ OWN_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What else an instance has: titles of thesaurus roots by id, label titles, status names, content languages."""
+    """What else an instance has: titles of thesaurus roots by id, label titles, status names, content languages, and
+    titles of link types that the operator told."""
 
     roots: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     statuses: frozenset[str] = frozenset()
     locales: tuple[str, ...] = ()
+    link_types: frozenset[str] = frozenset()
 
 
 def schema_of(forms: Forms, offer: Offer) -> Schema:
@@ -52,6 +54,7 @@ def schema_of(forms: Forms, offer: Offer) -> Schema:
         labels=offer.labels,
         locales=offer.locales,
         container_kinds=frozenset({"folder", "label"}),
+        relation_kinds=offer.link_types,  # no call lists them (wire A 14)
         holds=frozenset({"status", "versions", "attachments", "relations"}),
     )
 

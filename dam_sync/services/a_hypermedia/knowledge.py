@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
@@ -29,7 +29,8 @@ class Spoken:
 class Knowledge:
     """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
 
-    def __init__(self, tenant: Tenant, spoken: Spoken) -> None:
+    def __init__(self, tenant: Tenant, spoken: Spoken, link_types: Collection[str] = ()) -> None:
+        self.link_types = link_types
         self._tenant = tenant
         self._spoken = spoken
         self._walked = False
@@ -49,6 +50,7 @@ class Knowledge:
             labels=frozenset(await self.labels.get()),
             statuses=status_names((status.base, status.title) for status in statuses.values()),
             locales=await self.locales.get(),
+            link_types=frozenset(self.link_types),
         )
         return schema_of(await self.forms.get(), offer)
 

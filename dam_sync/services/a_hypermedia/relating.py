@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.service import Content, Steps
@@ -20,10 +22,10 @@ _MISSING = frozenset({404, 405})
 class Relating:
     """Writes attachments and media links (wire A 6.7, 6.9)."""
 
-    def __init__(self, tenant: Tenant, reading: Reading) -> None:
+    def __init__(self, tenant: Tenant, reading: Reading, link_types: Mapping[str, str]) -> None:
         self._tenant = tenant
         self._reading = reading
-        self._kinds: dict[str, str] = {}
+        self._kinds = dict(link_types)  # ids by title
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """Announce the file, then send its bytes to the upload link, which asks for no credential."""

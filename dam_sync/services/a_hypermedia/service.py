@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, tzinfo
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -57,6 +57,7 @@ class Options:
     keyset: bool
     public_links: bool
     lag: timedelta
+    link_types: Mapping[str, str] = field(default_factory=dict)  # ids by title
 
 
 class HypermediaService(Service):
@@ -72,7 +73,7 @@ class HypermediaService(Service):
         self._tenant = tenant = Tenant(
             client, context.base_url, options.words, context.clock, signed=context.auth.get("flow") == "signed_token"
         )
-        self._knowledge = knowledge = Knowledge(tenant, options.spoken)
+        self._knowledge = knowledge = Knowledge(tenant, options.spoken, options.link_types)
         self._reading = Reading(tenant, knowledge, options.public_links)
         self._searching = Searching(tenant)
         rich = Rich(tenant, knowledge, self._reading, self._searching)
@@ -83,7 +84,7 @@ class HypermediaService(Service):
         self._writing = Writing(tenant, knowledge, uploading)
         self._finding = Finding(tenant, knowledge, options.staging, options.lag)
         self._creating = Creating(tenant, knowledge, uploading, self._writing)
-        self._relating = Relating(tenant, self._reading)
+        self._relating = Relating(tenant, self._reading, options.link_types)
         self._costs = Costs(tenant, knowledge, self._finding)
 
     @property
@@ -196,7 +197,17 @@ def options_of(given: Mapping[str, object]) -> Options:
         keyset=keyset == "auto",
         public_links=_switch(given, "public_links"),
         lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
+        link_types=_link_types(given.get("link_types") or {}),
     )
+
+
+def _link_types(given: object) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(str(value).isdigit() for value in given.values()):
+        hint = "write the title and the number of each type: `link_types: {Views of the object: 7}`"
+        raise ConfigError(
+            f"option link_types takes titles with their ids, not {given!r}", service=facts.NAME, hint=hint
+        )
+    return {str(title): str(identity) for title, identity in given.items()}
 
 
 def _switch(given: Mapping[str, object], name: str) -> bool:
