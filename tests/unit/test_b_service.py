@@ -20,7 +20,7 @@ from dam_sync.services.b_documents.making import asset_name
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Tenant, body, content, entries, started
-from tests.support.steps import MemorySteps
+from tests.support.steps import Crash, MemorySteps
 
 Start = Callable[..., Tenant]
 CREATE = "POST /api/v1/id/*"
@@ -238,6 +238,25 @@ async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant, m
         async with content(tenant, wanted.filename, 4500) as (given, digest):
             identity = await service.create(wanted, given, MemorySteps())
     assert spent["POST /api/v1/upload/{}/{}"] == 5
+    assert tenant.truth()[identity]["versions"][0]["digests"]["md5"] == digest
+
+
+@pytest.mark.parametrize("blow_at", range(4, 16))
+async def test_chunks_go_on_in_another_process(tenant: Tenant, monkeypatch: pytest.MonkeyPatch, blow_at: int) -> None:
+    """What the server holds is not sent again, whether or not we could note it."""
+    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(facts, "BOUNDS", replace(facts.BOUNDS, preferred=1000, at_once=1))
+    wanted, steps = draft(f"resumed-{blow_at}"), MemorySteps(blow_at)
+    await tenant.connect().schema()
+    with tenant.costs() as spent:
+        async with content(tenant, wanted.filename, 3500) as (given, digest):
+            with pytest.raises(Crash):
+                await tenant.connect().create(wanted, given, steps)
+            steps.blow_at = None
+            other = tenant.connect()
+            identity = await worked(lambda: other.create(wanted, given, steps), steps)
+    assert spent["POST /api/v1/upload/{}/{}"] == 4
+    assert [row["id"] for row in tenant.marked(f"resumed-{blow_at}")] == [identity]
     assert tenant.truth()[identity]["versions"][0]["digests"]["md5"] == digest
 
 
