@@ -30,6 +30,7 @@ KIND = Kind(
         "extend_lists": "off (default) or on: add values to restricted lists",
         "keep_marker": "off (default) or on: leave the mark in the description of new assets, one call less each",
         "readiness": "later (default: the size of a new file is checked by `verify`) or wait until it was looked at",
+        "first_look": "seconds before a new file version is looked at, which is waited for (8)",
         "resumable_above": "bytes above which files travel in ranges (200000000)",
         "page": "assets in a page of a listing (500, at most 3000)",
         "upload_method": "auto (default), put or post: how the upload link takes bytes",

@@ -115,7 +115,9 @@ class Changer:
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) and wire.count_of(row) > count else None
 
-        row = await self.finder.asked_again(newer, facts.READY_SECONDS, facts.READY_WAITS, first=facts.VERSION_FIRST)
+        row = await self.finder.asked_again(
+            newer, facts.READY_SECONDS, facts.READY_WAITS, first=self.line.options.first_look
+        )
         if row is None:
             raise _not_ready(asset)
         size = row["attributes"].get("size")
@@ -163,7 +165,7 @@ class Changer:
             fresh[:] = [file for file in files if file["attributes"].get("filename") == content.name]
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
-        first = facts.READY_FIRST if waits else 0.0
+        first = self.line.options.first_look if waits else 0.0
         await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         sizes = [file["attributes"].get("size") for file in fresh]
         if content.size not in sizes and None not in sizes:

@@ -38,6 +38,7 @@ class Options:
     waits_ready: bool = False
     resumable_above: int = facts.SINGLE_BYTES
     page: int = facts.PAGE
+    first_look: float = facts.FIRST_LOOK
     upload_method: str = "auto"
     index_lag: float = facts.LAG.total_seconds()
     libraries_word: str = "libraries"
@@ -56,6 +57,7 @@ class Options:
             waits_ready=_one_of(given, "readiness", ("later", "wait")) == "wait",
             page=min(facts.LONG_PAGE, max(1, int(_number(given, "page", facts.PAGE)))),
             resumable_above=int(_number(given, "resumable_above", facts.SINGLE_BYTES)),
+            first_look=_number(given, "first_look", facts.FIRST_LOOK),
             upload_method=_one_of(given, "upload_method", ("auto", "put", "post")),
             index_lag=_number(given, "index_lag", facts.LAG.total_seconds()),
             libraries_word=str(given.get("libraries_word") or "libraries").strip("/"),

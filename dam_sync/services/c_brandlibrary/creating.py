@@ -75,7 +75,8 @@ class Creator:
             row = await self.reread(made)
             return row if wire.is_settled(row) else None
 
-        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=facts.READY_FIRST)
+        first = self.line.options.first_look
+        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         return row
 
     async def reread(self, made: AssetId) -> Json:

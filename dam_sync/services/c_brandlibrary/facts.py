@@ -42,10 +42,9 @@ DAY = timedelta(days=1)  # wire C 2.2: day precision avoids the reserved colon
 TICK = timedelta(seconds=1)
 AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is later, whatever the clocks say
 EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any library began
-READY_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
-READY_FIRST = 8.0  # before the first look at a new file, where it is waited for
+READY_WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
+FIRST_LOOK = 8.0  # before the first look at a new file that is waited for; small ones take 5 s (wire C 6.3)
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
-VERSION_FIRST = 8.0  # before the first look at a new version; small files take 5 s and more (wire C 6.3)
 SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
 TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously
 SECTION = "dam-sync"  # where assets without a section go, unless the job says otherwise

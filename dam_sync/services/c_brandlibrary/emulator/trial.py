@@ -23,5 +23,6 @@ TRIAL = Trial(
     facts={"REACH": 40},
     narrow={"page": 10},
     narrow_emulated={"result_window": 40},
+    demo={"extend_lists": "on", "first_look": 0.5},
     demo_emulated={"rate": None, "lag": 1, "processing": 0.3},
 )
