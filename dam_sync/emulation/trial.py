@@ -24,13 +24,13 @@ class Trial:
     fixed: kinds of container and vocabularies that no call adds to. lacks: abilities it does not have, by the words of
     `tests/conformance/abilities.py`: what needs them is skipped. refuses: what the contract lets it refuse as
     Unsupported (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract). quiet:
-    what it does not publish (`digests`). overlaps: its shards share the rows at their borders, which come twice (runs
-    keep rows by id). listing: the calls that list assets, as faults match them. reads: calls that only read, though
-    their method is that of a write. relation: a kind of relation it has, where not any will do. opening: API calls that
-    opening a file costs. second: options of the adapter under the second reading. lean: options that leave out calls
-    for each row. facts: numbers of the adapter's `facts` made small, so that a listing's reach can be met in a test;
-    narrow, narrow_emulated: options that go with them. demo: options of the adapter and of the emulator
-    (`demo_emulated`) for `make demo`.
+    what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not known).
+    overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the calls
+    that list assets, as faults match them. reads: calls that only read, though their method is that of a write.
+    relation: a kind of relation it has, where not any will do. opening: API calls that opening a file costs. second:
+    options of the adapter under the second reading. lean: options that leave out calls for each row. facts: numbers of
+    the adapter's `facts` made small, so that a listing's reach can be met in a test; narrow, narrow_emulated: options
+    that go with them. demo: options of the adapter and of the emulator (`demo_emulated`) for `make demo`.
     """
 
     auth: tuple[Auth, ...]

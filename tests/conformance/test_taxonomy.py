@@ -12,16 +12,16 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Membership, Operation, Service
-from dam_sync.model.values import Term
+from dam_sync.model.values import Json, Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, places, vocabulary_of, worked, writes
-from tests.conformance.tenant import Tenant
+from tests.conformance.tenant import Tenant, entries
 from tests.support.steps import MemorySteps
 
 Fresh = Callable[..., Tenant]
 terms = pytest.mark.needs(Operation.ENSURE_TERM, Operation.TERMS)
 containers = pytest.mark.needs(Operation.ENSURE_CONTAINER, Operation.CONTAINERS)
-fills = pytest.mark.needs(Operation.PLACE, Operation.MEMBERS, Operation.CONTAINERS)
+fills = pytest.mark.needs(Operation.PLACE, Operation.CONTAINERS)
 ODD = [
     "Œuvre d’art",
     "a & b <c>",
@@ -105,7 +105,7 @@ async def test_a_term_in_every_language(tenant: Tenant, service: Service, schema
     found = {each.label: each async for each in tenant.connect().terms(key)}["Lake"]
     if schema.vocabularies[key].localized:
         assert found.labels == {"en": "Lake", "fr": "Lac"}
-        assert found.synonyms == {"en": ("Pond",)}
+        assert "write:synonyms" in tenant.wired.lacks or found.synonyms == {"en": ("Pond",)}
 
 
 @terms
@@ -272,11 +272,18 @@ async def test_a_kind_of_container_that_is_not_there_is_refused(service: Service
 
 
 async def inside(service: Service, container: Placement) -> set[AssetId]:
+    """Its members, as the containers or the assets tell them."""
     found: set[AssetId] = set()
+    if Operation.MEMBERS not in service.operations:
+        return {entry.id for entry in await entries(service) if container in (await service.fetch(entry.id)).placements}
     async for membership in service.members():
         if membership.placement == container:
             found.update(membership.assets)
     return found
+
+
+def paths(row: Json) -> list[tuple[str, ...]]:
+    return [tuple(place["path"]) for place in row["placements"]]
 
 
 async def bulky(tenant: Tenant, service: Service) -> Placement:
@@ -316,7 +323,7 @@ async def test_many_assets_go_in_batches(fresh: Fresh) -> None:
     with tenant.costs() as spent:
         await service.place(container, ids, [])
     assert spent.total() == told.total()
-    assert all(row["placements"] for row in tenant.truth().values())
+    assert all(container.path in paths(row) for row in tenant.truth().values())
 
 
 @fills
@@ -328,4 +335,4 @@ async def test_a_filling_whose_answer_was_lost_is_repeated(fresh: Fresh, fault: 
     tenant.fail({"match": "P* *", "nth": 1, "do": fault})
     ids = list(tenant.truth())
     await worked(lambda: service.place(container, ids, []), MemorySteps())
-    assert all(len(row["placements"]) == 1 for row in tenant.truth().values())
+    assert all(paths(row).count(container.path) == 1 for row in tenant.truth().values())

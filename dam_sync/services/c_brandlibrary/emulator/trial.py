@@ -14,7 +14,7 @@ TRIAL = Trial(
     | words("write", "digests long_text html number flag date instant place person email url rows localized")
     | words("write", "hierarchy term_locales synonyms folder category label machine_tags groups relations created")
     | words("write", "links trash"),
-    quiet=frozenset({"digests"}),
+    quiet=frozenset({"digests", "values"}),
     containers={"folder": "section", "collection": "collection", "label": "label"},
     options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"},
     listing="GET */assets",
