@@ -26,6 +26,7 @@ class Request:
     repeatable: may be sent again when nobody knows whether the first arrived; None means GET and HEAD alone.
     reads: a POST that only reads, so a read-only client sends it. accept: statuses that are returned, not raised.
     timeout: seconds until the answer begins, and again until it is complete; None is the client's own.
+    headers: one with an empty value is left out, `Content-Type` too, which else says what the body is.
     """
 
     operation: str

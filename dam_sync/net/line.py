@@ -61,6 +61,7 @@ def shape_of(request: Request, token: Callable[[], str]) -> Shape:
     for name, text in headers.items():
         if not text.isprintable():
             raise InvalidValue(f"the header {name} cannot hold {text[:40]!r}")
+    headers = {name: text for name, text in headers.items() if text}
     seconds = READ_SECONDS if request.timeout is None else request.timeout
     return Shape(request.operation, request.method, headers, body, size, read_seconds=seconds)
 

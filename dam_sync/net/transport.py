@@ -179,6 +179,7 @@ class _Session:
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             middlewares=(_once,),
+            skip_auto_headers=("Content-Type",),
             read_bufsize=_BLOCK,
             max_line_size=64 * 1024,  # headers with long links
             max_field_size=64 * 1024,

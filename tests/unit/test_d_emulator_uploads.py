@@ -128,6 +128,7 @@ def test_6_signed_headers_are_needed(api: Api) -> None:
     answer = api.bare.put(made["url"], content=b"x")
     assert answer.status_code == 403
     assert "<Code>SignatureDoesNotMatch</Code>" in answer.text
+    assert api.put(made["url"], b"x", **{"Content-Type": "image/jpeg"}).status_code == 403  # was not signed
     assert api.put(made["url"], b"x").status_code == 200
     with served(schema_rows(), strict_signed_headers=False) as lenient:
         assert lenient.bare.put(lenient.made()["url"], content=b"x").status_code == 200

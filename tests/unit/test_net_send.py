@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -102,6 +103,18 @@ async def test_a_call_carries_credential_query_and_json(transport: str) -> None:
     assert json.loads(seen.body) == {"name": "é"}
     assert client.calls == {"POST /v2/things": 1}
     assert client.storage_calls == 0
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["bytes", "streamed"])
+async def test_an_empty_header_is_left_out(transport: str, large: bool) -> None:
+    """A signed upload link covers its headers: one that was not signed may be refused."""
+    body = b"x" * ((2 << 20) if large else 10)
+    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+        bare = Request("PUT upload", "PUT", f"{server.url}/up", body=body, headers={"Content-Type": ""})
+        await client.send(bare)
+        await client.send(replace(bare, headers={}))
+        assert [seen.headers.get("content-type") for seen in server.seen] == [None, "application/octet-stream"]
+        assert [seen.body for seen in server.seen] == [body, body]
 
 
 async def test_a_base_may_have_a_path_and_a_second_base_a_name(transport: str) -> None:

@@ -119,7 +119,7 @@ class Uploader:
             slot.upload,
             body=sent.blocks,
             size=sent.content.size,
-            headers={"Content-Type": sent.content.media_type or BINARY} if typed else {},
+            headers={"Content-Type": (sent.content.media_type or BINARY) if typed else ""},
             repeatable=True,
             accept=REFUSALS,
         )

@@ -275,10 +275,11 @@ def is_id(text: str) -> bool:
 
 
 def signed_headers(url: str) -> dict[str, str]:
-    """The headers an upload link was signed with, whose values it carries itself (wire D 6.2)."""
+    """The headers an upload link was signed with, whose values it carries itself; no other one (wire D 6.2)."""
     query = {name.lower(): value for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
     names = query.get("x-amz-signedheaders", "").lower().split(";")
-    return {name: query[name] for name in names if name not in ("", "host") and name in query}
+    signed = {name: query[name] for name in names if name not in ("", "host") and name in query}
+    return {"content-type": "", **signed}
 
 
 def upload_links(reply: Json) -> tuple[str, ...]:

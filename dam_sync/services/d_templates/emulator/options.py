@@ -61,7 +61,8 @@ class Options:
     it is permitted on, None: all), privileges to write the schema (`admin`). tags_field, release_field, expiry_field,
     status_field: attributes (search fields) that take these parts of a catalogue's assets. nil_members: collections
     of a catalogue hold the nil UUID, too; actions: so many records of `objectType` Action come with it. latency: 1 for
-    the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT.
+    the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT,
+    and no `Content-Type` that is not signed.
     """
 
     variant: str = ""

@@ -136,9 +136,11 @@ class Storage:
         if self._tenant.world.now() > begun + timedelta(seconds=int(query["X-Amz-Expires"])):
             return _EXPIRED
         if self._tenant.options.strict_signed_headers:
-            for name in query["X-Amz-SignedHeaders"].split(";"):
-                if name != "host" and request.headers.get(name) != query.get(name):
-                    return _WRONG
+            names = query["X-Amz-SignedHeaders"].split(";")
+            if any(name != "host" and request.headers.get(name) != query.get(name) for name in names):
+                return _WRONG
+            if "content-type" in request.headers and request.method == "PUT" and "content-type" not in names:
+                return _WRONG  # wire D 6.2: none unless it is signed
         return None
 
     def _rendered(self, request: Request, path: str, token: str) -> Response:
