@@ -40,6 +40,7 @@ class _Run:
         self._rooms = asyncio.Semaphore(at_once + 1)
         self._lanes = asyncio.Semaphore(at_once)
         self._outside = copy_context()  # where no part holds memory yet
+        self._failed = False
 
     def start_next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
         group.create_task(self._next(parts, group), context=self._outside.copy())
@@ -55,7 +56,17 @@ class _Run:
                     raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + len(body)} on")
                 self.start_next(parts, group)
                 async with self._lanes:
-                    await self._put(part, body)
+                    await self._sent(part, body)
+
+    async def _sent(self, part: Part, body: bytes) -> None:
+        """Put it, unless another has failed: whoever waits for its lane is woken before it is cancelled."""
+        if self._failed:
+            return
+        try:
+            await self._put(part, body)
+        except BaseException:
+            self._failed = True
+            raise
 
     def _held(self, size: int) -> AbstractAsyncContextManager[None]:
         return nullcontext() if self._budget is None else self._budget.hold(size)

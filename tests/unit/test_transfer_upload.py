@@ -287,6 +287,18 @@ async def test_the_gravest_of_several_errors_is_raised() -> None:
         await by_parts(Once(), server, MemorySteps())
 
 
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_after_a_failure_no_other_part_sets_out(at_once: int) -> None:
+    """Not even the one that was read meanwhile and waits for its turn."""
+    server, content = PartsServer(), Once()
+    server.faults.fails["put 2"] = Transient("no connection")
+    with pytest.raises(Transient):
+        await by_parts(content, server, MemorySteps(), bounds=PartBounds(100, 50, at_once=at_once))
+    started = [line for line in server.log if line != "put 1"]
+    assert len(started) <= at_once
+    assert server.log[:2] == ["put 1", "put 2"]
+
+
 async def test_content_that_comes_short_is_noticed() -> None:
     content = Once()
     content.source.read = lambda start, stop: b"x" * (stop - start - 1)
