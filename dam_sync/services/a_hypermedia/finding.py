@@ -7,11 +7,12 @@ from datetime import timedelta
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import SessionGone
 from dam_sync.model.service import Content, Steps, Window
+from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
 from dam_sync.services.a_hypermedia.searching import between
-from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant, made_id
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 from dam_sync.services.a_hypermedia.writes import Put
 from dam_sync.services.a_hypermedia.writing import FOLDER_MEDIAS, MEDIA, METADATA, holds, md5_of
 

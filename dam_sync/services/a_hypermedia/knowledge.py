@@ -10,11 +10,12 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
+from dam_sync.net.once import Once, together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.fields import Offer, schema_of, status_names
 from dam_sync.services.a_hypermedia.forms import Forms, bare_lists, field_of, forms_of, with_choices
 from dam_sync.services.a_hypermedia.hal import embedded, link, tail, wanted_id
-from dam_sync.services.a_hypermedia.tenant import Ask, Once, Tenant, together
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
 from dam_sync.services.a_hypermedia.wire import Sense, Status, folder_ids, status_of
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.values import Json
+from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.searching import Query, Searching
-from dam_sync.services.a_hypermedia.tenant import Once, Tenant
+from dam_sync.services.a_hypermedia.tenant import Tenant
 from dam_sync.services.a_hypermedia.wire import asset_of, has_full_shape
 
 _PROPERTIES = (

@@ -12,10 +12,11 @@ from typing import Any
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
+from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id, together
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"

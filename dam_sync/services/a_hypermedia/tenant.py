@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.net.client import Client, Reply, Request
+from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, link, oddity, tail, total_of
 
@@ -36,45 +35,6 @@ ROADS: Mapping[str, str] = {
 }
 _SLOT = re.compile(r"\{[^}]*\}")
 _PAGES_AT_MOST = 10_000
-
-T = TypeVar("T")
-
-
-class Once(Generic[T]):
-    """Something to be learnt by calls, once, however many ask at the same time; a failure is not remembered."""
-
-    def __init__(self, load: Callable[[], Awaitable[T]]) -> None:
-        self._load = load
-        self._known: tuple[T] | None = None
-        self._running: asyncio.Event | None = None
-
-    async def get(self) -> T:
-        """The value, loaded by the first who asks."""
-        while self._known is None:
-            if self._running is None:
-                await self._run()
-            else:
-                await self._running.wait()
-        return self._known[0]
-
-    @property
-    def now(self) -> T | None:
-        """The value where it is known already; no call."""
-        return self._known[0] if self._known else None
-
-    async def renewed(self, stale: T) -> T:
-        """A value newer than `stale`; loads at most once however many hold the same stale one."""
-        if self._known is not None and self._known[0] is stale:
-            self._known = None
-        return await self.get()
-
-    async def _run(self) -> None:
-        self._running = done = asyncio.Event()
-        try:
-            self._known = (await self._load(),)
-        finally:
-            self._running = None
-            done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +186,6 @@ class Tenant:
             return parsedate_to_datetime(reply.headers.get("date", "")) - self.clock.now()
         except (TypeError, ValueError):
             return timedelta(0)
-
-
-async def together(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:
-    """The results of a few calls made at the same time, in their order; the first error alone, not a group of them."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def resource_of(reply: Reply) -> Json:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
+from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.making import Making, New, again_on_conflict
-from dam_sync.services.b_documents.once import Turns
 from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
 from dam_sync.services.b_documents.tenancy import Root, Tenancy, below
 

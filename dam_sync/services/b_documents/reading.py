@@ -11,11 +11,11 @@ from itertools import pairwise
 from dam_sync.model.asset import Asset, AssetId, Entry, Relation
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.once import together
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import WHOLE, Line
 from dam_sync.services.b_documents.containers import Containers
 from dam_sync.services.b_documents.fields import needed
-from dam_sync.services.b_documents.once import together
 from dam_sync.services.b_documents.searching import Search, one_of, quoted, select
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy

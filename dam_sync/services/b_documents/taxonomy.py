@@ -15,10 +15,10 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.net.client import Request
+from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.fields import ENUM, Directory, Server, chain
-from dam_sync.services.b_documents.once import Turns
 from dam_sync.services.b_documents.tenancy import Tenancy
 
 LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255

@@ -12,10 +12,10 @@ from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.net.client import Reply, Request
+from dam_sync.net.once import Once, together
 from dam_sync.services.b_documents import facts, fields
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.fields import Server
-from dam_sync.services.b_documents.once import Once, together
 from dam_sync.services.b_documents.searching import LIVE, Search, one_of, quoted, select
 
 

@@ -12,11 +12,11 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply
+from dam_sync.net.once import Once
 from dam_sync.services.c_brandlibrary import facts, fields, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import Key, Keys
-from dam_sync.services.c_brandlibrary.once import Once
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
+from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import related
@@ -20,7 +21,6 @@ from dam_sync.services.c_brandlibrary.fields import PAYLOAD
 from dam_sync.services.c_brandlibrary.library import Library, is_fileless
 from dam_sync.services.c_brandlibrary.links import Links
 from dam_sync.services.c_brandlibrary.listing import Listing, Wanted, ids_of
-from dam_sync.services.c_brandlibrary.once import Once, together
 from dam_sync.services.c_brandlibrary.values import moment_text
 
 MISSING = frozenset({403, 404})

@@ -11,13 +11,13 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, Denied, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
+from dam_sync.net.once import Once, Turns
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import made_of
 from dam_sync.services.c_brandlibrary.fields import Key, Keys, is_closed
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.listing import Listing, Wanted
-from dam_sync.services.c_brandlibrary.once import Once, Turns
 from dam_sync.services.c_brandlibrary.values import term_of
 
 Places = dict[tuple[str, tuple[str, ...]], Placement]

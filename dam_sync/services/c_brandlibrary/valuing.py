@@ -9,13 +9,13 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Steps
 from dam_sync.model.values import Json
+from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.library import Library
-from dam_sync.services.c_brandlibrary.once import Turns
 
 GONE = frozenset({403, 404})
 

@@ -13,8 +13,9 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
+from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent, together
+from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.crawling import BIN, ByCursor, Scan
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge

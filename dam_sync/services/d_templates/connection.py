@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain, repeat
@@ -78,49 +77,6 @@ class Recent(Generic[K, V]):
     def empty(self) -> bool:
         """Whether nothing was ever remembered."""
         return not self._kept
-
-
-class Once(Generic[V]):
-    """Something learnt by calls, once, however many ask at the same time; a failure is not remembered."""
-
-    def __init__(self, load: Callable[[], Awaitable[V]]) -> None:
-        self._load = load
-        self._known: tuple[V] | None = None
-        self._running: asyncio.Event | None = None
-
-    async def get(self) -> V:
-        """The value, loaded by the first who asks."""
-        while self._known is None:
-            if self._running is not None:
-                await self._running.wait()
-                continue
-            self._running = asyncio.Event()
-            try:
-                self._known = (await self._load(),)
-            finally:
-                self._running.set()
-                self._running = None
-        return self._known[0]
-
-    @property
-    def now(self) -> V | None:
-        """The value where it is known; no call."""
-        return self._known[0] if self._known else None
-
-    def set(self, value: V | None) -> None:
-        """A newer value; None to learn it again."""
-        self._known = None if value is None else (value,)
-
-
-async def together(work: Iterable[Coroutine[Any, Any, V]]) -> list[V]:
-    """All results in order; the first error ends the others and is raised."""
-    tasks: list[asyncio.Task[V]] = []
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks.extend(group.create_task(one) for one in work)
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from dam_sync.model.asset import Entry
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent, together
+from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge, scan_body
 from dam_sync.services.d_templates.reading import Reader

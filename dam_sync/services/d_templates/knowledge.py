@@ -11,8 +11,9 @@ from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
+from dam_sync.net.once import Once, together
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Once, Recent, together
+from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
 from dam_sync.services.d_templates.wire import hits, listed, text_of, total_of
 
@@ -114,14 +115,14 @@ class Knowledge:
             for value in unknown:
                 self._strange.put(value, True)
             forms = replace(forms, lexicon=await self._lexicon())
-            self.forms.set(forms)
+            self.forms.put(forms)
         return forms
 
     async def vocabulary(self, identity: str) -> Values:
         """One vocabulary as it is now, kept. Raises NotFound."""
         values = values_of(await self.line.ask(facts.VOCABULARY, identity))
         forms = await self.forms.get()
-        self.forms.set(replace(forms, lexicon={**forms.lexicon, values.id: values}))
+        self.forms.put(replace(forms, lexicon={**forms.lexicon, values.id: values}))
         return values
 
     async def source(self, key: str) -> str:

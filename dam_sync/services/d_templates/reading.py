@@ -9,8 +9,9 @@ from datetime import UTC, date, datetime, time
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.errors import ContractBroken, NotFound, Rejected
 from dam_sync.model.values import Term, Value
+from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, together
+from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.forms import Forms, Named
 from dam_sync.services.d_templates.knowledge import Knowledge

@@ -93,7 +93,7 @@ class Taxonomy:
                 raise InvalidValue(message_of(answer)[:200], operation=facts.ADD_TERMS)
             await self.line.send(self.line.request(facts.APPLY, repeatable=True))
         except BaseException:
-            self.knowledge.forms.set(None)  # nobody knows what is there now
+            self.knowledge.forms.forget()  # nobody knows what is there now
             raise
         fresh = await self.knowledge.vocabulary(known.id)
         for label in labels:

@@ -36,6 +36,12 @@ class Once(Generic[T]):
         """The value where it is known already; no call."""
         return self._known[0] if self._known else None
 
+    async def renewed(self, stale: T) -> T:
+        """A value newer than `stale`; loads at most once however many hold the same stale one."""
+        if self._known is not None and self._known[0] is stale:
+            self._known = None
+        return await self.get()
+
     def put(self, value: T) -> None:
         """What is known from now on."""
         self._known = (value,)
