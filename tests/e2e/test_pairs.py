@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.services import discover, trial_of
 from tests.conformance.drafts import KEYS
-from tests.support.anypair import any_pair, lost_silently
+from tests.support.anypair import any_pair, by_bytes, losses_by_asset, lost_silently
 from tests.support.everything import OWN_MARKS, everything, receiving
 
 PAIRS = [(source, target) for source in discover() for target in discover()]
@@ -26,13 +26,11 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
         found = [row for row in pair.target.assets if row["status"] != "trash"]
         assert len(found) == len(there)
-        losses = [loss["path"] for loss in report["losses"]]
+        losses = losses_by_asset(pair)
         prefixes = trial_of(source).prefix, trial_of(target).prefix
-        by_bytes = {row["versions"][-1]["digests"]["sha256"]: row for row in found}
-        faults = []
-        for row in there.values():
-            twin = by_bytes[row["versions"][-1]["digests"]["sha256"]]
-            told = lost_silently(row, twin, losses, KEYS, prefixes)
+        twins, faults = by_bytes(pair.target), []
+        for digest, row in by_bytes(pair.source).items():
+            told = lost_silently(row, twins[digest], losses[row["id"]], KEYS, prefixes)
             faults += [f"{row['catalogue_id']} {fault}" for fault in told]
         assert faults == [], f"told: {losses}; notes: {report['notes']}"
         pair.target.forget_calls()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulation.trial import Trial
 from dam_sync.services import trial_of
-from tests.support.tenants import Pair, emulated
+from tests.support.tenants import Pair, Tenant, emulated
 
 Row = Mapping[str, Any]
 TAG = re.compile(r"</?[a-z]+/?>")
@@ -27,23 +29,43 @@ def any_pair(
     folder: Path, source: str, target: str, library: Sequence[Row], empty: Sequence[Row], marker: str, **more: Any
 ) -> Iterator[Pair]:
     """Both tenants for as long as the block runs, with a job between them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tenants = []
+    with tenant_of(source, library) as first, tenant_of(target, empty) as second:
+        yield joined(folder, Emulated(source, first.url), Emulated(target, second.url), (first, second), marker, **more)
+
+
+@contextmanager
+def tenant_of(kind: str, records: Sequence[Row]) -> Iterator[Tenant]:
+    """One emulated tenant, quick."""
+    trial: Trial = trial_of(kind)
+    tenant = emulated(kind, records, None, **{**trial.emulated, **trial.demo_emulated, **QUICK})
     try:
-        for kind, records in ((source, library), (target, empty)):
-            trial: Trial = trial_of(kind)
-            options = {**trial.emulated, **trial.demo_emulated, **QUICK}
-            tenants.append(emulated(kind, records, None, **options))
-        sides = [Emulated(kind, tenant.url) for kind, tenant in zip((source, target), tenants, strict=True)]
-        mapping = folder / "mapping.yaml"
-        job = write_job(folder / "job.yaml", "pair", *sides, mapping, **more)
-        own = trial_of(target).prefix + marker
-        asyncio.run(write_suggested_mapping(job, mapping, own))
-        yield Pair(tenants[0], tenants[1], job, folder)
+        yield tenant
     finally:
-        for tenant in tenants:
-            if tenant.served is not None:
-                tenant.served.stop()
+        if tenant.served is not None:
+            tenant.served.stop()
+
+
+def joined(
+    folder: Path, source: Emulated, target: Emulated, tenants: tuple[Tenant, Tenant], marker: str, **more: Any
+) -> Pair:
+    """A job between two tenants, with a suggested mapping."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mapping = folder / "mapping.yaml"
+    job = write_job(folder / "job.yaml", "pair", source, target, mapping, **more)
+    asyncio.run(write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + marker))
+    return Pair(*tenants, job, folder)
+
+
+def losses_by_asset(pair: Pair) -> dict[str, list[str]]:
+    """Paths of the losses that were told of each source asset, as the state has them."""
+    with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as connection:
+        rows = connection.execute("SELECT asset, losses FROM work").fetchall()
+    return {asset: [loss["path"] for loss in json.loads(losses) or ()] for asset, losses in rows}
+
+
+def by_bytes(tenant: Tenant) -> dict[str, Row]:
+    """Living assets by the digest of their current file."""
+    return {row["versions"][-1]["digests"]["sha256"]: row for row in tenant.assets if row["status"] != "trash"}
 
 
 def lost_silently(
@@ -53,8 +75,10 @@ def lost_silently(
     told = frozenset(losses)
     found = []
     for name in names:
-        have, want = texts(target["fields"].get(prefixes[1] + name)), texts(source["fields"].get(prefixes[0] + name))
-        if not _same(want, have) and not _told(f"fields.{prefixes[0]}{name}", told):
+        path = f"fields.{prefixes[0]}{name}"
+        have = texts(target["fields"].get(prefixes[1] + name))
+        want = texts(_but_for(source["fields"].get(prefixes[0] + name), path, told))
+        if not _same(want, have) and path not in told and f"{path}[]" not in told:
             found.append(f"{name}: {sorted(want)} became {sorted(have)}")
     found += _files(source, target, told)
     for part in ("tags", "relations"):
@@ -72,6 +96,14 @@ def lost_silently(
     if not places[0] <= places[1] and not any(_told(f"placements.{r['kind']}", told) for r in source["placements"]):
         found.append(f"placements: {sorted(places[0])} became {sorted(places[1])}")
     return found
+
+
+def _but_for(value: Any, path: str, told: frozenset[str]) -> Any:
+    """A value without the languages of which a loss was told."""
+    match value:
+        case {"texts": by_locale}:
+            return {"texts": {locale: text for locale, text in by_locale.items() if f"{path}.{locale}" not in told}}
+    return value
 
 
 def texts(value: Any) -> frozenset[str]:

@@ -1,0 +1,43 @@
+"""A sixth service is one new folder and no other file: a copy of the smallest, under another name, is found."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COPIED, SIXTH = "e_profiles", "f_sixth"
+
+
+def test_one_new_folder_is_a_service(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("dam_sync", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    services = tmp_path / "dam_sync" / "services"
+    shutil.copytree(services / COPIED, services / SIXTH)
+    for path in (services / SIXTH).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(rf"\b{COPIED}\b", SIXTH, text), encoding="utf-8")
+    suite = run(
+        tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_source.py", "-k", SIXTH
+    )
+    assert re.search(r"\d+ passed", suite), suite
+    assert "failed" not in suite
+    told = run(tmp_path, "-m", "dam_sync", "emulate", "--assumptions")
+    assert SIXTH in told
+    reference = "from dam_sync.reference import sections; print(sections()['reference'])"
+    assert f"`{SIXTH}` as target" in run(tmp_path, "-c", reference)
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What a Python process says that sees this copy of the tree alone."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return done.stdout + done.stderr
