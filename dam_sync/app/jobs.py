@@ -16,7 +16,7 @@ import anyio
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.afterwards import left_over
-from dam_sync.engine.dry import DryTarget, dry_contents
+from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards import (
     refuse_changed_mapping,
     refuse_in_between,
@@ -86,9 +86,11 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         await _refuse(store, opened, ask)
         before = await _ledger_end(store)
         session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
-        session.contents = dry_contents
+        files = DryFiles(opened.source)
+        session.contents = files.contents
         await execute(session)
         report = await report_of("plan", opened, session, before)
+        report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
         report.forecast_seconds = _forecast_seconds(report, opened)
         if wish.output is not None:
             await _write_plan(wish.output, report, store, before)

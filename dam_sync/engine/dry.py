@@ -162,7 +162,15 @@ class DryContent:
         """Nothing to check."""
 
 
-@asynccontextmanager
-async def dry_contents(file: FileRef, name: str) -> AsyncIterator[Content]:
-    """In place of downloading."""
-    yield DryContent(name, file.size or 0, file.media_type)
+@dataclass(slots=True)
+class DryFiles:
+    """In place of downloading: opening each file is forecast and nothing is read."""
+
+    source: Service
+    forecasts: Counter[str] = field(default_factory=Counter)
+
+    @asynccontextmanager
+    async def contents(self, file: FileRef, name: str) -> AsyncIterator[Content]:
+        """See `Session.contents`."""
+        self.forecasts.update(self.source.opening(file))
+        yield DryContent(name, file.size or 0, file.media_type)

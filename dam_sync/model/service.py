@@ -322,6 +322,10 @@ class Service(ABC):
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; renews expired links itself. Safe to repeat."""
 
+    def opening(self, file: FileRef) -> Calls:
+        """API calls that `open` from the first byte will cost, for a plan; none where links come with listings."""
+        return {}
+
     @abstractmethod
     async def close(self) -> None:
         """Give back connections; safe to repeat."""

@@ -86,6 +86,8 @@ async def test_a_life_of_an_asset_under_every_reading(start: Start, reading: str
     await service.place(place, [], [two])
     tenant.advance(60)
     other = tenant.connect(read_only=True)
+    await other.fetch(one)
+    tenant.advance(60)  # the index shows what the service has made of the files
     found = await other.fetch(one)
     assert [file.digests["md5"] for file in found.versions] == [first, second]
     assert [hashlib.md5(await body(other, file)).hexdigest() for file in found.versions] == [first, second]

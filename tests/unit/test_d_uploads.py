@@ -33,6 +33,7 @@ async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
     assert {name: number for name, number in spent.items() if number and name != facts.SECURITY} == told
     assert opened.script.story == ["create object-0001", "put object-0001"]
+    await opened.script.clock.sleep(60)
     found = await opened.connect().fetch(made)
     assert found.fields["source_key"] == "src-1"
     assert found.file is not None
@@ -143,6 +144,7 @@ async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened
     service = opened.connect()
     made = await service.create(draft(), Bytes("a.jpg", b"one"), MemorySteps())
     await service.replace(made, Bytes("b.jpg", b"second"), MemorySteps())
+    await opened.script.clock.sleep(60)
     found = await opened.connect().fetch(made)
     assert [file.size for file in found.versions] == [3, 6]
     assert (found.id, found.filename, found.fields["source_key"]) == (made, "b.jpg", "src-1")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound
-from dam_sync.model.service import Stream
+from dam_sync.model.service import Calls, Stream
 from dam_sync.net.client import HttpStream, Request
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line, document_path
@@ -56,6 +56,11 @@ class Files:
                 return stream
         path = document_path(uid, "@blob", quote(xpath, safe="/:"))
         return await self.line.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
+
+    def opening(self, file: FileRef) -> Calls:
+        """See `Service.opening`; each file is a call (wire B 3)."""
+        large = not self.without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES
+        return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
         """None where the servlet answers with a login page instead (wire B 4); then it is not asked again."""

@@ -89,6 +89,10 @@ class DocumentsService(Service):
         """See `Service.open`."""
         return await self._files.open(file, offset)
 
+    def opening(self, file: FileRef) -> Calls:
+        """See `Service.opening`."""
+        return self._files.opening(file)
+
     async def close(self) -> None:
         """See `Service.close`."""
         await self._line.client.close()

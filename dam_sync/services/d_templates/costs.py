@@ -37,7 +37,7 @@ class Costs:
             case Draft():
                 return +(self._tagged(change.tags) + self._upload(size))
             case FileRef():
-                return +(self._upload(change.size or size) + Counter({facts.VERSIONS: 2}))
+                return +(self._upload(change.size or size) + Counter({facts.VERSIONS: 1}))
             case Patch():
                 return +self._patch(change)
             case Term():
@@ -50,9 +50,9 @@ class Costs:
                 return +self._related(change)
 
     def _upload(self, size: int) -> Counter[str]:
-        """The record; the end of a session; the look at what the service made of the file."""
+        """The record; of a session its end and the look at what the service made of the file."""
         completes = size > facts.SINGLE_BYTES or (size > 0 and self.uploader.completes)
-        return Counter({facts.CREATE: 1, facts.COMPLETE: int(completes), facts.ASSET: int(size > 0)})
+        return Counter({facts.CREATE: 1, facts.COMPLETE: int(completes), facts.ASSET: int(completes)})
 
     def _tagged(self, tags: frozenset[str]) -> Counter[str]:
         """Tags nobody had yet, added together."""

@@ -22,6 +22,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge, scan_body
+from dam_sync.services.d_templates.opening import Opening
 from dam_sync.services.d_templates.reading import Reader
 from dam_sync.services.d_templates.wire import (
     Family,
@@ -75,6 +76,7 @@ class Crawler:
     knowledge: Knowledge
     families: Families
     reader: Reader
+    opening: Opening
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""
@@ -249,6 +251,7 @@ class _Telling:
 
     async def _entries(self, families: list[Family]) -> list[Entry]:
         living = [family for family in families if not family.deleted]
+        self.crawler.opening.listed(living)
         assets = {asset.id: asset for asset in await self.crawler.reader.assets(living)}
         return [
             Entry(

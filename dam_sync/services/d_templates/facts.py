@@ -30,6 +30,9 @@ SECURITY_MOST = 50  # wire D 8: security templates per asset call
 MEMBER_BATCH = 500  # wire D 2.6: no batch limit shown, the whole collection is 4,999
 MEMBERS_A_TIME = 20_000  # members whose assets are found out together, with the collections they are in
 LINK_LIFE = timedelta(seconds=20)  # wire D 4: the published download link lives 20 s
+EXPOSED = 50  # wire D 3.6: entries of one call for links, batch size assumed
+EXPOSED_SECONDS = 3_600  # wire D 4: published example
+EXPOSED_RESERVE = 10.0  # seconds of a link's life in which it is not begun with
 LINK_RENEWALS = 3  # fresh download links for one opening, at most
 UPLOAD_LIFE = timedelta(hours=20)  # wire D 6.2: 86,400 s in the example, may die earlier
 LAG = timedelta(seconds=150)  # wire D 6.9: integrators poll up to 5 times 30 s
@@ -53,6 +56,7 @@ SEARCH = "POST /v1/search/keyword"
 ASSET = "GET /v1/asset/{id}"
 VERSIONS = "GET /v1/asset/{id}/version"
 LINKS = "GET /v1/asset/{id}/link"
+EXPOSE = "POST /v1/asset/expose"
 CONTENT = "GET /v1/asset/{id}/content"
 DOWNLOAD = "GET download link"
 UPLOAD = "PUT upload link"

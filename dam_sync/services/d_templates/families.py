@@ -28,6 +28,7 @@ class Families:
     line: Line
     ids: Recent[str, Ids] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
     owners: Recent[str, tuple[str, bool]] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
+    fresh: Recent[str, float] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))  # when made, on the clock
 
     async def load(self, asset: str) -> Family:
         """All versions, read from the store and not from the index; one call. Raises NotFound."""
@@ -72,8 +73,14 @@ class Families:
     def made(self, asset: str, identity: str, file: str, template: str) -> None:
         """What was just created."""
         before = self.ids.get(asset)
+        self.fresh.put(asset, self.line.clock.monotonic())
         self.ids.put(asset, Ids(identity, file, template, (*(before.files if before else ()), file)))
         self.owners.put(identity, (asset, False))
+
+    def is_fresh(self, asset: str) -> bool:
+        """Whether a record of it was made so lately that the service has hardly looked at its file."""
+        made = self.fresh.get(asset)
+        return made is not None and self.line.clock.monotonic() - made < facts.PROCESS_WAITS[0]
 
     async def owner(self, identity: str) -> tuple[AssetId, bool]:
         """The asset that a record or file belongs to, and whether it is in the bin. Raises NotFound."""

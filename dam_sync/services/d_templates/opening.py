@@ -1,20 +1,37 @@
-"""The bytes of files, by links that live 20 seconds: a fresh one for every opening (wire D 4)."""
+"""The bytes of files, by signed links: fifty a call for what a listing told, else a fresh one for each (wire D 4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
-from dam_sync.model.service import Stream
+from dam_sync.model.service import Calls, Stream
+from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.wire import text_of
+from dam_sync.services.d_templates.wire import Family, listed, number_of, text_of
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
 _FILELESS = "see in the service whether the file was ever uploaded, or is kept outside of it"
+_REFUSED = frozenset({400, 403, 404, 502})
+
+
+@dataclass(slots=True, repr=False)
+class Chunk:
+    """Records that a listing told side by side; their links come by one call, and are used once. Links are secrets."""
+
+    waiting: dict[str, None]
+    links: dict[str, str] = field(default_factory=dict)
+    until: float = 0.0
+    foreseen: bool = False
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +40,23 @@ class Opening:
 
     line: Line
     families: Families
+    _chunks: Recent[str, Chunk] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
+
+    def listed(self, families: Iterable[Family]) -> None:
+        """Files that may be opened soon, in the order they will be: their links can be had together."""
+        records = [one.object for family in families for one in family.living if one.has_file]
+        for some in _shares(records, facts.EXPOSED):
+            chunk = Chunk(dict.fromkeys(some))
+            for record in some:
+                self._chunks.put(record, chunk)
+
+    def foresee(self, file: FileRef) -> Calls:
+        """See `Service.opening`: the first file of a chunk pays for all of it."""
+        chunk = self._chunks.get(file.id.partition("/")[2])
+        if chunk is None:
+            return {facts.CONTENT: 1}
+        first, chunk.foreseen = not chunk.foreseen, True
+        return {facts.EXPOSE: 1} if first else {}
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`. A link that ended while it waited for its turn is asked for again, a few times."""
@@ -31,7 +65,7 @@ class Opening:
         if owner is not None and owner[0] != asset:
             raise NotFound("this is the file of another asset", asset=asset, operation=facts.CONTENT)
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
-            link = await self._link(asset, record)
+            link = await self._exposed(record) or await self._link(asset, record)
             try:
                 request = Request(facts.DOWNLOAD, "GET", link, asset=asset)
                 return await self.line.client.stream(request, offset)
@@ -39,6 +73,33 @@ class Opening:
                 if not renewals:
                     raise
         raise NotFound("the file cannot be downloaded", asset=asset)
+
+    async def _exposed(self, record: str) -> str:
+        """A link out of those asked for together, each used once; empty where there is none, or no longer."""
+        chunk = self._chunks.get(record)
+        if chunk is None:
+            return ""
+        async with chunk.turn:
+            if record not in chunk.waiting:
+                return ""
+            if self.line.clock.monotonic() >= chunk.until:
+                await self._expose(chunk)
+            chunk.waiting.pop(record, None)
+            return chunk.links.pop(record, "")
+
+    async def _expose(self, chunk: Chunk) -> None:
+        """Links of all of a chunk that was not opened yet; what does not come is asked for singly (wire D 15)."""
+        asked = self.line.clock.monotonic()
+        component = {"componentType": "object", "componentRef": "original", "expiration": facts.EXPOSED_SECONDS}
+        body = [{"id": one, "identifier": "objectId", "components": [component]} for one in chunk.waiting]
+        request = self.line.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)
+        reply = await self.line.send(request)
+        rows = listed(reply.json(), "assets") if reply.status == 200 else []
+        links = {text_of(row, "id"): _original(row) for row in rows}
+        chunk.links = {one: link for one, link in links.items() if link and one in chunk.waiting}
+        chunk.waiting = dict.fromkeys(one for one in chunk.waiting if one in chunk.links)
+        lives = min((_seconds(link) for link in chunk.links.values()), default=0.0)
+        chunk.until = asked + lives - facts.EXPOSED_RESERVE
 
     async def _link(self, asset: str, record: str) -> str:
         """A fresh signed link. Raises NotFound where the record has no file, whatever the service calls that."""
@@ -60,3 +121,21 @@ class Opening:
         if known.deleted:
             raise Rejected("a file in the recycle bin cannot be downloaded", asset=asset, operation=facts.CONTENT)
         raise NotFound("the asset has no file", asset=asset, operation=facts.CONTENT, code="no-file", hint=_FILELESS)
+
+
+def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:
+    """In as few shares as hold `most` each, all nearly as large."""
+    shares = -(-len(records) // most)
+    ends = [len(records) * number // shares for number in range(shares + 1)] if shares else []
+    return [records[start:stop] for start, stop in pairwise(ends)]
+
+
+def _original(row: Json) -> str:
+    components = [one for one in row.get("components") or () if isinstance(one, dict)]
+    return next((text_of(one, "url") for one in components if one.get("componentRef") == "original"), "")
+
+
+def _seconds(link: str) -> float:
+    """How long a link lives, as it says itself; what the answer says beside it may be wrong (wire D 4)."""
+    query = {name.lower(): value for name, value in parse_qsl(urlsplit(link).query)}
+    return float(number_of(query.get("x-amz-expires", "")) or facts.LINK_LIFE.total_seconds())

@@ -54,8 +54,8 @@ class TemplatesService(Service):
         self._knowledge = knowledge = Knowledge(line)
         self._families = families = Families(line)
         self._reader = Reader(line, knowledge, families)
-        self._crawler = Crawler(line, knowledge, families, self._reader)
         self._opening = Opening(line, families)
+        self._crawler = Crawler(line, knowledge, families, self._reader, self._opening)
         self._finding = Finding(line, knowledge, families)
         self._taxonomy = Taxonomy(line, knowledge)
         self._collections = Collections(line, knowledge, families)
@@ -89,6 +89,10 @@ class TemplatesService(Service):
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """See `Service.open`; one call for each opening."""
         return await self._opening.open(file, offset)
+
+    def opening(self, file: FileRef) -> Calls:
+        """See `Service.opening`; a call for fifty files of a listing."""
+        return self._opening.foresee(file)
 
     async def close(self) -> None:
         """See `Service.close`."""

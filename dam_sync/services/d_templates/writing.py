@@ -174,10 +174,11 @@ class Writer:
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
-        before = await steps.once("before", lambda: self._settled(asset), harmless=True)
+        settled: list[Family] = []
+        before = await steps.once("before", lambda: self._settled(asset, settled), harmless=True)
 
         async def make() -> Made:
-            current = (await self.families.load(asset)).current
+            current = (settled.pop() if settled else await self.families.load(asset)).current
             return await self.uploader.created(await self._same(current, content.name), content, asset=asset)
 
         async def another() -> Record | None:
@@ -192,19 +193,22 @@ class Writer:
         made = await self._brought(make, found, content, steps, None)
         self.families.made(asset, made.object, made.file, made.template)
 
-    async def _settled(self, asset: AssetId) -> Json:
-        """The records there are, the current one processed, so that versions keep their order (wire D 6.6)."""
+    async def _settled(self, asset: AssetId, settled: list[Family]) -> Json:
+        """The records there are, the current one processed, so that versions keep their order (wire D 6.6); they are
+        left in `settled`, too."""
 
         async def processed() -> Family | None:
             family = await self.families.load(asset)
             return family if family.current.has_file or not self._may_come(family.current) else None
 
         waits = facts.PROCESS_WAITS
-        family = await self.line.until(processed, facts.PROCESS_SECONDS, waits)
+        first = not self.families.is_fresh(asset)
+        family = await self.line.until(processed, facts.PROCESS_SECONDS, waits, first=first)
         if family is None:
             raise Transient("the version before this one is still being processed", asset=asset)
         if family.deleted:
             raise Rejected("an asset in the recycle bin takes no version", asset=asset, operation=facts.CREATE)
+        settled.append(family)
         return {"records": [one.object for one in family.records]}
 
     def _may_come(self, record: Record) -> bool:
