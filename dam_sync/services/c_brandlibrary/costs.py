@@ -28,6 +28,8 @@ class Costs:
     library: Library
     taxonomy: Taxonomy
     _told: set[str] = field(default_factory=set)
+    _made: int = 0  # of those made at the same time, who share calls
+    _held: Counter[str] = field(default_factory=Counter)  # their values by key
 
     def forecast(self, change: Change, size: int) -> Mapping[str, int]:
         """See `Service.forecast`; what would be refused before its first call costs nothing."""
@@ -58,19 +60,31 @@ class Costs:
     def _draft(self, draft: Draft, size: int) -> Counter[str]:
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
-        texts = [each for each in values_of(fields, self._keys, marker.field if marker else "").values() if each]
+        texts = values_of(fields, self._keys, marker.field if marker else "")
+        shared, self._made = self._made, (self._made + 1) % max(self.line.limits.pace.at_once, facts.MADE_AT_ONCE)
+        if shared == 0:
+            self._held.clear()
         collected = bool(one_of(draft.placements, "collection"))
         calls = Counter(
             {
                 facts.UPLOAD_REQUEST: int(size > 0),
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
-                facts.ADD_VALUES: sum(-(-len(each) // facts.VALUE_BATCH) for each in texts),
+                facts.ADD_VALUES: self._values(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
                 facts.PUT_ASSET: int(marker is not None and not self.line.options.keeps_marker),
-                facts.ASSET: 1,
+                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))),
             }
         )
         return calls + self._once(draft, marker.field if marker else "")
+
+    def _values(self, texts: Mapping[str, tuple[str, ...]]) -> int:
+        """Calls for values; those of assets made at the same time go together, key by key."""
+        calls = 0
+        for key, some in texts.items():
+            before = self._held[key]
+            self._held[key] += len(some)
+            calls += -(-self._held[key] // facts.VALUE_BATCH) - -(-before // facts.VALUE_BATCH)
+        return calls
 
     def _once(self, draft: Draft, marker: str) -> Counter[str]:
         """The key of our mark, and the section for assets without one, where they are missing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Draft, Placement
@@ -15,9 +15,12 @@ from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import DESCRIPTION
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.planning import Planner
+from dam_sync.services.c_brandlibrary.sharing import Seat, Shared
 from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
 from dam_sync.services.c_brandlibrary.uploading import Uploader
 from dam_sync.services.c_brandlibrary.valuing import Values
+
+READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
 
 
 @dataclass(slots=True)
@@ -30,6 +33,10 @@ class Creator:
     uploader: Uploader
     finder: Finder
     values: Values
+    looks: Shared[AssetId, Json] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.looks = Shared(self.line.clock, self._looked)
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
@@ -38,13 +45,14 @@ class Creator:
         home = section or (await self._default_section()).id
         await self.values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, steps)
-        made = AssetId(await making.make())
-        await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps)
-        if draft.tags:
-            await self.values.add_tags(made, draft.tags, steps)
-        if draft.marker is not None and not self.line.options.keeps_marker:
-            await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
-        await steps.once("read-back", lambda: self._read_back(made, draft, content), harmless=True)
+        with self.values.shared.seat() as paying, self.looks.seat() as looking:
+            made = AssetId(await making.make())
+            await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps, paying)
+            if draft.tags:
+                await self.values.add_tags(made, draft.tags, steps)
+            if draft.marker is not None and not self.line.options.keeps_marker:
+                await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
+            await steps.once("read-back", lambda: self._read_back(made, draft, content, looking), harmless=True)
         return made
 
     async def _default_section(self) -> Placement:
@@ -57,10 +65,16 @@ class Creator:
         await self.line.write(facts.PUT_ASSET, (made,), body, asset=made, again=True)
         return True
 
-    async def _read_back(self, made: AssetId, draft: Draft, content: Content | None) -> Json:
+    async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, seat: Seat) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
         waits = content is not None and self.line.options.waits_ready
-        row = await (self._ready(made) if waits else self.reread(made))
+        if waits:
+            await self.line.clock.sleep(self.line.options.first_look)
+        row = await self.looks.ask(made, seat)
+        if row is None or not _tells(row, draft, content):
+            row = await self.reread(made)
+        if waits and not wire.is_settled(row):
+            row = await self._ready(made)
         refuse_swallowed(row, draft)
         if content is not None:
             refuse_other_file(row, content, self.line.options.waits_ready)
@@ -75,15 +89,25 @@ class Creator:
             row = await self.reread(made)
             return row if wire.is_settled(row) else None
 
-        first = self.line.options.first_look
-        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        waits = facts.READY_WAITS
+        await self.finder.asked_again(ready, facts.READY_SECONDS, waits[1:], first=waits[0])
         return row
 
     async def reread(self, made: AssetId) -> Json:
         """The asset with its files and dates."""
-        fields = ",".join(("availability", *wire.DATES))
-        asked = (("include", "attachments"), ("fields", fields))
-        return await self.line.one(facts.ASSET, (made,), asked, asset=made)
+        return await self.line.one(facts.ASSET, (made,), READ_BACK, asset=made)
+
+    async def _looked(self, several: Sequence[AssetId]) -> Sequence[Json]:
+        """Those made at the same time are the newest of the library, so one list shows them (wire C 6.8), or None."""
+        if len(several) == 1:
+            return [await self.reread(several[0])]
+        asked = (
+            *(("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC")),
+            *READ_BACK,
+        )
+        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.planner.library.id(),), asked)
+        rows = {row["id"]: row for row in document.rows}
+        return [rows.get(made) for made in several]
 
 
 @dataclass(slots=True)
@@ -133,6 +157,13 @@ class _Making:
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
         return rows[0]["id"]
+
+
+def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
+    """Whether a row of a list says all that is compared: dates may come with single assets alone (wire C 3.2)."""
+    if content is not None and not related(row, "attachments"):
+        return False
+    return all(name in row["attributes"] for name in wire.availability(draft.rights))
 
 
 def refuse_swallowed(row: Json, draft: Draft) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.limits import MIB
@@ -49,7 +50,8 @@ class BrandLibraryService(Service):
 
     def __init__(self, context: Context) -> None:
         self._line = Line.open(context)
-        self.limits = self._line.limits
+        pace = self._line.limits.pace
+        self.limits = replace(self._line.limits, pace=replace(pace, at_once=max(pace.at_once, facts.MADE_AT_ONCE)))
         self._library = Library(self._line)
         self._links = Links(self._line)
         listing = Listing(self._line)

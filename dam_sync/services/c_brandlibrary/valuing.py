@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Marker
@@ -16,8 +17,18 @@ from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.library import Library
+from dam_sync.services.c_brandlibrary.sharing import Seat, Shared
 
 GONE = frozenset({403, 404})
+
+
+@dataclass(slots=True)
+class Owed:
+    """Values that a new asset is still to be given, by key. alone: they were sent with nobody else's."""
+
+    asset: AssetId
+    texts: Mapping[str, Sequence[str]]
+    alone: bool = True
 
 
 @dataclass(slots=True)
@@ -27,7 +38,11 @@ class Values:
     line: Line
     library: Library
     finder: Finder
+    shared: Shared[Owed, None] = field(init=False)
     _turns: Turns = field(default_factory=Turns)
+
+    def __post_init__(self) -> None:
+        self.shared = Shared(self.line.clock, self._pay)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Make the key of our mark where the library has none (wire C 6.9)."""
@@ -55,13 +70,22 @@ class Values:
 
     # -- while an asset is made ------------------------------------------------------------------------------------
 
-    async def add(self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Steps) -> None:
-        """The values of a new asset, one call for each key, `first` before all; after a lost answer what is missing."""
+    async def add(
+        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Steps, seat: Seat
+    ) -> None:
+        """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
+        before all; after a lost answer, or one that refused others', what is missing."""
         left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
-            for key in [each for each, some in left.items() if some]:
-                await self._post(await self._key(key), left[key], asset)
+            owed = Owed(asset, left)
+            try:
+                await self.shared.ask(owed, seat)
+            except Rejected:
+                if owed.alone:
+                    raise
+                if await found() is None:
+                    await self._pay([owed])
             return True
 
         async def found() -> Json:
@@ -73,6 +97,16 @@ class Values:
 
         if left:
             await steps.once("values", post, found=found)
+
+    async def _pay(self, several: Sequence[Owed]) -> Sequence[None]:
+        """The values of all, key by key, as many in a call as it takes (wire C 6.7)."""
+        for owed in several:
+            owed.alone = len(several) == 1
+        for key in dict.fromkeys(key for owed in several for key in owed.texts):
+            rows = [(text, owed.asset) for owed in several for text in owed.texts.get(key, ())]
+            if rows:
+                await self._post(await self._key(key), rows)
+        return [None] * len(several)
 
     async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Steps) -> None:
         """The tags of a new asset, by one call."""
@@ -113,7 +147,7 @@ class Values:
         for record in surplus:
             await self.line.write(facts.DELETE_VALUE, (record,), asset=asset, again=True, accept=GONE)
         if missing:
-            await self._post(key, missing, asset)
+            await self._post(key, [(text, asset) for text in missing])
 
     async def change_tags(self, row: Json, add: frozenset[str], remove: frozenset[str]) -> None:
         """Tags people gave; those of machines are left alone. Deletions are waited for (wire C 6.6). Safe to repeat."""
@@ -141,12 +175,15 @@ class Values:
                 hint="the service deletes tags later: `errors JOB --retry` after a while",
             )
 
-    async def _post(self, key: Key, texts: list[str], asset: str) -> None:
-        for start in range(0, len(texts), facts.VALUE_BATCH):
-            some = texts[start : start + facts.VALUE_BATCH]
-            reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some, asset), asset=asset)
+    async def _post(self, key: Key, rows: Sequence[tuple[str, str]]) -> None:
+        """Values of one key, each with its asset."""
+        assets = {asset for _, asset in rows}
+        asset = assets.pop() if len(assets) == 1 else ""
+        for start in range(0, len(rows), facts.VALUE_BATCH):
+            some = rows[start : start + facts.VALUE_BATCH]
+            reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
             told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
-            if None not in told and set(told) < set(some):
+            if None not in told and Counter(told) < Counter(text for text, _ in some):
                 raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:

@@ -198,10 +198,13 @@ def availability(rights: Rights) -> dict[str, Json]:
     return {name: moment_text(when) for name, when in pairs if when is not None}
 
 
-def values_body(values: Iterable[str], asset: str) -> Json:
-    """New records of one key; here `data` is the array (wire C 6.7)."""
-    link = {"asset": {"data": {"type": "assets", "id": asset}}}
-    return {"data": [{"attributes": {"value": value}, "relationships": link} for value in values]}
+def values_body(rows: Iterable[tuple[str, str]]) -> Json:
+    """New records of one key, each a value and its asset; here `data` is the array (wire C 6.7)."""
+    return {"data": [{"attributes": {"value": value}, "relationships": _owner(asset)} for value, asset in rows]}
+
+
+def _owner(asset: str) -> Json:
+    return {"asset": {"data": {"type": "assets", "id": asset}}}
 
 
 def text_at(fields: Mapping[str, Value | None], key: str) -> str:
