@@ -120,7 +120,6 @@ class _Making:
     collection: str
     content: Content | None
     steps: Steps
-    _looked: bool = field(default=False)
 
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
@@ -129,7 +128,6 @@ class _Making:
         begun = await self.steps.once("intent", self._now, harmless=True)
 
         async def found() -> Json:
-            self._looked = True
             if self.draft.marker is None:
                 return None
             return await self.creator.finder.find(self.draft.marker, section=self.section, since=parse_instant(begun))
@@ -141,13 +139,10 @@ class _Making:
         return instant_text(self.creator.line.clock.now())
 
     async def _post(self) -> Json:
-        """Never repeated blindly; an object that an unknown create may have used up is sent anew."""
+        """Never repeated blindly."""
         uploads = []
         if self.content is not None:
-            if self._looked:
-                await self.creator.uploader.forget(self.steps)
-            address = await self.creator.uploader.send(self.content, self.steps)
-            uploads.append(wire.Upload(address, self.draft.filename))
+            uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
         body = wire.create_body(self.draft, self.section, uploads)
         operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.library.id()
         if self.collection:
@@ -157,6 +152,21 @@ class _Making:
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
         return rows[0]["id"]
+
+    async def _unused(self, content: Content) -> str:
+        """An object of the file for this create; one that a create before, which made nothing, may have used up is
+        sent anew (wire C 6.9), once however often that is broken off."""
+        used = await self.steps.recall("used")
+        address = await self.creator.uploader.send(content, self.steps)
+        if address == used:
+            await self.creator.uploader.forget(self.steps)
+            address = await self.creator.uploader.send(content, self.steps)
+        await self.steps.forget("used")
+        return str(await self.steps.once("used", lambda: _given(address), harmless=True))
+
+
+async def _given(value: Json) -> Json:
+    return value
 
 
 def _tells(row: Json, draft: Draft, content: Content | None) -> bool:

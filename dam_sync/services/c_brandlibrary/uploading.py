@@ -56,7 +56,8 @@ class Uploader:
         handle = await send_ranges(
             content, wire, facts.CHUNK_BYTES, steps, name, budget=self.budget, keep=facts.UPLOAD_LIFE
         )
-        return str(handle)
+        await self.done(handle)  # not before the end is recorded: till then the session is needed to go on
+        return str(handle["object"])
 
     async def forget(self, steps: Steps, name: str = "file") -> None:
         """Send it anew: what it was given to may have used it up (wire C 6.9)."""
@@ -151,21 +152,25 @@ class Uploader:
 
     async def address(self, ticket: Json) -> str:
         """The session's address. Raises SessionGone when nobody kept it."""
-        place, digest = str(ticket["place"]), ticket["digest"]
-        address = self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else "") or ""
-        if digest_of(address) != digest:
+        place, address = str(ticket["place"]), await self._kept(ticket)
+        if digest_of(address) != ticket["digest"]:
             raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
         self._sessions[place] = address
         return address
 
     async def done(self, ticket: Json) -> None:
-        """The session is over."""
+        """The session is over. Safe to repeat."""
         place = str(ticket["place"])
-        if digest_of(self._sessions.get(place, "")) != ticket["digest"]:
+        if digest_of(await self._kept(ticket)) != ticket["digest"]:
             return
         if self.vault is not None:
             await self.vault.save(place, "")
         self._sessions.pop(place, None)
+
+    async def _kept(self, ticket: Json) -> str:
+        """What lies in the ticket's place, perhaps of another session by now."""
+        place = str(ticket["place"])
+        return self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else None) or ""
 
 
 @dataclass(slots=True)
@@ -224,12 +229,11 @@ class SessionWire:
         return total if reply.status in DONE else _next_byte(reply)
 
     async def finish(self, ticket: Json) -> Json:
-        """The object's address, once the storage says that it is complete."""
+        """The object's address, and where the session's is kept, once the storage says that it is complete."""
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
-        await self.uploader.done(ticket)
-        return ticket["object"]
+        return ticket
 
     async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Reply:
         request = Request(

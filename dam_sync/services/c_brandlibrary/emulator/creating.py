@@ -142,7 +142,7 @@ class Creator:
         """From our own object store at once; from elsewhere beside the calls, which may never come to an end."""
         key = self._links.object_key(attachment.coming)
         if key is not None:
-            blob = self._uploads.use(key)
+            blob = self._uploads.use(key, at)
             if blob is not None:
                 self._fill(attachment, blob, at)
             return

@@ -136,19 +136,19 @@ class Uploads:
             session.blob = partial.finish()
             self.took(upload, session.blob)
 
-    def object(self, key: str) -> Blob | None:
-        """The bytes behind an `object_url`, None when there are none or they were purged after 7 days."""
+    def object(self, key: str, at: int) -> Blob | None:
+        """The bytes behind an `object_url` at that time, None when there are none or they were purged after 7 days."""
         upload = self.requests.get(key)
-        if upload is None or upload.blob is None or self._tenant.now() > upload.uploaded + WEEK:
+        if upload is None or upload.blob is None or at > upload.uploaded + WEEK:
             return None
         return upload.blob
 
-    def use(self, key: str) -> Blob | None:
+    def use(self, key: str, at: int) -> Blob | None:
         """The same for an attachment that is made of it; the second may get nothing (wire C 12, line 13)."""
         upload = self.requests.get(key)
         if upload is None or (upload.used and "single_use" in self._tenant.plays):
             return None
-        blob = self.object(key)
+        blob = self.object(key, at)
         upload.used = blob is not None
         return blob
 
