@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
+from dam_sync.model.errors import (
+    ContractBroken,
+    DamSyncError,
+    InvalidValue,
+    NotFound,
+    SessionGone,
+    Transient,
+    Unsupported,
+)
 from dam_sync.model.limits import Part
 from dam_sync.model.service import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
@@ -36,25 +44,35 @@ class Uploader:
     without_chunks: bool = False
 
     async def upload(self, form: Form, content: Content, steps: Steps, found: Call | None) -> AssetId:
-        """The asset the upload made, or gave a version. `found` tells it when the answer was lost."""
+        """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
+        when the chunks ended before they were used; a repetition sends them anew."""
         handle = await self._in_chunks(content, steps)
         if handle is None and content.size > facts.SINGLE_BYTES:
             await content.check()
 
         async def post() -> Json:
-            return await self._post(form, content, handle)
+            try:
+                return await self._post(form, content, handle)
+            except (InvalidValue, NotFound) as refusal:
+                if handle is None or not await ChunkWire(self.line).has_ended(handle):
+                    raise
+                raise SessionGone("the chunks ended before they were used", operation=facts.UPLOAD) from refusal
 
-        made = AssetId(await steps.once("upload", post, found=found))
+        try:
+            made = AssetId(await steps.once("upload", post, found=found))
+        except SessionGone:  # refused, so nothing was made
+            await steps.forget("upload", "chunks:*")
+            raise
         self.line.uploaded(made)
         return made
 
-    async def _in_chunks(self, content: Content, steps: Steps) -> str | None:
-        """The `file_id` of a large file; None for one that travels inside the form."""
+    async def _in_chunks(self, content: Content, steps: Steps) -> Json:
+        """The `file_id` of a large file and its session; None for one that travels inside the form."""
         bounds = self.line.limits.parts
         if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
             return None
         try:
-            handle = await send_parts(
+            return await send_parts(
                 content, ChunkWire(self.line), bounds, steps, self.budget, "chunks", keep=facts.FILE_LIFE
             )
         except Unsupported as error:
@@ -62,9 +80,8 @@ class Uploader:
                 raise
             self.without_chunks = True
             return None
-        return str(handle["file_id"])
 
-    async def _post(self, form: Form, content: Content, handle: str | None) -> AssetId:
+    async def _post(self, form: Form, content: Content, handle: Json) -> AssetId:
         """The call that makes the asset; never repeated blindly."""
         parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
         if form.metadata:
@@ -72,7 +89,7 @@ class Uploader:
         if handle is None:
             parts.append(FormPart("file", content.blocks, form.filename, BINARY, content.size))
         else:
-            parts.append(FormPart("file_id", handle))
+            parts.append(FormPart("file_id", str(handle["file_id"])))
         request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
         return wire.made_id((await self.line.client.send(request)).json())
 
@@ -121,11 +138,24 @@ class ChunkWire:
         return {"chunk_number": part.number, "tag": _member(reply, "tag", facts.CHUNK_PUT)}
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        """The `file_id`."""
+        """The `file_id`, and the session with which it ends."""
         body = {**ticket, "tags": [receipt["tag"] for receipt in receipts]}
         request = Request(facts.CHUNK_COMPLETE, "POST", "/v2/uploads/chunks/complete", json=body, repeatable=True)
         reply = (await self.line.client.send(request)).json()
-        return {"file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
+        return {**ticket, "file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
+
+    async def has_ended(self, handle: Json) -> bool:
+        """Whether the service says that the session of a finished file is over; False where it cannot tell."""
+        ticket = {"session_id": handle["session_id"]}
+        try:
+            await self.line.client.send(
+                Request(facts.CHUNK_STATUS, "POST", "/v2/uploads/chunks/status", json=ticket, repeatable=True)
+            )
+        except SessionGone:
+            return True
+        except DamSyncError:
+            return False
+        return False
 
     async def abort(self, ticket: Json) -> None:
         """There is no such call; sessions end by themselves."""

@@ -49,7 +49,8 @@ class Uploads:
         self._feature()
         now = self._now()
         for old in [key for key, session in self._sessions.items() if session.deadline < now]:
-            for _, blob in self._sessions.pop(old).chunks.values():
+            ended = self._sessions.pop(old)
+            for _, blob in () if ended.file_id else ended.chunks.values():  # else assets are made of them
                 _give_up(blob)
         key = _SESSION + self._tenant.world.word(48)
         self._sessions[key] = Session(now + SESSION_SECONDS)
