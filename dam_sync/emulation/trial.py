@@ -30,7 +30,9 @@ class Trial:
     relation: a kind of relation it has, where not any will do. opening: API calls that opening a file costs. second:
     options of the adapter under the second reading. lean: options that leave out calls for each row. facts: numbers of
     the adapter's `facts` made small, so that a listing's reach can be met in a test; narrow, narrow_emulated: options
-    that go with them. demo: options of the adapter and of the emulator (`demo_emulated`) for `make demo`.
+    that go with them. demo: options of the adapter and of the emulator (`demo_emulated`) for `make demo`. part: bytes
+    of a part, where tests upload a file in parts that are made small; parted, parted_emulated: options that go with it.
+    uses_up: the step that records which uploaded file a create may have used up, so that another sends it anew.
     """
 
     auth: tuple[Auth, ...]
@@ -55,6 +57,10 @@ class Trial:
     narrow_emulated: Mapping[str, Any] = field(default_factory=dict)
     demo: Mapping[str, Any] = field(default_factory=dict)
     demo_emulated: Mapping[str, Any] = field(default_factory=dict)
+    part: int = 50_000
+    parted: Mapping[str, Any] = field(default_factory=dict)
+    parted_emulated: Mapping[str, Any] = field(default_factory=dict)
+    uses_up: str = ""
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -97,7 +97,7 @@ class Tenant:
             {**self.wired.options, **(self.wired.second if self.variant else {}), **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
-            vault=MemoryVault(),
+            vault=more.pop("vault", None) or MemoryVault(),
             budget=MemoryBudget(BUDGET),
             **more,
         )

@@ -9,14 +9,15 @@ from tests.support.steps import Crash
 
 
 class Breaking:
-    """Bytes in memory that differ everywhere; the first read at or behind `at` ends the process."""
+    """Bytes in memory that differ everywhere, and for each seed; the first read at or behind `at` ends the process."""
 
     link = ""
     media_type = "image/jpeg"
 
-    def __init__(self, name: str, size: int, at: int | None = None) -> None:
+    def __init__(self, name: str, size: int, at: int | None = None, seed: str = "") -> None:
         self.name, self.at = name, at
-        self.data = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(size // 32 + 1))[:size]
+        words = (hashlib.sha256(f"{seed}{n}".encode()).digest() for n in range(size // 32 + 1))
+        self.data = b"".join(words)[:size]
         self.digests: Mapping[str, str] = {}
 
     @property

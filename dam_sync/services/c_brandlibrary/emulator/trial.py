@@ -23,6 +23,9 @@ TRIAL = Trial(
     facts={"REACH": 40},
     narrow={"page": 10},
     narrow_emulated={"result_window": 40},
+    part=262_144,
+    parted={"resumable_above": 262_144},
+    uses_up="used",
     demo={"extend_lists": "on", "first_look": 0.5},
     demo_emulated={"rate": None, "lag": 1, "processing": 0.3},
 )

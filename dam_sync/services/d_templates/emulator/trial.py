@@ -36,4 +36,5 @@ TRIAL = Trial(
     lean={"relations": "off"},
     emulated={"rate": None, **_NAMED},
     demo_emulated={"lag": 1},
+    parted_emulated={"part": 50_000, "multipart_least": 1},
 )

@@ -41,7 +41,7 @@ class Options:
     name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
     refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
     as if somebody had consented anew; what comes of them rotates as it does anywhere.
-    deliveries: how webhooks travel, one of MODES.
+    megabyte: bytes of one where chunks are measured. deliveries: how webhooks travel, one of MODES.
     """
 
     variant: str = ""
@@ -64,6 +64,7 @@ class Options:
     users: Sequence[Mapping[str, Json]] = ()
     locale: str = "en"
     chunk_slots: int = 40
+    megabyte: int = 0
     deliveries: str = "normal"
     plays: frozenset[str] = field(init=False)
 
@@ -96,7 +97,7 @@ class Options:
 
     @property
     def _megabyte(self) -> int:
-        return 1 << 20 if "binary" in self.plays else 1_000_000
+        return self.megabyte or (1 << 20 if "binary" in self.plays else 1_000_000)
 
 
 def options_of(given: Mapping[str, object]) -> Options:

@@ -29,4 +29,5 @@ TRIAL = Trial(
     narrow={"enumerate": "scroll"},
     demo={"version_policy": "file_only"},
     demo_emulated={"lag": 1},
+    parted_emulated={"megabyte": 10_000},
 )

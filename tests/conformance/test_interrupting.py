@@ -1,0 +1,328 @@
+"""The contract of a target: an upload in parts goes on wherever it was interrupted, and no finished part travels again.
+
+Parts are made small by the service's own numbers, so that every moment can be tried. What is counted is what arrived
+at the emulator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from importlib import import_module
+from itertools import count
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft
+from dam_sync.model.errors import DamSyncError, Disposition
+from dam_sync.model.service import Operation, Service
+from tests.conformance.catalogue import SCHEMA
+from tests.conformance.conftest import Start
+from tests.conformance.drafts import made, plain_draft
+from tests.conformance.tenant import MemoryVault, Tenant
+from tests.conformance.wiring import WIRED
+from tests.support.arrivals import Arrivals, arrivals_noted
+from tests.support.fuse import Crash as Killed
+from tests.support.fuse import Fuse, Point
+from tests.support.interrupted import Breaking
+from tests.support.steps import MemorySteps
+
+PARTS = 4
+MOMENTS = 150  # more than any upload has
+TRIES = 8  # what a worker would do for one asset at most
+LONG = timedelta(days=40)  # by then every session, link, batch and temporary file has ended
+SEEDS = count(1)
+
+pytestmark = [pytest.mark.needs(Operation.CREATE, Operation.FIND, "limits:parts"), pytest.mark.calls(10_000)]
+WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPLACE, "holds:versions"))]
+
+
+@pytest.fixture(scope="module")
+def parted(which: tuple[str, str], start: Start) -> Iterator[Tenant]:
+    """A tenant whose files go in parts from a few bytes on."""
+    with arrivals_noted(), small_parts(which[0]):
+        yield start(SCHEMA, **WIRED[which[0]].parted_emulated)
+
+
+@contextmanager
+def small_parts(kind: str) -> Iterator[None]:
+    """The numbers of the adapter's `facts` that say how large parts are, as small as its Trial says."""
+    facts, part = import_module(f"dam_sync.services.{kind}.facts"), WIRED[kind].part
+    bounds = replace(facts.LIMITS.parts, preferred=part, least=part, most=part)
+    small = {
+        **dict.fromkeys(("SINGLE_BYTES", "CHUNK_BYTES", "PART_BYTES"), part),
+        "BOUNDS": bounds,
+        "LIMITS": replace(facts.LIMITS, single_bytes=part, parts=bounds),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name in small.keys() & vars(facts).keys():
+            patch.setattr(facts, name, small[name])
+        yield
+
+
+@dataclass
+class Upload:
+    """One file on its way to a new asset (`create`), or to one that is there (`replace`), through any number of
+    processes that share what a run keeps: steps and vault."""
+
+    tenant: Tenant
+    draft: Draft
+    asset: AssetId | None
+    content: Breaking
+    wanted: list[str]
+    before: frozenset[AssetId]
+    arrivals: Arrivals
+    vault: MemoryVault = field(default_factory=MemoryVault)
+    steps: MemorySteps = field(default_factory=MemorySteps)
+
+    def connect(self) -> Service:
+        """A new process."""
+        return self.tenant.connect(vault=self.vault, options=self.tenant.wired.parted)
+
+    async def attempt(self) -> AssetId:
+        """One process, until it ends in one way or another."""
+        service = self.connect()
+        if self.asset is None:
+            return await service.create(self.draft, self.content, self.steps)
+        await service.replace(self.asset, self.content, self.steps)
+        return self.asset
+
+    async def interrupted(self) -> bool:
+        """One process; whether it came to a bad end."""
+        self.steps.now = self.tenant.world.now()
+        try:
+            self.asset = await self.attempt()
+        except (Exception, Killed):  # noqa: BLE001 - whatever ended the first process, the others must end well
+            return True
+        return False
+
+    async def finished(self) -> None:
+        """As runs go on: again after what may pass and where a session has ended, each time in a new process."""
+        self.steps.blow_at = None
+        for left in reversed(range(TRIES)):
+            try:
+                self.asset = await self.attempt()
+                break
+            except DamSyncError as error:
+                if error.disposition not in (Disposition.RETRY, Disposition.RESTART) or not left:
+                    raise
+        self.check()
+
+    def check(self) -> None:
+        """One asset, its versions in order and each right, and nothing else but in the trash."""
+        rows = self.tenant.truth()
+        assert {key for key, row in rows.items() if row["status"] != "trash"} == self.before | {self.asset}
+        assert self.asset is not None
+        versions = rows[self.asset]["versions"]
+        assert [file["digests"]["md5"] for file in versions if file.get("status") != "trash"] == self.wanted
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the contract wants the file sent anew, if no asset was made of it."""
+        return self.tenant.wired.uses_up in self.steps.done
+
+    def sent(self) -> Counter[int]:
+        """How often each part arrived whole."""
+        return self.arrivals.parts(self.content.data, self.tenant.wired.part)
+
+    def recorded(self) -> set[int]:
+        """The parts whose receipts were recorded."""
+        return {int(name.rpartition(":")[2]) for name in self.steps.done if ":part:" in name}
+
+    def check_sent(self, before: Counter[int], recorded: set[int], used_up: bool) -> None:
+        """No finished part travelled again: at most those that were on their way."""
+        sent = self.sent()
+        assert set(sent) == set(range(1, PARTS + 1))
+        assert min(sent.values()) >= 1
+        if used_up:
+            assert max(sent.values()) <= 2
+            return
+        assert {part: sent[part] for part in recorded} == {part: before[part] for part in recorded}
+        assert sum(sent.values()) <= PARTS + self.at_once
+
+    @property
+    def life(self) -> float:
+        """Seconds that an upload lives at the service."""
+        life = self.tenant.kind.limits.lifetimes.upload
+        assert life is not None
+        return life.total_seconds()
+
+    def leap(self, *, finished: bool) -> float:
+        """Seconds after which whatever ends has ended. Where a file that is `finished` goes in silence when it is not
+        used, only those that the contract grants it."""
+        return self.life if finished and self.tenant.wired.uses_up else LONG.total_seconds()
+
+    @property
+    def at_once(self) -> int:
+        """How many parts may be on their way."""
+        bounds = self.tenant.connected[-1].limits.parts
+        assert bounds is not None
+        return bounds.at_once
+
+
+@asynccontextmanager
+async def upload(tenant: Tenant, way: str) -> AsyncGenerator[Upload, None]:
+    """An upload that has not begun; at the end every scripted fault must have struck."""
+    key = f"{way}-{next(SEEDS)}"
+    service = tenant.connect()
+    draft = await plain_draft(service, key)
+    asset, wanted = None, []
+    if way == "replace":
+        asset, digest = await made(tenant, service, draft)
+        wanted = [digest]
+        tenant.advance(60)  # until the service has looked at the file
+    await tenant.disconnect()
+    content = Breaking(draft.filename, (PARTS - 1) * tenant.wired.part + tenant.wired.part // 2, seed=key)
+    content.digests = {"md5": content.md5, "sha256": hashlib.sha256(content.data).hexdigest()}
+    before = frozenset(key for key, row in tenant.truth().items() if row["status"] != "trash")
+    arrivals = Arrivals(tenant.served)
+    arrivals.clear()
+    tenant.faults.clear()
+    try:
+        yield Upload(tenant, draft, asset, content, [*wanted, content.md5], before, arrivals)
+    finally:
+        await tenant.disconnect()
+    assert not tenant.faults.unhit(), "a scripted fault never struck"
+
+
+async def shape(tenant: Tenant, way: str) -> tuple[int, list[int]]:
+    """How many writes an upload is, and which of them carry parts, numbered from 1."""
+    async with upload(tenant, way) as first:
+        assert not await first.interrupted()  # what a tenant is given once is there from now on
+    async with upload(tenant, way) as one:
+        assert not await one.interrupted()
+        one.check()
+        assert one.sent() == Counter(range(1, PARTS + 1))
+        return len(one.arrivals.writes()), one.arrivals.carrying(one.content.data, tenant.wired.part)
+
+
+# -- kills -------------------------------------------------------------------------------------------------------------
+
+
+async def check_resumed(one: Upload) -> None:
+    """Another process goes on, and nothing that was finished travels again."""
+    before, recorded = one.sent(), one.recorded()
+    used_up = one.used_up
+    await one.finished()
+    one.check_sent(before, recorded, used_up)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_kill_around_any_record_sends_no_finished_part_again(parted: Tenant, way: str) -> None:
+    for blow_at in range(1, MOMENTS):
+        async with upload(parted, way) as one:
+            one.steps.blow_at = blow_at
+            if not await one.interrupted():
+                break
+            await check_resumed(one)
+    else:
+        raise AssertionError("no end of moments")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_kill_around_any_call_sends_no_finished_part_again(parted: Tenant, way: str, when: str) -> None:
+    """Reads and calls of the storage too; what the killed process had under way in other lanes goes nowhere."""
+    for number in range(1, MOMENTS):
+        async with upload(parted, way) as one:
+            fuse = Fuse("http:/", Point("call", when, number))
+            with pytest.MonkeyPatch.context() as patch:
+                fuse.install(patch)
+                ended = await one.interrupted()
+            if not fuse.blown:
+                assert not ended
+                break
+            await check_resumed(one)
+    else:
+        raise AssertionError("no end of calls")
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_kill_at_any_border_of_parts_sends_no_finished_part_again(parted: Tenant, way: str) -> None:
+    for part in range(PARTS):
+        async with upload(parted, way) as one:
+            one.content.at = part * parted.wired.part
+            assert await one.interrupted()
+            await check_resumed(one)
+
+
+# -- what ended in between ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["in-time", "too-early"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: str, known: bool) -> None:
+    """Sessions, batches, signed links and temporary files. `too-early`: our own record does not know yet."""
+    for blow_at in range(1, MOMENTS):
+        async with upload(parted, way) as one:
+            one.steps.blow_at = blow_at
+            if not await one.interrupted():
+                break
+            parted.advance(one.leap(finished=len(one.sent()) == PARTS and not known))
+            if known:
+                one.steps.now = parted.world.now()
+            await one.finished()
+            assert max(one.sent().values()) <= 3 - (known and not one.used_up)
+    else:
+        raise AssertionError("no end of moments")
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_session_as_old_as_it_lives_is_not_built_upon(parted: Tenant, way: str) -> None:
+    for blow_at in range(1, MOMENTS, 3):
+        async with upload(parted, way) as one:
+            one.steps.blow_at = blow_at
+            if not await one.interrupted():
+                break
+            parted.advance(one.life + 60)
+            one.steps.now = parted.world.now()
+            await one.finished()
+            assert max(one.sent().values()) <= 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_ends_in_mid_upload_begins_anew(parted: Tenant, way: str) -> None:
+    """Before each write: a session, batch or signed link that was good at the last part is not at this one."""
+    writes, carrying = await shape(parted, way)
+    for number in range(1, writes + 1):
+        async with upload(parted, way) as one:
+            leap = one.leap(finished=number > carrying[-1])
+            parted.fail({"match": "[PD]*", "nth": number, "do": f"advance:{leap:.0f}"})
+            if await one.interrupted():
+                await one.finished()
+            one.check()
+            assert max(one.sent().values()) <= 3
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_part_that_nobody_waits_for_begins_anew(parted: Tenant, way: str, status: int) -> None:
+    _, carrying = await shape(parted, way)
+    for number in carrying:
+        async with upload(parted, way) as one:
+            parted.fail({"match": "[PD]*", "nth": number, "do": f"status:{status}"})
+            if await one.interrupted():
+                await one.finished()
+            one.check()
+            assert max(one.sent().values()) <= 2
+
+
+# -- lost answers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503", "truncate:0"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_no_lost_call_sends_a_finished_part_again(parted: Tenant, way: str, fault: str) -> None:
+    """Each write and each storage call of the upload in turn."""
+    writes, _ = await shape(parted, way)
+    for number in range(1, writes + 1):
+        async with upload(parted, way) as one:
+            parted.fail({"match": "[PD]*", "nth": number, "do": fault})
+            if await one.interrupted():
+                await check_resumed(one)
+            one.check()
+            assert sum(one.sent().values()) <= PARTS + 1 + PARTS * bool(parted.wired.uses_up)

@@ -1,0 +1,96 @@
+"""What arrives at an emulated service, body by body, so that a test can tell which part of a file travelled twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from dam_sync.emulation.app import Application
+from dam_sync.emulation.serve import Served
+
+NEEDLE = 64  # bytes at both ends of a part by which it is known
+
+
+@dataclass(slots=True)
+class Arrived:
+    """One request as far as the service read it. `call` is `METHOD /path`."""
+
+    call: str
+    body: bytearray
+
+
+@contextmanager
+def arrivals_noted() -> Iterator[None]:
+    """Every emulated service that answers inside this block notes what it reads."""
+    inner: Callable[..., Awaitable[None]] = Application.__call__
+
+    async def noting(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith("/_emulator/"):
+            await inner(app, scope, receive, send)
+            return
+        note = Arrived(f"{scope['method']} {scope['path']}", bytearray())
+        _notes(app).append(note)
+
+        async def noted() -> Message:
+            message = await receive()
+            note.body += message.get("body", b"")
+            return message
+
+        await inner(app, scope, noted, send)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Application, "__call__", noting)
+        yield
+
+
+class Arrivals:
+    """What came to one service since the last `clear`."""
+
+    def __init__(self, served: Served) -> None:
+        self._notes = _notes(served.app)
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._notes.clear()
+
+    def writes(self) -> list[str]:
+        """The calls that are no GET and no HEAD, in their order."""
+        return [note.call for note in self._notes if not note.call.startswith(("GET ", "HEAD "))]
+
+    def carrying(self, data: bytes, step: int) -> list[int]:
+        """Which of `writes`, from 1, brought a part of the file."""
+        numbers = []
+        writes = [note for note in self._notes if not note.call.startswith(("GET ", "HEAD "))]
+        for number, note in enumerate(writes, 1):
+            if any(head in note.body for head, _ in _ends(data, step)):
+                numbers.append(number)
+        return numbers
+
+    def parts(self, data: bytes, step: int) -> Counter[int]:
+        """How often each part of the file arrived whole, by its number from 1."""
+        ends = _ends(data, step)
+        bodies = [bytes(note.body) for note in self._notes if len(note.body) >= NEEDLE]
+        return Counter(
+            {
+                number: sum(head in body and tail in body for body in bodies)
+                for number, (head, tail) in enumerate(ends, 1)
+            }
+        )
+
+
+def _ends(data: bytes, step: int) -> Sequence[tuple[bytes, bytes]]:
+    cuts = [data[start : start + step] for start in range(0, len(data), step)]
+    return [(cut[:NEEDLE], cut[-NEEDLE:]) for cut in cuts]
+
+
+def _notes(app: Any) -> list[Arrived]:
+    if not hasattr(app.state, "arrived"):
+        app.state.arrived = []
+    notes: list[Arrived] = app.state.arrived
+    return notes
