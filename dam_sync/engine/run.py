@@ -46,12 +46,19 @@ async def _phases(session: Session) -> None:
     containers = Containers(session.target, session.store.run_steps("containers"))
     session.progress.phase = "reading the target"
     await _take_names(session)
-    await _read_members(session)
-    session.progress.phase = "moving assets"
     pipeline = Pipeline(session, Worker(session, terms, containers))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_crawl(session, pipeline.crawled))
-        group.create_task(pipeline.run())
+    if await _members_last(session):
+        session.progress.phase = "listing the source"
+        await _crawl(session, pipeline.crawled)
+        await _read_members(session)
+        session.progress.phase = "moving assets"
+        await pipeline.run()
+    else:
+        await _read_members(session)
+        session.progress.phase = "moving assets"
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_crawl(session, pipeline.crawled))
+            group.create_task(pipeline.run())
     if session.ask.stopped:
         raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
     session.progress.phase = "placing and relating"
@@ -143,6 +150,14 @@ def _is_ours(session: Session, entry: Entry) -> bool:
     if entry.asset is None or entry.deleted or session.crosswalk.marker is None:
         return False
     return is_mark_of(session.source_account.tenant, entry.asset.fields.get(session.crosswalk.marker))
+
+
+async def _members_last(session: Session) -> bool:
+    """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
+    ask = session.ask
+    if not session.source.limits.members_last or ask.only or ask.assets is not None or ask.deadline is not None:
+        return False
+    return (await _window(session)).since is None
 
 
 async def _read_members(session: Session) -> None:

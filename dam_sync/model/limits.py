@@ -82,4 +82,5 @@ class Limits:
     member_batch: int = 1
     filename: int = 255
     sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
+    members_last: bool = False  # `members()` costs less once this connection has listed everything
     names_identify: bool = False  # an upload under an existing file name is not a new asset

@@ -68,13 +68,15 @@ class Collections:
                     group = []
 
     async def _owners(self, files: set[str]) -> dict[str, AssetId]:
-        """The assets of member files, which are files of any version: known ones, then by a scan of the library where
-        that is cheaper than a look-up for each."""
+        """The assets of member files, which are files of any version: as a listing of everything told them, else known
+        ones, then by a scan of the library where that is cheaper than a look-up for each."""
+        if self.families.whole:
+            return {file: AssetId(self.families.files[file]) for file in files if file in self.families.files}
         known = {file: self.families.owners.get(file) for file in files}
         found = {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
         missing = files - found.keys()
-        if len(missing) > facts.PAGE:
-            total = await self.knowledge.total({"includeDeleted": True, "includeVersions": True})
+        if len(missing) > facts.LOOKED_UP:
+            total = await self.knowledge.counted()
             if total is not None and total < len(missing) * facts.PAGE:
                 found |= await self._scanned(missing)
                 missing -= found.keys()

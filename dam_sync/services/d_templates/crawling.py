@@ -109,7 +109,10 @@ class Crawler:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 behind = None if telling.ends(records) else behind
-                yield Batch(tuple(await telling.entries(records)), behind)
+                entries = tuple(await telling.entries(records))
+                if behind is None and cursor is None and shard.params["scan"] == ALL:
+                    self.families.ended()
+                yield Batch(entries, behind)
                 if behind is None:
                     return
 
@@ -212,6 +215,8 @@ class _Telling:
             families = [family for family in families if self._scan == CHANGED or family.deleted]
         for family in families:
             self._told.put(family.id, len(family.records))
+            if self._scan == ALL:
+                self.crawler.families.listed(family)
         return await self._entries(families)
 
     def _changed(self, record: Record) -> bool:

@@ -28,6 +28,7 @@ COLLECTION_MOST = 4_999  # wire D 8: members of a collection
 COLLECTION_LETTERS = 200  # wire D 8: name of a collection
 SECURITY_MOST = 50  # wire D 8: security templates per asset call
 MEMBER_BATCH = 500  # wire D 2.6: no batch limit shown, the whole collection is 4,999
+LOOKED_UP = 10  # members looked up one by one without asking whether a scan is cheaper
 MEMBERS_A_TIME = 20_000  # members whose assets are found out together, with the collections they are in
 LINK_LIFE = timedelta(seconds=20)  # wire D 4: the published download link lives 20 s
 EXPOSED = 50  # wire D 3.6: entries of one call for links, batch size assumed
@@ -45,6 +46,7 @@ EXCLUDES = (TEXT_CONTENT,)
 SLIM_EXCLUDES = (TEXT_CONTENT, "technicalMetadataDocument")  # wire D 7: what makes pages too large
 THIN_EXCLUDES = (*SLIM_EXCLUDES, "metadataDocument", "metadataDenormalized", "renditionsDocument")
 NIL = "00000000-0000-0000-0000-000000000000"  # wire D 2.6: occurs among members, to be skipped
+FILES_KEPT = 200_000  # files remembered of a listing, with their families; more are found by a scan
 FAMILIES_KEPT = 20_000  # ids of families remembered
 VERSIONED_KEPT = 1_000  # families with several versions kept whole during a listing
 LISTED_KEPT = 20_000  # families told by a listing, against telling twice
@@ -92,6 +94,7 @@ LIMITS = Limits(
     precision=timedelta(milliseconds=1),
     lag=LAG,
     member_batch=MEMBER_BATCH,
+    members_last=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 
 _LINK = "the download link was refused though it was fresh; see that the clock of this machine is right"

@@ -30,6 +30,9 @@ class Families:
     owners: Recent[str, tuple[str, bool]] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
     fresh: Recent[str, float] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))  # when made, on the clock
 
+    files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
+    whole: bool = False  # `files` has every file of the library
+
     async def load(self, asset: str) -> Family:
         """All versions, read from the store and not from the index; one call. Raises NotFound."""
         try:
@@ -69,6 +72,15 @@ class Families:
         self.ids.put(family.id, Ids(current.object, current.file, current.template, files))
         for record in family.records:
             self.owners.put(record.object, (family.id, family.deleted))
+
+    def listed(self, family: Family) -> None:
+        """Part of a listing of everything."""
+        if len(self.files) < facts.FILES_KEPT:
+            self.files.update(dict.fromkeys((record.file for record in family.records), family.id))
+
+    def ended(self) -> None:
+        """The listing of everything began at the start and came to its end."""
+        self.whole = len(self.files) < facts.FILES_KEPT
 
     def made(self, asset: str, identity: str, file: str, template: str) -> None:
         """What was just created."""

@@ -29,6 +29,7 @@ class Knowledge:
     line: Line
     forms: Once[Forms] = field(init=False)
     security: Once[Mapping[str, str]] = field(init=False)
+    seen: int | None = None  # all records, when they were last counted by a scan
     _strange: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class Knowledge:
         return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
 
     async def _notes(self, total: int | None) -> tuple[str, ...]:
-        everything = await self.total(_BOTH)
+        everything = self.seen = await self.total(_BOTH)
         if total is None or everything is None:
             return ("the scan tells no total, so listings are counted by a search or a second scan",)
         more = everything - total
@@ -69,9 +70,12 @@ class Knowledge:
         return total_of(await self.line.ask(facts.SCAN, json=scan_body(1, which)))
 
     async def counted(self) -> int | None:
-        """All records, by whatever tells it (wire D 15): the scan, a search within its reach; None: nothing does."""
-        if (total := await self.total(_BOTH)) is not None:
-            return total
+        """All records, by whatever tells it (wire D 15): the scan, whose pages tell it anew; a search within its reach;
+        None: nothing does."""
+        if self.seen is None:
+            self.seen = await self.total(_BOTH)
+        if self.seen is not None:
+            return self.seen
         body = {**scan_body(1, _BOTH), "from": 0}
         reply = await self.line.ask(facts.SEARCH, json=body)
         found = total_of(reply)
