@@ -457,6 +457,7 @@ async def test_logs_tell_no_secret(
             {"match": "GET *", "nth": 2, "do": "status:503"}, {"match": "GET *", "nth": 5, "do": "reset_before"}
         )
         identity, _ = await made(tenant, service, await full_draft(tenant, service))
+        tenant.advance(90)
         file = (await service.fetch(identity)).file
         assert file is not None
         await body(service, file)
