@@ -154,7 +154,7 @@ class DryContent:
         """There are none."""
         raise IntegrityError("a dry run has no bytes")
 
-    def blocks(self) -> AsyncIterator[bytes]:
+    def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """There are none."""
         raise IntegrityError("a dry run has no bytes")
 

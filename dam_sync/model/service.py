@@ -158,8 +158,8 @@ class Content(Protocol):
         """Exactly the bytes [start, stop), so keep ranges small. Raises IntegrityError when the source changed."""
         ...
 
-    def blocks(self) -> AsyncIterator[bytes]:
-        """The whole from the start in blocks of up to 1 MiB; may be called again."""
+    def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes [start, stop), however many, else the whole, in blocks of up to 1 MiB; may be called again."""
         ...
 
     async def check(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import mimetypes
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -78,6 +78,12 @@ class _Described:
         if not 0 <= start <= stop <= self._size:
             raise ValueError(f"bytes {start} to {stop} of a file of {self._size}")
 
+    def _cut(self, start: int, stop: int | None) -> Iterator[tuple[int, int]]:
+        """Blocks of a range."""
+        end = self._size if stop is None else stop
+        self._within(start, end)
+        return ((at, min(at + _BLOCK, end)) for at in range(start, end, _BLOCK))
+
 
 class MemoryContent(_Described):
     """A small file, checked already."""
@@ -92,10 +98,10 @@ class MemoryContent(_Described):
         self._within(start, stop)
         return self._data[start:stop]
 
-    async def blocks(self) -> AsyncGenerator[bytes, None]:
+    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """See `Content.blocks`."""
-        for start in range(0, self._size, _BLOCK):
-            yield self._data[start : start + _BLOCK]
+        for at, until in self._cut(start, stop):
+            yield self._data[at:until]
 
     async def check(self) -> None:
         """See `Content.check`; done before."""
@@ -114,9 +120,9 @@ class SpooledContent(_Described):
         self._within(start, stop)
         return await self._spooled.read(start, stop)
 
-    def blocks(self) -> AsyncGenerator[bytes, None]:
+    def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """See `Content.blocks`."""
-        return self._spooled.blocks(_BLOCK)
+        return self._spooled.blocks(_BLOCK, start, stop)
 
     async def check(self) -> None:
         """See `Content.check`; done before."""
@@ -134,7 +140,7 @@ class RangedContent(_Described):
         self._opener = opener
         self._tally = Tally(file.name, size, file.digests, wanted)
         self._forward: _Pass | None = None
-        self._whole: set[_Pass] = set()  # of blocks() that nobody closed
+        self._apart: set[_Pass] = set()  # of blocks() that nobody closed
         self._busy = False
         self._opened = False
         self._checked = False
@@ -149,18 +155,29 @@ class RangedContent(_Described):
         self._within(start, stop)
         if start == stop:
             return b""
-        if self._busy or (self._forward is not None and start < self._forward.position):
+        if self._is_behind(start):
             async with aclosing(self._pass(start)) as apart:
                 return await apart.take(start, stop)
         return await self._onward(start, stop)
 
-    async def blocks(self) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`."""
-        async with aclosing(self._pass(0)) as whole:
-            self._whole.add(whole)
-            while block := await whole.next(_BLOCK):
+    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
+        """See `Content.blocks`. A range that lies ahead is read on in the forward pass, as `read` does."""
+        if (start, stop) != (0, None) and not self._is_behind(start):
+            for at, until in self._cut(start, stop):
+                yield await self.read(at, until)
+            return
+        async with aclosing(self._pass(start)) as apart:
+            self._apart.add(apart)
+            end = self._size if stop is None else stop
+            while apart.position < end and (block := await apart.next(min(_BLOCK, end - apart.position))):
                 yield bytes(block)
-            self._whole.discard(whole)
+            if end == self._size:
+                await apart.next(1)  # nothing, or the download tells that the file is longer than it should be
+            self._apart.discard(apart)
+
+    def _is_behind(self, start: int) -> bool:
+        """Whether the forward pass does not come by any more, or is reading for somebody else."""
+        return self._busy or (self._forward is not None and start < self._forward.position)
 
     async def check(self) -> None:
         """See `Content.check`; reads what was not read yet, where there is a digest to make."""
@@ -178,8 +195,8 @@ class RangedContent(_Described):
     async def aclose(self) -> None:
         """Give the connections back; safe to repeat."""
         await self._leave()
-        while self._whole:
-            await self._whole.pop().aclose()
+        while self._apart:
+            await self._apart.pop().aclose()
 
     async def _leave(self) -> None:
         forward, self._forward = self._forward, None

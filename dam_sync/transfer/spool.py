@@ -45,10 +45,12 @@ class SpoolFile:
             await file.seek(start)
             return await file.read(stop - start)
 
-    async def blocks(self, size: int) -> AsyncGenerator[bytes, None]:
-        """The whole from the start in blocks of `size` bytes; may be called again."""
+    async def blocks(self, size: int, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
+        """The bytes [start, stop), else to the end, in blocks of at most `size` bytes; may be called again."""
         async with aiofiles.open(self._path, "rb", buffering=0) as file:
-            while block := await file.read(size):
+            await file.seek(start)
+            while block := await file.read(size if stop is None else min(size, stop - start)):
+                start += len(block)
                 yield block
 
 

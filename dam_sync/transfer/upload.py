@@ -6,9 +6,10 @@ file: when the file or the cut into parts has changed since, or the session ende
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import Part, PartBounds
@@ -18,12 +19,18 @@ from dam_sync.transfer.pump import pump
 from dam_sync.transfer.session import Session, source_of
 
 TRIES = 5
+Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
+"""The bytes of a part in blocks, begun anew each time it is called."""
+Body = TypeVar("Body")
+Body_contra = TypeVar("Body_contra", contravariant=True)
+Deliver: TypeAlias = Callable[[Sequence[Part], Callable[[Part, Body], Awaitable[None]]], Awaitable[None]]
 
 
-class PartsWire(Protocol):
+class PartsWire(Protocol[Body_contra]):
     """Parts in any order, several at once: chunk sessions and presigned parts differ only in their wire.
 
-    Each method raises SessionGone when the session has ended. Tickets and receipts are recorded: JSON without secrets.
+    A body is `bytes` where parts are held in memory, `Blocks` where they are too large for that. Each method raises
+    SessionGone when the session has ended. Tickets and receipts are recorded: JSON without secrets.
     """
 
     async def begin(self, size: int, parts: int) -> Json:
@@ -34,7 +41,7 @@ class PartsWire(Protocol):
         """Receipts by part number of what the server holds, {} if it cannot tell."""
         ...
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Body_contra) -> Json:
         """A receipt. Sending a part again replaces it."""
         ...
 
@@ -101,7 +108,7 @@ async def send_single(
 
 async def send_parts(
     content: Content,
-    wire: PartsWire,
+    wire: PartsWire[bytes],
     bounds: PartBounds,
     steps: Steps,
     budget: Budget,
@@ -115,18 +122,45 @@ async def send_parts(
     after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition begins anew) and
     IntegrityError, before `finish`, when the file is not what the source promised.
     """
+
+    async def deliver(parts: Sequence[Part], put: Callable[[Part, bytes], Awaitable[None]]) -> None:
+        await pump(content, parts, put, budget, bounds.at_once)
+
+    return await _send_parts(content, wire, bounds, Session(steps, name, keep), deliver)
+
+
+async def send_streamed_parts(
+    content: Content,
+    wire: PartsWire[Blocks],
+    bounds: PartBounds,
+    steps: Steps,
+    name: str = "parts",
+    *,
+    keep: timedelta | None = None,
+) -> Json:
+    """As `send_parts`, for parts too large to be held: one at a time, each read while it goes over the line."""
+
+    async def deliver(parts: Sequence[Part], put: Callable[[Part, Blocks], Awaitable[None]]) -> None:
+        for part in parts:
+            await put(part, partial(content.blocks, part.start, part.stop))
+
+    return await _send_parts(content, wire, bounds, Session(steps, name, keep), deliver)
+
+
+async def _send_parts(
+    content: Content, wire: PartsWire[Body], bounds: PartBounds, session: Session, deliver: Deliver[Body]
+) -> Json:
     parts = _split(content, bounds)
-    session = Session(steps, name, keep)
     try:
         ticket = await session.open(content, len(parts), lambda: wire.begin(content.size, len(parts)), wire.abort)
         if (done := await session.known("finish")) is not None:
             return done["result"]
         receipts = await _receipts(session, wire, parts)
 
-        async def put(part: Part, body: bytes) -> None:
+        async def put(part: Part, body: Body) -> None:
             receipts[part.number] = await session.once(f"part:{part.number}", lambda: wire.put(ticket, part, body))
 
-        await pump(content, [part for part in parts if part.number not in receipts], put, budget, bounds.at_once)
+        await deliver([part for part in parts if part.number not in receipts], put)
         await content.check()
         ordered = [receipts[part.number] for part in parts]
         return await session.once("finish", lambda: wire.finish(ticket, ordered))
@@ -223,7 +257,7 @@ def _split(content: Content, bounds: PartBounds) -> tuple[Part, ...]:
         raise TooLarge(f"{content.name}: {error}") from error
 
 
-async def _receipts(session: Session, wire: PartsWire, parts: Sequence[Part]) -> dict[int, Json]:
+async def _receipts(session: Session, wire: PartsWire[Body], parts: Sequence[Part]) -> dict[int, Json]:
     """Of the parts that need not be sent again; the server is asked only where our record is not complete."""
     receipts: dict[int, Json] = {}
     if not session.resumed:

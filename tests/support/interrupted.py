@@ -34,8 +34,8 @@ class Breaking:
             raise Crash
         return self.data[start:stop]
 
-    async def blocks(self) -> AsyncIterator[bytes]:
-        yield self.data
+    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        yield await self.read(start, self.size if stop is None else stop)
 
     async def check(self) -> None:
         return None

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
-from dam_sync.model.limits import MIB
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -38,9 +37,6 @@ from dam_sync.services.d_templates.relating import Relating
 from dam_sync.services.d_templates.taxonomy import Taxonomy
 from dam_sync.services.d_templates.uploading import LinkBook, Uploader
 from dam_sync.services.d_templates.writing import Writer
-from dam_sync.transfer.budget import MemoryBudget
-
-MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
 
 
 class TemplatesService(Service):
@@ -60,8 +56,7 @@ class TemplatesService(Service):
         self._taxonomy = Taxonomy(line, knowledge)
         self._collections = Collections(line, knowledge, families)
         self._relating = Relating(line, families)
-        memory = context.budget or MemoryBudget(MEMORY)
-        uploader = Uploader(line, families, memory, LinkBook(line), line.options.sessions)
+        uploader = Uploader(line, families, LinkBook(line), line.options.sessions)
         self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader)
         self._costs = Costs(line, knowledge, families, self._collections, uploader)
 

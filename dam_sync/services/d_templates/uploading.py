@@ -12,14 +12,14 @@ from typing import Any
 
 from dam_sync.model.errors import DamSyncError, IntegrityError, InvalidValue, NotFound, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Budget, Content, Steps
+from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Record, failed, message_of, signed_headers, upload_links
-from dam_sync.transfer.upload import send_parts, send_single
+from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,6 @@ class Uploader:
 
     line: Line
     families: Families
-    budget: Budget
     book: LinkBook
     completes: bool = False
 
@@ -193,7 +192,7 @@ class Uploader:
     async def _in_parts(self, made: Made, content: Content, steps: Steps) -> None:
         wire = PartWire(self, made, content.size)
         bounds = replace(facts.BOUNDS, least=1)
-        await send_parts(content, wire, bounds, steps, self.budget, keep=facts.UPLOAD_LIFE)
+        await send_streamed_parts(content, wire, bounds, steps, keep=facts.UPLOAD_LIFE)
 
     async def _processed(self, made: Made, content: Content) -> Json:
         """What the service says of the file, once it has looked at it."""
@@ -257,7 +256,7 @@ class PartWire:
         """No call tells which parts are there."""
         return {}
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         """The part's tag; sending it again replaces it."""
         link = (await self.uploader.book.find(self.made.file))[part.number - 1]
         request = Request(
@@ -265,6 +264,7 @@ class PartWire:
             "PUT",
             link,
             body=body,
+            size=part.size,
             headers=signed_headers(link),
             repeatable=True,
             asset=self.made.family,
