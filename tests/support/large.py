@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
+from dam_sync.services import trial_of
 from tests.support.bulk import Bulk, write_bulk
-from tests.support.processes import Measured, processes
-from tests.support.tenants import Tenant
+from tests.support.processes import Measured, emulating, processes
+from tests.support.tenants import Pair, Tenant
 
 CHUNK = "POST /v2/uploads/chunks/upload"
 START = "POST /v2/uploads/chunks/start"
@@ -39,32 +44,84 @@ def kill_and_resume(
     written = write_bulk(folder, Bulk(1, size=size))
     with processes(folder, written, more=more) as pair:
         pair.target.add_faults(*faults)
-        began = time.monotonic()
-        command = ("run", str(pair.job), "--json", "--no-progress")
-        with Measured(*command) as first:
-            until(pair.target, kill_at, first)
-            time.sleep(RECORDING)
-            assert first.running, "the upload was over before the kill"
-            first.kill()
-        before = pair.target.calls[CHUNK]
-        with Measured(*command) as second:
-            second.wait()
-        calls = pair.target.calls
-        return Resumed(
-            peak=max(first.peak, second.peak),
-            before=before,
-            chunks=calls[CHUNK],
-            sessions=calls[START],
-            source=digests(pair.source),
-            target=digests(pair.target),
-            seconds=time.monotonic() - began,
-        )
+        done = _killed_and_resumed(pair, kill_at, lambda: pair.target.calls.get(CHUNK, 0))
+        assert pair.target.calls[START] == done.sessions
+        return done
 
 
-def until(target: Tenant, chunks: int, run: Measured) -> None:
-    """Wait until so many chunks were sent."""
+def kill_and_resume_at(folder: Path, source: str, target: str, size: int, kill_at: int, part: str) -> Resumed:
+    """The same between any two services; `part` is the call that brings a part, `storage` where storage takes them."""
+    with _one_file(folder, source, target, size) as pair:
+
+        def sent() -> int:
+            counters = pair.target.ask("/_emulator/calls")
+            found = counters["storage"] if part == "storage" else counters["api"].get(part, 0)
+            return int(found)
+
+        return _killed_and_resumed(pair, kill_at, sent)
+
+
+@contextmanager
+def _one_file(folder: Path, source: str, target: str, size: int) -> Iterator[Pair]:
+    """A library of one file, generated as it is read."""
+    file = {"name": "film.jpg", "generate": {"size": size, "seed": 1}}
+    at = dict.fromkeys(("created_at", "imported_at", "changed_at"), "2024-03-01T12:00:00Z")
+    asset = {"record": "asset", "id": "1", "filename": "film.jpg", "status": "published", "type": "Film", **at}
+    rights = {"groups": ["public"]}
+    libraries = {
+        source: [*_schema(), {**asset, "fields": {"title": "A long film"}, "rights": rights, "versions": [file]}],
+        target: list(_schema()),
+    }
+    with _emulated(folder, source, libraries[source]) as first, _emulated(folder, target, libraries[target]) as second:
+        mapping, quick = folder / "mapping.yaml", {"first_look": 0.5} if target == "c_brandlibrary" else {}
+        sides = Emulated(source, first.url), Emulated(target, second.url, quick)
+        job = write_job(folder / "job.yaml", "large", *sides, mapping)
+        asyncio.run(write_suggested_mapping(job, mapping, f"{trial_of(target).prefix}srckey"))
+        yield Pair(first, second, job, folder)
+
+
+@contextmanager
+def _emulated(folder: Path, kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Tenant]:
+    catalogue = folder / f"{kind}.jsonl"
+    catalogue.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    trial = trial_of(kind)
+    with emulating(kind, catalogue, None, **{**trial.emulated, "lag": 0.2, "rate": None}) as tenant:
+        yield tenant
+
+
+def _schema() -> Iterator[Mapping[str, Any]]:
+    yield {"record": "type", "name": "Film", "media": ["PICTURE"]}
+    yield {"record": "group", "name": "public"}
+    for key in ("srckey", "title"):
+        yield {"record": "field", "key": key, "label": key, "kind": "text", "types": ["Film"], "max_length": 250}
+
+
+def _killed_and_resumed(pair: Pair, kill_at: int, sent: Callable[[], int]) -> Resumed:
+    began = time.monotonic()
+    command = ("run", str(pair.job), "--json", "--no-progress")
+    with Measured(*command) as first:
+        until(sent, kill_at, first)
+        time.sleep(RECORDING)
+        assert first.running, "the upload was over before the kill"
+        first.kill()
+    before = sent()
+    with Measured(*command) as second:
+        second.wait()
+    return Resumed(
+        peak=max(first.peak, second.peak),
+        before=before,
+        chunks=sent(),
+        sessions=pair.target.calls.get(START, 0),
+        source=digests(pair.source),
+        target=digests(pair.target),
+        seconds=time.monotonic() - began,
+    )
+
+
+def until(sent: Callable[[], int], parts: int, run: Measured) -> None:
+    """Wait until so many parts were sent."""
     deadline = time.monotonic() + PATIENCE
-    while target.calls.get(CHUNK, 0) < chunks:
+    while sent() < parts:
         assert run.running, "the run ended too early"
         assert time.monotonic() < deadline, "no chunk came"
         time.sleep(POLL)
