@@ -17,6 +17,7 @@ PAGE = 500  # wire C 11.35: prefer per=200..500 with several includes
 LONG_PAGE = 3000  # spec 001, Limits, Service C: per at most 3,000
 RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets by 100
 REACH = 10_000  # wire C 2.2, 8: the last page is not shown; stay at 10,000 rows of a listing
+CLEARLY = 0.9  # part of the reach up to which a count of a moment ago is believed
 AT_ONCE = 4  # wire C 8: threshold not shown; start with 4, adaptive
 MADE_AT_ONCE = 32  # assets in hand when they are made, so that their values go together (wire C 6.7)
 SHARED_SECONDS = 10.0  # how long those who share a call wait for one on the way
@@ -87,6 +88,7 @@ DELETE_VALUE = "DELETE /api/v4/custom_field_values/{id}"
 LIBRARY_ASSETS = "GET /api/v4/libraries/{id}/assets"
 SECTION_ASSETS = "GET /api/v4/sections/{id}/assets"
 LABEL_ASSETS = "GET /api/v4/labels/{id}/assets"
+LIBRARY_ATTACHMENTS = "GET /api/v4/libraries/{id}/attachments"
 SECTION_ATTACHMENTS = "GET /api/v4/sections/{id}/attachments"
 ASSET = "GET /api/v4/assets/{id}"
 ASSET_ATTACHMENTS = "GET /api/v4/assets/{id}/attachments"

@@ -33,6 +33,7 @@ class Library:
 
     def __init__(self, line: Line) -> None:
         self.line = line
+        self.counted: int | None = None  # assets, as the library itself told when the key was proven
         self.chosen = Once(self._choose)
         self.keys = Once(self._keys)
         self._sample = Once(self._several)
@@ -55,11 +56,12 @@ class Library:
         library = await self.chosen.get()
         counted = await self.line.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
         total = counted["attributes"].get("asset_count")
+        self.counted = total if isinstance(total, int) else None
         return Account(
             tenant=library.id,
             user=str(user["attributes"].get("email") or user["id"]),
             release="v4",
-            total=total if isinstance(total, int) else None,
+            total=self.counted,
             clock_skew=self._skew(reply),
             notes=tuple(await self._notes(library, user["id"])),
         )
@@ -68,6 +70,10 @@ class Library:
         """Fields, vocabularies, what an asset can be given."""
         keys, payload = await self.keys.get(), await self._payload.get()
         return fields.schema_of(keys, extends=self.line.options.extends_lists, payload=payload)
+
+    async def has_payload(self) -> bool:
+        """Whether some assets are no files."""
+        return await self._payload.get()
 
     async def sense(self) -> wire.Sense:
         """All that is needed to read assets."""

@@ -44,7 +44,8 @@ class Reader:
     # -- shards ----------------------------------------------------------------------------------------------------
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """The newest changes as one, where they are few; else the sections, cut by date of creation where large."""
+        """The newest changes as one, where they are few; else the library as one, where it lies within reach; else its
+        sections, cut by date of creation where large."""
         if window.since is not None and self.line.options.delta == "updated":
             since = window.since - facts.OVERLAP
             if await self._few(since):
@@ -53,12 +54,30 @@ class Reader:
             window = Window(since, window.until)
         else:
             window = Window()
+        library = await self.library.id()
+        if await self._within_reach(library):
+            changed = {"payload": await self.library.has_payload(), "changed": _ends(window.since, window.until)}
+            yield Shard("library", {"library": library, **changed, **_ends(None, None)})
+            return
         async with aclosing(self._sections(window)) as shards:
             async for shard in shards:
                 yield shard
 
+    @property
+    def _clearly_within_reach(self) -> bool:
+        told = self.library.counted
+        return told is not None and told < facts.REACH * facts.CLEARLY
+
+    async def _within_reach(self, library: str) -> bool:
+        """Whether all assets can be listed as one, which the library's own count tells where it is clear."""
+        if self._clearly_within_reach:
+            return True
+        return await self.listing.count(Wanted(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
+
     async def _few(self, since: datetime) -> bool:
         """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
+        if self._clearly_within_reach:
+            return True
         asked = (
             *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(facts.REACH)), ("per", "1")),
             ("fields", "updated_at"),
@@ -134,14 +153,14 @@ class Reader:
                 yield batch
 
     async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
-        section, window = str(shard.params["section"]), window_of(shard)
+        section, window = str(shard.params.get("section") or ""), window_of(shard)
+        home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
         changed = window_of(Shard("", shard.params["changed"]))
-        wanted = Wanted(
-            facts.SECTION_ASSETS, (section,), payload=bool(shard.params.get("payload")), size=self.line.options.page
-        )
+        payload = bool(shard.params.get("payload"))
+        wanted = Wanted(home[0], (home[1],), payload=payload, size=self.line.options.page)
         if window != Window():
             wanted = _within(wanted, window, bool(shard.params.get("exact")))
-        counts = await self._counted(section)
+        counts = await self._counted(*home)
         found = False
         async with aclosing(self.listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
@@ -204,14 +223,14 @@ class Reader:
         whole = Wanted(facts.LIBRARY_ASSETS, (library,), thin=True, size=facts.LONG_PAGE)
         some = replace(whole, search="(expires_at:*) OR (published_at:*)")
         none = replace(whole, search="(NOT expires_at:*) AND (NOT published_at:*)")
-        total, having, lacking = [await self.listing.count(each) for each in (whole, some, none)]
-        if having + lacking != total or having > facts.REACH:
+        total, lacking = [await self.listing.count(each) for each in (whole, none)]
+        if total - lacking > facts.REACH:
             return None
         found: set[str] = set()
         async with aclosing(self.listing.rows(some)) as pages:
             async for rows, _ in pages:
                 found |= ids_of(rows)
-        return frozenset(found)
+        return frozenset(found) if len(found) + lacking == total else None
 
     # -- one asset -------------------------------------------------------------------------------------------------
 
@@ -250,20 +269,22 @@ class Reader:
             return {}
         return _more_than_one(document.rows)
 
-    async def _counted(self, section: str) -> dict[str, int] | None:
-        """Version counts of a section, by one listing; None where the service has no such list."""
+    async def _counted(self, listing: str, home: str) -> dict[str, int] | None:
+        """Version counts of a section or library, by one listing; None where the service has no such list."""
         if not self.line.options.counts_versions:
             return {}
-        if section not in self._counts:
-            self._counts = {section: await self._count_versions(section)}
-        return self._counts[section]
+        if home not in self._counts:
+            of_all = listing == facts.LIBRARY_ASSETS
+            operation = facts.LIBRARY_ATTACHMENTS if of_all else facts.SECTION_ATTACHMENTS
+            self._counts = {home: await self._count_versions(operation, home)}
+        return self._counts[home]
 
-    async def _count_versions(self, section: str) -> dict[str, int] | None:
+    async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
         found: dict[str, int] = {}
         number = 1
         while True:
             asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
-            document = await self.line.listed(facts.SECTION_ATTACHMENTS, (section,), asked, accept=MISSING)
+            document = await self.line.listed(operation, (home,), asked, accept=MISSING)
             if document.refused:
                 return None
             found |= _more_than_one(document.rows)
