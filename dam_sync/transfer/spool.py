@@ -48,10 +48,15 @@ class SpoolFile:
     async def blocks(self, size: int, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """The bytes [start, stop), else to the end, in blocks of at most `size` bytes; may be called again."""
         async with aiofiles.open(self._path, "rb", buffering=0) as file:
+            end = await file.seek(0, os.SEEK_END) if stop is None else stop
             await file.seek(start)
-            while block := await file.read(size if stop is None else min(size, stop - start)):
+            while block := await file.read(min(size, end - start)):
                 start += len(block)
+                if start >= end:
+                    break  # who has all he needs does not ask once more, so the file is closed before the last block
                 yield block
+        if block:
+            yield block
 
 
 @asynccontextmanager

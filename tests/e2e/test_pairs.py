@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.services import discover, trial_of
 from tests.conformance.drafts import KEYS
-from tests.support.anypair import any_pair, by_bytes, losses_by_asset, lost_silently
+from tests.support.anypair import any_pair, by_bytes, losses_by_asset, lost_silently, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 
 PAIRS = [(source, target) for source in discover() for target in discover()]
@@ -18,8 +18,8 @@ PAIRS = [(source, target) for source in discover() for target in discover()]
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
 def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: str, target: str) -> None:
     with any_pair(tmp_path, source, target, everything(), receiving(), OWN_MARKS) as pair:
-        plan = pair.json("plan", str(pair.job))
-        report = pair.json("run", str(pair.job))
+        plan = planned(pair)
+        report = ran(pair)
         assert report["parked"] == []
         there = {row["id"]: row for row in pair.source.assets if row["status"] != "trash"}
         assert report["counts"]["created"] == len(there)
@@ -34,6 +34,6 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
             faults += [f"{row['catalogue_id']} {fault}" for fault in told]
         assert faults == [], f"told: {losses}; notes: {report['notes']}"
         pair.target.forget_calls()
-        again = pair.json("run", str(pair.job))
+        again = ran(pair)
         assert again["operations"] == {}
         assert sum(again["counts"][word] for word in ("created", "updated", "parked")) == 0

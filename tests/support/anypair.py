@@ -12,7 +12,9 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from dam_sync.app.jobs import plan_job, run_job
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
+from dam_sync.app.wish import Wish
 from dam_sync.emulation.trial import Trial
 from dam_sync.services import trial_of
 from tests.support.tenants import Pair, Tenant, emulated
@@ -54,6 +56,16 @@ def joined(
     job = write_job(folder / "job.yaml", "pair", source, target, mapping, **more)
     asyncio.run(write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + marker))
     return Pair(*tenants, job, folder)
+
+
+def planned(pair: Pair) -> dict[str, Any]:
+    """The report of a plan, made in this process."""
+    return asyncio.run(plan_job(pair.job, Wish())).as_json()
+
+
+def ran(pair: Pair) -> dict[str, Any]:
+    """The report of a run, made in this process."""
+    return asyncio.run(run_job(pair.job, Wish())).as_json()
 
 
 def losses_by_asset(pair: Pair) -> dict[str, list[str]]:

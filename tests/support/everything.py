@@ -56,8 +56,8 @@ def awkward(number: int) -> Json:
 
 
 def later(number: int) -> Json:
-    """Published later, gone even later; five versions."""
-    versions = [{"name": "later.jpg", "generate": {"size": 600 + n, "seed": 60 + n}} for n in range(5)]
+    """Published later, gone even later; three versions."""
+    versions = [{"name": "later.jpg", "generate": {"size": 600 + n, "seed": 60 + n}} for n in range(3)]
     rights = {"groups": ["public"], "release_at": "2021-06-01T00:00:00Z", "expires_at": "2045-06-01T00:00:00Z"}
     return asset(number, filename="later.jpg", fields=titled(number), versions=versions, rights=rights)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import stat
@@ -147,3 +148,17 @@ async def test_a_write_that_finds_no_room_on_a_real_device(tmp_path: Path) -> No
         with pytest.raises(DiskFull):
             await spooled(tmp_path, b"small enough to wait in a buffer")
     assert not path.exists()
+
+
+async def test_who_has_the_last_block_leaves_no_file_open(tmp_path: Path) -> None:
+    """A body of known length is read to its length and not asked for more; an open file would be a warning."""
+    async with spool_file(tmp_path) as file:
+        await file.append(b"abcdefg")
+        await file.flush()
+        async for block in file.blocks(3):
+            if block == b"g":
+                break
+        async for block in file.blocks(3, 1, 4):
+            assert block == b"bcd"
+            break
+    gc.collect()
