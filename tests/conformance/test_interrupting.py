@@ -272,6 +272,21 @@ async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: 
 
 
 @pytest.mark.parametrize("way", WAYS)
+async def test_what_only_the_lost_vault_knew_is_done_anew(parted: Tenant, way: str) -> None:
+    """Addresses of sessions and signed links: a job moved to another machine has none of them."""
+    for blow_at in range(1, MOMENTS):
+        async with upload(parted, way) as one:
+            one.steps.blow_at = blow_at
+            if not await one.interrupted():
+                break
+            one.vault = MemoryVault()
+            await one.finished()
+            assert max(one.sent().values()) <= 3 - (not one.used_up)
+    else:
+        raise AssertionError("no end of moments")
+
+
+@pytest.mark.parametrize("way", WAYS)
 async def test_a_session_as_old_as_it_lives_is_not_built_upon(parted: Tenant, way: str) -> None:
     for blow_at in range(1, MOMENTS, 3):
         async with upload(parted, way) as one:
