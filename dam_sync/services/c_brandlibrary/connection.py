@@ -111,6 +111,11 @@ class Line:
         )
         return cls(Client(wiring), context.clock, options, limits, context.read_only)
 
+    @property
+    def made_at_once(self) -> int:
+        """Assets in hand when they are made, who share calls."""
+        return max(self.limits.pace.at_once, facts.MADE_AT_ONCE)
+
     async def listed(
         self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
     ) -> Document:

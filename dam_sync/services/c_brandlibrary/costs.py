@@ -61,7 +61,7 @@ class Costs:
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
         texts = values_of(fields, self._keys, marker.field if marker else "")
-        shared, self._made = self._made, (self._made + 1) % max(self.line.limits.pace.at_once, facts.MADE_AT_ONCE)
+        shared, self._made = self._made, (self._made + 1) % self.line.made_at_once
         if shared == 0:
             self._held.clear()
         collected = bool(one_of(draft.placements, "collection"))

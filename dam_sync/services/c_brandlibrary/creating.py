@@ -36,7 +36,7 @@ class Creator:
     looks: Shared[AssetId, Json] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.looks = Shared(self.line.clock, self._looked)
+        self.looks = Shared(self.line.clock, self._looked, self.line.made_at_once)
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
@@ -45,15 +45,19 @@ class Creator:
         home = section or (await self._default_section()).id
         await self.values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, steps)
-        with self.values.shared.seat() as paying, self.looks.seat() as looking:
+        with self.values.shared.seat() as paying:
             made = AssetId(await making.make())
             await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps, paying)
+            await self._finish(made, draft, content, steps)
+        return made
+
+    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps) -> None:
+        with self.looks.seat() as looking:
             if draft.tags:
                 await self.values.add_tags(made, draft.tags, steps)
             if draft.marker is not None and not self.line.options.keeps_marker:
                 await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
             await steps.once("read-back", lambda: self._read_back(made, draft, content, looking), harmless=True)
-        return made
 
     async def _default_section(self) -> Placement:
         return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")

@@ -51,7 +51,7 @@ class BrandLibraryService(Service):
     def __init__(self, context: Context) -> None:
         self._line = Line.open(context)
         pace = self._line.limits.pace
-        self.limits = replace(self._line.limits, pace=replace(pace, at_once=max(pace.at_once, facts.MADE_AT_ONCE)))
+        self.limits = replace(self._line.limits, pace=replace(pace, at_once=self._line.made_at_once))
         self._library = Library(self._line)
         self._links = Links(self._line)
         listing = Listing(self._line)

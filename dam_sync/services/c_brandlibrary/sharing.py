@@ -16,60 +16,75 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(slots=True, eq=False)
 class Seat:
-    """One who is on the way to ask."""
-
-    taken: bool = True
+    """One of those who may ask."""
 
 
 @dataclass(slots=True)
 class Shared(Generic[T, R]):
-    """What several ask for is sent for all of them, once all who are on the way have come: a slow one is waited for a
-    little while and then asks with the next. `send` gives the results in order, or fails for all."""
+    """What several ask for is sent for all of them: once all who have a seat ask and nobody else came for `linger`
+    seconds, once `most` ask, or once nothing moved for a while, so that a slow one holds up nobody for long. `send`
+    gives the results in order, or fails for all."""
 
     clock: Clock
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
-    _coming: set[Seat] = field(default_factory=set)
-    _waiting: list[tuple[T, asyncio.Future[R]]] = field(default_factory=list)
+    most: int
+    linger: float = facts.SHARED_TICK
+    _seats: set[Seat] = field(default_factory=set)
+    _waiting: list[tuple[T, asyncio.Future[R], Seat]] = field(default_factory=list)
+    _moved: float = 0.0
 
     @contextmanager
     def seat(self) -> Iterator[Seat]:
-        """Held from the start by one who will ask, or will end without."""
+        """Held by one who will ask, or who has asked and will soon be followed by another."""
         mine = Seat()
-        self._coming.add(mine)
+        self._seats.add(mine)
+        self._moved = self.clock.monotonic()
         try:
             yield mine
         finally:
-            self._coming.discard(mine)
+            self._seats.discard(mine)
+            self._moved = self.clock.monotonic()
 
     async def ask(self, item: T, seat: Seat) -> R:
         """The result for this one; an error of the call is raised for each who shared it."""
-        self._coming.discard(seat)
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = not self._waiting
-        self._waiting.append((item, answer))
+        self._waiting.append((item, answer, seat))
+        self._moved = self.clock.monotonic()
         if first:
-            until = self.clock.monotonic() + facts.SHARED_SECONDS
-            while not answer.done() and self._coming and self.clock.monotonic() < until:
-                await self.clock.sleep(facts.SHARED_TICK)
-            if any(mine is answer for _, mine in self._waiting):
-                await self._sent()
+            await self._sent_when_due()
         return await answer
+
+    async def _sent_when_due(self) -> None:
+        try:
+            while not self._is_due():
+                await self.clock.sleep(facts.SHARED_TICK)
+        except BaseException:
+            for _, answer, _ in self._waiting:
+                answer.cancel()
+            self._waiting = []
+            raise
+        await self._sent()
+
+    def _is_due(self) -> bool:
+        quiet = self.clock.monotonic() - self._moved
+        all_ask = self._seats <= {seat for _, _, seat in self._waiting}
+        return len(self._waiting) >= self.most or quiet >= facts.SHARED_SECONDS or (all_ask and quiet >= self.linger)
 
     async def _sent(self) -> None:
         some, self._waiting = self._waiting, []
         try:
-            results = await self.send([item for item, _ in some])
+            results = await self.send([item for item, _, _ in some])
         except Exception as error:  # noqa: BLE001 - told to each who asked
-            for _, answer in some:
+            for _, answer, _ in some:
                 if not answer.done():
                     answer.set_exception(copy(error))
             return
         except BaseException:
-            for _, answer in some:
+            for _, answer, _ in some:
                 answer.cancel()
             raise
-        for (_, answer), result in zip(some, results, strict=True):
+        for (_, answer, _), result in zip(some, results, strict=True):
             if not answer.done():
                 answer.set_result(result)

@@ -42,7 +42,7 @@ class Values:
     _turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
-        self.shared = Shared(self.line.clock, self._pay)
+        self.shared = Shared(self.line.clock, self._pay, self.line.made_at_once, facts.SHARED_LINGER)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Make the key of our mark where the library has none (wire C 6.9)."""
