@@ -1,0 +1,82 @@
+"""Calls that assets being made at the same time share: who waits for whom, and what an error does to the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import InvalidValue
+from dam_sync.services.c_brandlibrary.sharing import Shared
+
+
+class Sent:
+    """What was sent, batch by batch; a text that is refused makes the whole batch fail."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    async def __call__(self, some: Sequence[str]) -> Sequence[str]:
+        self.batches.append(list(some))
+        if "refused" in some:
+            raise InvalidValue("not this one")
+        return [text.upper() for text in some]
+
+
+async def ask(shared: Shared[str, str], text: str, after: float = 0.0) -> str:
+    with shared.seat() as seat:
+        await asyncio.sleep(after)
+        return await shared.ask(text, seat)
+
+
+async def test_all_who_are_on_the_way_go_together_and_each_has_its_own_result() -> None:
+    sent = Sent()
+    shared = Shared(SystemClock(), sent, 10)
+    assert await asyncio.gather(ask(shared, "a"), ask(shared, "b", 0.2), ask(shared, "c", 0.1)) == ["A", "B", "C"]
+    assert [sorted(batch) for batch in sent.batches] == [["a", "b", "c"]]
+
+
+async def test_one_alone_waits_for_nobody() -> None:
+    sent = Sent()
+    shared = Shared(SystemClock(), sent, 10)
+    assert await asyncio.wait_for(ask(shared, "a"), 2) == "A"
+    assert sent.batches == [["a"]]
+
+
+async def test_as_many_as_a_call_takes_do_not_wait_for_more() -> None:
+    sent = Sent()
+    shared = Shared(SystemClock(), sent, 2)
+    with shared.seat():
+        assert await asyncio.wait_for(asyncio.gather(ask(shared, "a"), ask(shared, "b")), 2) == ["A", "B"]
+
+
+async def test_one_that_is_slow_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dam_sync.services.c_brandlibrary.facts.SHARED_SECONDS", 0.2)
+    sent = Sent()
+    shared = Shared(SystemClock(), sent, 10)
+    with shared.seat():
+        assert await asyncio.wait_for(ask(shared, "a"), 5) == "A"
+
+
+async def test_an_error_is_told_to_each_as_its_own() -> None:
+    sent = Sent()
+    shared = Shared(SystemClock(), sent, 10)
+    first, second = await asyncio.gather(ask(shared, "a"), ask(shared, "refused"), return_exceptions=True)
+    assert isinstance(first, InvalidValue)
+    assert isinstance(second, InvalidValue)
+    assert first is not second
+    assert await ask(shared, "b") == "B"
+
+
+async def test_a_leader_who_is_stopped_leaves_nobody_waiting() -> None:
+    shared = Shared(SystemClock(), Sent(), 10)
+    with shared.seat():
+        leader = asyncio.create_task(ask(shared, "a"))
+        await asyncio.sleep(0.1)
+        other = asyncio.create_task(ask(shared, "b"))
+        await asyncio.sleep(0.1)
+        leader.cancel()
+        ended = await asyncio.wait_for(asyncio.gather(leader, other, return_exceptions=True), 5)
+    assert all(isinstance(each, asyncio.CancelledError) for each in ended)
