@@ -20,7 +20,15 @@ __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedCon
 
 MEMORY_BYTES = 4 * MIB
 _BLOCK = MIB
+UNKNOWN = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes(filenames=())  # not what this machine happens to know
+for _type, _extension in (
+    ("image/webp", ".webp"),
+    ("image/jxl", ".jxl"),
+    ("image/vnd.adobe.photoshop", ".psd"),
+    ("image/x-adobe-dng", ".dng"),
+):
+    _TYPES.add_type(_type, _extension)
 
 
 @asynccontextmanager
@@ -61,8 +69,9 @@ class _Described:
 
     @property
     def media_type(self) -> str:
-        """See `Content.media_type`; guessed from the name where the source is silent."""
-        return self._file.media_type or _TYPES.guess_type(self._file.name)[0] or "application/octet-stream"
+        """See `Content.media_type`; guessed from the name where the source is silent or says that it does not know."""
+        told = self._file.media_type
+        return told if told not in ("", UNKNOWN) else _TYPES.guess_type(self._file.name)[0] or UNKNOWN
 
     @property
     def size(self) -> int:

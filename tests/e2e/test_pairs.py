@@ -26,6 +26,9 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
         found = [row for row in pair.target.assets if row["status"] != "trash"]
         assert len(found) == len(there)
+        assert not [
+            code for side in (pair.source, pair.target) for code in ("429", "413", "414") if code in side.refused
+        ]
         losses = losses_by_asset(pair)
         prefixes = trial_of(source).prefix, trial_of(target).prefix
         twins, faults = by_bytes(pair.target), []

@@ -155,6 +155,7 @@ async def test_media_types_are_published_or_guessed_the_same_everywhere(tmp_path
         (FileRef("1", "a.jpg", 1), "image/jpeg"),
         (FileRef("1", "a.unheard", 1), "application/octet-stream"),
         (FileRef("1", "a.jpg", 1, "image/x-own"), "image/x-own"),
+        (FileRef("1", "a.webp", 1, "application/octet-stream"), "image/webp"),
     ]:
         async with opened(source, tmp_path, file) as content:
             assert content.media_type == media_type
