@@ -587,7 +587,7 @@ def test_10_only_so_many_chunks_at_once(tenant_of: Open) -> None:
     def slow() -> Iterator[bytes]:
         yield head
         went_on.set()
-        over.wait(10)
+        over.wait(60)
         yield session.encode() + b'\r\n--B\r\nContent-Disposition: form-data; name="chunk_number"\r\n\r\n1\r\n'
         yield b'--B\r\nContent-Disposition: form-data; name="file"; filename="b"\r\n\r\nbody\r\n--B--\r\n'
 
@@ -600,12 +600,12 @@ def test_10_only_so_many_chunks_at_once(tenant_of: Open) -> None:
     thread.start()
     assert went_on.wait(10)
     refused = 0
-    for _ in range(200):  # the slow call may not have reached the service yet
+    for _ in range(2_000):  # the slow call may not have reached the service yet
         refused = chunk(tenant, session, 2, b"x").status_code
-        if refused == 429:
+        if refused == 429 or not thread.is_alive():
             break
     over.set()
-    thread.join(10)
+    thread.join(60)
     assert refused == 429
     assert seen == [200]
     assert chunk(tenant, session, 2, b"x").status_code == 200
