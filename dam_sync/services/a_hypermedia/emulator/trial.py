@@ -28,7 +28,6 @@ TRIAL = Trial(
         | words("read", "category collection expiry groups machine_tags release section tags")
         | words("write", "category collection created expiry groups links machine_tags release section tags")
     ),
-    refuses=frozenset({"filename"}),
     containers={"folder": "folder", "label": "label"},
     emulated={"oidc": True},
     options={"locales": "en,fr", "timezone": "Europe/Paris", "link_types": {"Views of the object": 7}},

@@ -25,7 +25,6 @@ TRIAL = Trial(
     | words("read", "folder category section label machine_tags links")
     | words("write", "attachments digests html number instant place person email url localized term_locales")
     | words("write", "synonyms folder category section label machine_tags created links"),
-    refuses=frozenset({"filename"}),
     containers={"folder": "collection", "collection": "collection"},
     options={"security": "public", **_NAMED},
     listing="POST *scan*",
