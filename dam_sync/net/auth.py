@@ -9,6 +9,7 @@ import json
 import math
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlencode, urlsplit
@@ -30,6 +31,7 @@ Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
 REFUSED = frozenset({400, 401, 403})
+CONSENT_AGAIN = "consent again in the browser and put the new refresh token into the job file"
 
 
 @runtime_checkable
@@ -54,12 +56,12 @@ class Exchanging(Protocol):
         ...
 
 
-class _Fixed:
-    """Headers that never change."""
+class Fixed:
+    """Headers that never change; the secrets in them are never shown."""
 
-    def __init__(self, authorization: str) -> None:
-        self._headers = {"Authorization": authorization}
-        hide(authorization.partition(" ")[2])
+    def __init__(self, headers: Mapping[str, str], *secrets: str) -> None:
+        self._headers = headers
+        hide(*secrets)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(***)"
@@ -73,27 +75,27 @@ class _Fixed:
         return False
 
 
-class Basic(_Fixed):
+class Basic(Fixed):
     """User and password with every call."""
 
     def __init__(self, user: str, password: str) -> None:
-        super().__init__(f"Basic {_basic(user, password)}")
-        hide(password)
+        pair = _pair(user, password)
+        super().__init__({"Authorization": f"Basic {pair}"}, pair, password)
 
 
-class Bearer(_Fixed):
+class Bearer(Fixed):
     """A token that does not expire."""
 
     def __init__(self, token: str) -> None:
-        super().__init__(f"Bearer {token}")
+        super().__init__(bearer(token), token)
 
 
-class TokenAsBasic(_Fixed):
+class TokenAsBasic(Fixed):
     """A token in the user's place of the basic form (wire E 1.1)."""
 
     def __init__(self, token: str) -> None:
-        super().__init__(f"Basic {_basic(token, 'x-oauth-basic')}")
-        hide(token)
+        pair = _pair(token, "x-oauth-basic")
+        super().__init__({"Authorization": f"Basic {pair}"}, pair, token)
 
 
 class SignedToken:
@@ -136,7 +138,7 @@ class SignedToken:
         with warnings.catch_warnings():  # the service issues the key; its length is not ours to choose
             warnings.simplefilter("ignore", InsecureKeyLengthWarning)
             token = jwt.encode(claims, self._key, algorithm=self._algorithm)
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self._headers = bearer(token)
         self._renew_at = now + self._lifetime * RENEW_AT
 
 
@@ -180,31 +182,36 @@ class Granted:
         raise ConfigError("this credential cannot be renewed")
 
     async def _ask(self, fields: Mapping[str, str], form: bool) -> Reply:
-        if self._exchange is None:
-            raise ContractBroken("this credential belongs to no client yet")
         body = urlencode(fields).encode() if form else json.dumps(dict(fields)).encode()
         kind = "application/x-www-form-urlencoded" if form else "application/json"
-        return await self._exchange(
-            Request(
-                operation=f"POST {urlsplit(self._token_url).path}",
-                method="POST",
-                path=self._token_url,
-                body=body,
-                headers={"Content-Type": kind, "Accept": "application/json"},
-                repeatable=True,  # a token that got lost does no harm; a rotated one is refused and told so
-                reads=True,
-                accept=REFUSED,
-            )
+        return await self._send(
+            replace(self._call(), body=body, headers={"Content-Type": kind, "Accept": "application/json"})
         )
+
+    def _call(self) -> Request:
+        """A call to the token server that still needs its body."""
+        return Request(
+            operation=f"POST {urlsplit(self._token_url).path}",
+            method="POST",
+            path=self._token_url,
+            repeatable=True,  # what got lost does no harm; a rotated token is refused and told so
+            reads=True,
+            accept=REFUSED,
+        )
+
+    async def _send(self, request: Request) -> Reply:
+        if self._exchange is None:
+            raise ContractBroken("this credential belongs to no client yet")
+        return await self._exchange(request)
 
     def _use(self, reply: Reply, data: Json) -> None:
         token = data.get("access_token") if isinstance(data, dict) else None
         if not isinstance(token, str) or not token:
             raise ContractBroken("the token answer has no access_token", operation=reply.operation)
         hide(token)
-        life = _seconds(data.get("expires_in"))
+        life = seconds_of(data.get("expires_in"))
         self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self._headers = bearer(token)
 
 
 class ClientCredentials(Granted):
@@ -253,21 +260,23 @@ class RotatingToken(Granted):
 
     async def _renewed(self) -> None:
         refresh_token = await self._newest()
-        reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
-        if reply.status in REFUSED:
-            newer = await self._newest()
-            if newer == refresh_token:
-                raise refusal_of(reply, "consent again in the browser and put the new refresh token into the job file")
+        reply = await self._spend(refresh_token)
+        if reply.status in REFUSED and (newer := await self._newest()) != refresh_token:
             refresh_token = newer
-            reply = await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
-            if reply.status in REFUSED:
-                raise refusal_of(reply, "consent again in the browser and put the new refresh token into the job file")
+            reply = await self._spend(refresh_token)
+        if reply.status in REFUSED:
+            raise refusal_of(reply, CONSENT_AGAIN)
         data = reply.json()
         fresh = data.get("refresh_token") if isinstance(data, dict) else None
         if isinstance(fresh, str) and fresh and fresh != refresh_token:
             hide(fresh)
-            await self._vault.save(self._vault_name, json.dumps({"given": self._mark(), "refresh_token": fresh}))
+            await self._vault.save(
+                self._vault_name, json.dumps({"given": mark_of(self._given), "refresh_token": fresh})
+            )
         self._use(reply, data)
+
+    async def _spend(self, refresh_token: str) -> Reply:
+        return await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
 
     async def _newest(self) -> str:
         stored = await self._vault.load(self._vault_name)
@@ -279,22 +288,28 @@ class RotatingToken(Granted):
         except (ValueError, KeyError, TypeError):
             return self._given
         hide(refresh_token)
-        return refresh_token if kept.get("given") == self._mark() else self._given
-
-    def _mark(self) -> str:
-        """Tells one refresh token of the job file from another, without being it."""
-        return hashlib.sha256(self._given.encode()).hexdigest()[:16]
+        return refresh_token if kept.get("given") == mark_of(self._given) else self._given
 
 
-def _basic(user: str, password: str) -> str:
+def bearer(token: str) -> dict[str, str]:
+    """The headers that carry an access token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _pair(user: str, password: str) -> str:
     return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _seconds(value: Json) -> float | None:
+def mark_of(secret: str) -> str:
+    """Tells one secret from another, without being it."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:16]
+
+
+def seconds_of(value: Json) -> float | None:
     """A number of seconds; some servers write `3599.0` or a text (wire B 1.4)."""
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
@@ -302,5 +317,10 @@ def _seconds(value: Json) -> float | None:
 def refusal_of(reply: Reply, hint: str) -> Denied:
     """What a token server said when it refused."""
     message, code = explanation(reply.headers, reply.body)
-    text = f"the token server refused ({reply.status}{': ' + message if message else ''})"
-    return Denied(redact(text)[:300], service=reply.service, operation=reply.operation, code=code[:80], hint=hint)
+    text = refusal_text("the token server refused", reply.status, message)
+    return Denied(text, service=reply.service, operation=reply.operation, code=code[:80], hint=hint)
+
+
+def refusal_text(text: str, status: int, message: str) -> str:
+    """For people: who refused, with which status and words; without secrets and cut to what can be read."""
+    return redact(f"{text} ({status}{': ' + message if message else ''})")[:300]

@@ -3,7 +3,6 @@ and user."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,18 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.service import Vault
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.net.auth import REFUSED, RENEW_AT, Basic, Granted, SignedToken, refusal_of
+from dam_sync.net.auth import (
+    REFUSED,
+    RENEW_AT,
+    Basic,
+    Fixed,
+    Granted,
+    SignedToken,
+    bearer,
+    mark_of,
+    refusal_of,
+    seconds_of,
+)
 from dam_sync.net.call import Reply, Request
 from dam_sync.net.redact import hide
 
@@ -25,23 +35,11 @@ ENDING = 300.0  # seconds of life, below which the same token is not asked for a
 AGREE_AGAIN = "let the user agree again in the browser and put the new code or refresh token into the job file"
 
 
-class HeaderToken:
+class HeaderToken(Fixed):
     """A token that lives until it is revoked, in a header of its own (wire B 1.3)."""
 
     def __init__(self, header: str, token: str) -> None:
-        self._headers = {header: token}
-        hide(token)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(***)"
-
-    async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
-        return self._headers
-
-    async def renew(self, seen: Mapping[str, str]) -> bool:
-        """See `Authenticator.renew`: there is nothing to renew."""
-        return False
+        super().__init__({header: token}, token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,6 @@ class LoginToken(Granted):
         self._device = device
 
     async def _renewed(self) -> None:
-        if self._exchange is None:
-            raise ContractBroken("this credential belongs to no client yet")
         device = self._device
         asked = {
             "applicationName": device.application,
@@ -82,7 +78,7 @@ class LoginToken(Granted):
             headers=await self._basic.headers(),
             accept=REFUSED,
         )
-        reply = await self._exchange(request)
+        reply = await self._send(request)
         token = reply.body.decode("utf-8", "replace").strip()
         if reply.status in REFUSED:
             raise refusal_of(reply, "check login and password in the job file")
@@ -155,7 +151,7 @@ class Consent:
     @property
     def mark(self) -> str:
         """Tells one consent of the job file from another, without being it."""
-        return hashlib.sha256(f"{self.refresh_token}\n{self.code}".encode()).hexdigest()[:16]
+        return mark_of(f"{self.refresh_token}\n{self.code}")
 
     @property
     def code_fields(self) -> dict[str, str]:
@@ -213,13 +209,13 @@ class SharedConsent(_SharedGrant):
 
     def _is_news(self, kept: _Kept) -> bool:
         """Whether another process left an access token that we have not used, and that is good."""
-        if not kept.access_token or _bearer(kept.access_token) == dict(self._headers):
+        if not kept.access_token or bearer(kept.access_token) == dict(self._headers):
             return False
         return kept.renew_at is None or kept.renew_at > self._clock.now()
 
     def _take_kept(self, kept: _Kept) -> None:
         left = None if kept.renew_at is None else (kept.renew_at - self._clock.now()).total_seconds()
-        self._headers = _bearer(kept.access_token)
+        self._headers = bearer(kept.access_token)
         self._renew_at = None if left is None else self._clock.monotonic() + left
 
     async def _keep(self, reply: Reply, kept: _Kept | None) -> None:
@@ -253,14 +249,10 @@ class SharedConsent(_SharedGrant):
         return kept if data.get("given") == self._consent.mark else None
 
 
-def _bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
-
-
-def _until(seconds: Json, now: datetime) -> datetime | None:
-    """When to renew; some releases write `3599.0` (wire B 1.4)."""
+def _until(given: Json, now: datetime) -> datetime | None:
+    """When to renew a token that lives so many seconds."""
+    life = seconds_of(given)
     try:
-        life = float(seconds)
-        return now + timedelta(seconds=max(0.0, life)) * RENEW_AT
-    except (TypeError, ValueError, OverflowError):
+        return None if life is None else now + timedelta(seconds=life) * RENEW_AT
+    except OverflowError:
         return None

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.values import Json
-from dam_sync.net.auth import Exchange
-from dam_sync.net.call import Reply, Request
-from dam_sync.net.redact import hide, redact
+from dam_sync.net.auth import REFUSED, Granted, refusal_text
+from dam_sync.net.call import Reply
+from dam_sync.net.redact import hide
 from dam_sync.net.rules import explanation
 
 RESERVE = timedelta(seconds=300)  # wire D 1.4: refresh when less than this remains
 KEPT = timedelta(days=29)  # wire D 1.4: refresh tokens end 30 days after the login
 UNSAID = timedelta(minutes=50)  # a session that tells no end lives an hour (spec 002, Authentication, Service D)
-_REFUSED = frozenset({400, 401, 403})
 _HINT = "check api_key, username and password in the job file"
 
 
-class SessionLogin:
+class SessionLogin(Granted):
     """User name and password for a session (wire D 1.3), refreshed before it ends or when it is refused.
 
     One renewal for all who ask at once. A refresh that gives no new refresh token keeps the old one; a refused refresh
@@ -31,41 +28,11 @@ class SessionLogin:
     """
 
     def __init__(self, token_url: str, username: str, password: str, clock: Clock) -> None:
-        self._token_url = token_url
+        super().__init__(token_url, clock)
         self._login = {"username": username, "password": password}
-        self._clock = clock
-        self._exchange: Exchange | None = None
-        self._renewing = asyncio.Lock()
-        self._headers: Mapping[str, str] = {}
         self._session: dict[str, str] = {}
-        self._good_until = 0.0
         self._kept_until = 0.0
         hide(password)
-
-    def __repr__(self) -> str:
-        return f"SessionLogin({urlsplit(self._token_url).hostname}, ***)"
-
-    def attach(self, exchange: Exchange) -> None:
-        """See `Exchanging.attach`."""
-        self._exchange = exchange
-
-    async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`; both tokens, for no document says which is read (wire D 1.2)."""
-        if not self._is_good():
-            async with self._renewing:
-                if not self._is_good():
-                    await self._renewed()
-        return self._headers
-
-    async def renew(self, seen: Mapping[str, str]) -> bool:
-        """See `Authenticator.renew`."""
-        async with self._renewing:
-            if dict(seen) == dict(self._headers):
-                await self._renewed()
-        return True
-
-    def _is_good(self) -> bool:
-        return bool(self._headers) and self._clock.monotonic() < self._good_until
 
     async def _renewed(self) -> None:
         if not await self._refreshed():
@@ -76,36 +43,21 @@ class SessionLogin:
         if not self._session.get("refreshToken") or self._clock.monotonic() >= self._kept_until:
             return False
         asked = {name: self._session[name] for name in ("accessToken", "refreshToken")}
-        reply = await self._ask({"session": asked})
-        if reply.status in _REFUSED:
+        reply = await self._send(replace(self._call(), json={"session": asked}))
+        if reply.status in REFUSED:
             return False
-        self._use(reply)
+        self._take(reply)
         return True
 
     async def _logged_in(self) -> None:
-        reply = await self._ask(self._login)
-        if reply.status in _REFUSED:
+        reply = await self._send(replace(self._call(), json=self._login))
+        if reply.status in REFUSED:
             self._session, self._headers = {}, {}
             raise _denied(reply)
-        self._use(reply)
+        self._take(reply)
         self._kept_until = self._clock.monotonic() + KEPT.total_seconds()
 
-    async def _ask(self, body: Json) -> Reply:
-        if self._exchange is None:
-            raise ContractBroken("this credential belongs to no client yet")
-        return await self._exchange(
-            Request(
-                operation=f"POST {urlsplit(self._token_url).path}",
-                method="POST",
-                path=self._token_url,
-                json=body,
-                repeatable=True,  # a session nobody uses does no harm
-                reads=True,
-                accept=_REFUSED,
-            )
-        )
-
-    def _use(self, reply: Reply) -> None:
+    def _take(self, reply: Reply) -> None:
         data: Any = reply.json()
         session = data.get("session") if isinstance(data, dict) else None
         if not isinstance(session, dict) or not session.get("authorization"):
@@ -114,7 +66,8 @@ class SessionLogin:
         fresh["refreshToken"] = fresh["refreshToken"] or self._session.get("refreshToken", "")
         hide(*(token for token in fresh.values() if token))
         self._session = fresh
-        self._good_until = self._clock.monotonic() + self._life(session.get("expireEpoch"))
+        self._renew_at = self._clock.monotonic() + self._life(session.get("expireEpoch"))
+        # both tokens, for no document says which is read (wire D 1.2)
         self._headers = {"Authorization": fresh["authorization"], "AccessToken": fresh["accessToken"]}
 
     def _life(self, end: Json) -> float:
@@ -131,6 +84,6 @@ def _denied(reply: Reply) -> Denied:
     message, _ = explanation(reply.headers, reply.body)
     key = reply.status == 403 and message.casefold() == "forbidden"
     text = "the API key was refused" if key else "the login was refused"
-    text = redact(f"{text} ({reply.status}{': ' + message if message else ''})")[:300]
+    text = refusal_text(text, reply.status, message)
     hint = "check api_key in the job file" if key else _HINT
     return Denied(text, service=reply.service, operation=reply.operation, hint=hint)

@@ -208,6 +208,18 @@ async def test_client_credentials_go_as_a_form(transport: str) -> None:
         assert "s&cret-value" not in repr(auth)
 
 
+@pytest.mark.parametrize("life", [10**400, "soon", None], ids=["huge", "no number", "none"])
+async def test_a_life_that_is_no_time_is_used_until_it_is_refused(life: Any) -> None:
+    clock = SteppedClock(auto=True)
+    async with RawServer(credentials_server(expires_in=life)) as server:
+        auth = ClientCredentials(f"{server.url}/token", "id", "s&cret-value", "openid", clock)
+        async with client_of(server, auth=auth, clock=clock) as client:
+            await client.send(get())
+            clock.skip(10_000_000)
+            await client.send(get())
+        assert client.calls == {"GET /v2/thing": 2, "POST /token": 1}
+
+
 @pytest.mark.parametrize("status", [400, 401, 403])
 async def test_refused_client_credentials_are_denied(transport: str, status: int) -> None:
     async with RawServer(credentials_server(status, error="invalid_client")) as server:
