@@ -1,0 +1,60 @@
+"""A fuse between a run and the world: it counts what gets through and, once blown, lets nothing through any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+COMMIT, CALL = "commit", "call"
+BEFORE, AFTER = "before", "after"
+
+
+class Crash(BaseException):
+    """The process is gone. Nothing in the product may catch it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """A moment: before or after the n-th (from 1) commit of the store or call of any service."""
+
+    kind: str
+    when: str
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.kind} {self.n}"
+
+
+@dataclass(slots=True)
+class Fuse:
+    """Blows at `point`, or never. Whatever unwinds afterwards reaches neither the state file nor any service, so the
+    state file, the services and the next run see what they would see of a killed process."""
+
+    point: Point | None = None
+    counts: dict[str, int] = field(default_factory=lambda: {COMMIT: 0, CALL: 0})
+    blown: bool = False
+
+    def enter(self, kind: str) -> int:
+        """Something is about to happen; its number. Raises Crash instead when it must not."""
+        if not self.blown:
+            self.counts[kind] += 1
+        number = self.counts[kind]
+        self._look(Point(kind, BEFORE, number))
+        return number
+
+    def leave(self, kind: str, number: int) -> None:
+        """It has happened. Raises Crash when nobody may learn of it."""
+        self._look(Point(kind, AFTER, number))
+
+    def points(self) -> list[Point]:
+        """Every moment that came by, in the order of kinds."""
+        return [
+            Point(kind, when, number)
+            for kind in (COMMIT, CALL)
+            for when in (BEFORE, AFTER)
+            for number in range(1, self.counts[kind] + 1)
+        ]
+
+    def _look(self, here: Point) -> None:
+        self.blown = self.blown or here == self.point
+        if self.blown:
+            raise Crash(str(self.point))

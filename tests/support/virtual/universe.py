@@ -1,0 +1,127 @@
+"""A virtual world: emulated tenants, a job between them, and lives of a process that may end at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import pytest
+
+from dam_sync.app import connecting
+from dam_sync.app.jobs import run_job
+from dam_sync.app.wish import Wish
+from dam_sync.emulation.app import Application
+from dam_sync.emulation.catalogue import catalogue_of
+from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.object_store import ObjectStore
+from dam_sync.emulation.world import World
+from dam_sync.model.clock import SystemClock
+from dam_sync.net import line
+from dam_sync.services import discover
+from dam_sync.store import runs, store
+from tests.support.virtual.clock import VirtualClock
+from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.loop import VirtualLoop
+from tests.support.virtual.wire import Network, VirtualWire
+from tests.support.virtual.writer import VirtualWriter
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One emulated service in a virtual world."""
+
+    kind: str
+    url: str
+    app: Application
+
+    @property
+    def assets(self) -> list[Row]:
+        """The ground truth, the trash too."""
+        return list(self.app.state.dump())
+
+
+class Universe:
+    """A context manager: inside, the product's clock, sockets and threads are those of this world."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.loop = VirtualLoop()
+        self.clock = VirtualClock(self.loop, seed)
+        self.network = Network(self.clock, seed)
+        self.fuse = Fuse()
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> Self:
+        asyncio.set_event_loop(self.loop)
+        patch = self._patch
+        for name in ("now", "monotonic", "sleep", "chance", "token"):
+            patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
+        patch.setattr(line, "Wire", lambda name: VirtualWire(self.network, self.fuse))
+        patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, self.fuse))
+        patch.setattr(runs, "process_lives", lambda pid: False)
+        for name in ("load_job", "load_mapping"):  # the same files, read in every life
+            patch.setattr(connecting, name, _remembered(getattr(connecting, name)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        self.loop.close()
+
+    def tenant(self, kind: str, records: Sequence[Row], **options: Any) -> Tenant:
+        """Serve a tenant of this kind."""
+        number = 20_000 + 2 * len(self.network.hosts)
+        world = World(seed=self.seed * 1_000 + number, clock=self.clock)
+        app: Application = discover()[kind].emulator(world, Faults(), ObjectStore(world), options)
+        app.state.load(catalogue_of(list(records)), None)
+        return Tenant(kind, self.network.serve(app, number), app)
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Its result, however many days it takes."""
+        return self.loop.run_until_complete(work)
+
+    def live(self, job: Path, wish: Wish | None = None, point: Point | None = None) -> Fuse:
+        """One process that runs the job, killed at `point`; its fuse. Raises what stopped the run otherwise."""
+        fuse = self.fuse = Fuse(point)
+        try:
+            self.do(run_job(job, wish or Wish()))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            if not fuse.blown:
+                raise
+        finally:
+            self.fuse = Fuse()
+        self.do(self.network.calm())
+        return fuse
+
+
+def _bound(method: Any) -> Any:
+    """As a method of the system's clock, whichever instance asks."""
+    if asyncio.iscoroutinefunction(method):
+
+        async def sleep(_: object, *arguments: Any) -> Any:
+            return await method(*arguments)
+
+        return sleep
+    return lambda _, *arguments: method(*arguments)
+
+
+def _remembered(load: Any) -> Any:
+    """A loader that reads a file once, as long as it is the same."""
+    known: dict[tuple[Path, int], Any] = {}
+
+    def remembered(path: Path, *arguments: Any) -> Any:
+        key = path, path.stat().st_mtime_ns
+        if key not in known:
+            known[key] = load(path, *arguments)
+        return known[key]
+
+    return remembered

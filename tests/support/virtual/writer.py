@@ -1,0 +1,49 @@
+"""The store's writer without its thread: one job a commit, each a moment at which the process may be gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from dam_sync.store.opening import raw_of, told, transaction
+from dam_sync.store.writer import Job, Writer
+from tests.support.virtual.fuse import COMMIT, Fuse
+
+T = TypeVar("T")
+
+
+class VirtualWriter(Writer):
+    """See `Writer`. A job is committed in the turn after it was asked for; its caller learns of it a turn later."""
+
+    def __init__(self, engine: Engine, path: Path, fuse: Fuse) -> None:
+        self.guard: Job[None] | None = None
+        self.commits = 0
+        self._closed = False
+        self._path, self._fuse = path, fuse
+        self._connection: Connection = engine.connect()
+        raw_of(self._connection).execute("PRAGMA synchronous = OFF")  # power is never lost in here
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self, job: Job[T]) -> T:
+        """See `Writer.run`."""
+        if self._closed:
+            raise RuntimeError("the store was closed")
+        return await asyncio.shield(self._loop.run_in_executor(None, self._alone, job))
+
+    async def close(self) -> None:
+        """See `Writer.close`."""
+        self._closed = True
+        self._connection.engine.dispose()
+
+    def _alone(self, job: Job[Any]) -> Any:
+        number = self._fuse.enter(COMMIT)
+        with told(self._path), transaction(self._connection):
+            if self.guard is not None:
+                self.guard(self._connection)
+            result = job(self._connection)
+        self.commits += 1
+        self._fuse.leave(COMMIT, number)
+        return result
