@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest, written_from
+from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest
+from dam_sync.model.reading import Paper, Syntax
 from dam_sync.model.service import Kind
 from dam_sync.model.values import Json
 
-LARGEST_FILE = 1_000_000
+JOB_FILE = Paper("job file", "give the path of a job file", 1_000_000, ConfigError)
 COMMAND_SECONDS = 30
 SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
 SOURCES = ("env", "file", "command", "keyring")
@@ -225,7 +226,7 @@ class Job(Part):
 
 def load_job(path: Path, kinds: Mapping[str, Kind]) -> Job:
     """Read a job file. Raises ConfigError with every fault; secrets are not resolved yet."""
-    written = _read(path)
+    written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
     faults: list[Fault] = []
     job: Job | None = None
     try:
@@ -246,26 +247,6 @@ def load_job(path: Path, kinds: Mapping[str, Kind]) -> Job:
 def json_schema() -> dict[str, Json]:
     """The JSON Schema of the job file, for editors."""
     return Job.model_json_schema()
-
-
-def _read(path: Path) -> Written:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if len(text) > LARGEST_FILE:
-            raise ValueError(f"larger than {LARGEST_FILE} letters")
-        written = written_from(str(path), YAML(typ="rt").load(text))
-    except FileNotFoundError:
-        raise ConfigError(f"there is no job file {path}", hint="give the path of a job file") from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError.of([Fault(str(path), line, "YAML", str(error.problem or error.context))]) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError.of([Fault(str(path), 1, "YAML", str(error).split("\n")[0])]) from None
-    if not isinstance(written.data, dict):
-        raise ConfigError.of([Fault(str(path), 1, "file", "is not a job file: it has no keys")])
-    return written
 
 
 def _with_places(written: Written) -> Json:

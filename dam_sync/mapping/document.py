@@ -19,16 +19,17 @@ from pydantic import (
     model_validator,
 )
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
 from dam_sync.mapping.verbs import LATER, VERBS, Verb, verb_from
 from dam_sync.mapping.verbs_value import Unmatched
 from dam_sync.model.errors import MappingError
-from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest, written_from
+from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest
+from dam_sync.model.reading import Paper, Syntax
 from dam_sync.model.values import Json
 
-LARGEST_FILE = 4_000_000
+MAPPING_FILE = Paper("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
 PIN_COLUMNS = ("source", "target")
 
 
@@ -234,7 +235,7 @@ class Document:
 
 def load_mapping(path: Path) -> Document:
     """Read a mapping file and the tables it names. Raises MappingError with every fault."""
-    written = read_yaml(path)
+    written = MAPPING_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
     faults: list[Fault] = []
     try:
         body = MappingFile.model_validate(written.data)
@@ -252,29 +253,6 @@ def load_mapping(path: Path) -> Document:
 def json_schema() -> dict[str, Json]:
     """The JSON Schema of the mapping file, for editors."""
     return MappingFile.model_json_schema(by_alias=True)
-
-
-def read_yaml(path: Path) -> Written:
-    """A YAML file as plain data with lines. Raises MappingError saying where it is broken."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if len(text) > LARGEST_FILE:
-            raise MappingError.of([Fault(str(path), 1, "file", f"larger than {LARGEST_FILE} letters")])
-        node = YAML(typ="rt").load(text)
-        written = written_from(str(path), node)
-    except FileNotFoundError:
-        raise MappingError(f"there is no mapping file {path}", hint="correct `mapping:` in the job file") from None
-    except OSError as error:
-        raise MappingError(f"{path} cannot be read: {error.strerror}") from None
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem = str(error.problem or error.context).split("\n")[0]
-        raise MappingError.of([Fault(str(path), line, "YAML", problem)]) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise MappingError.of([Fault(str(path), 1, "YAML", str(error).split("\n")[0])]) from None
-    if not isinstance(written.data, dict):
-        raise MappingError.of([Fault(str(path), 1, "file", "is not a mapping file: it has no keys")])
-    return written
 
 
 def line_places(data: Json) -> Iterator[Place]:

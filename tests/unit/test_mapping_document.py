@@ -97,6 +97,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3: YAML: "),
         ("a: " + "[" * 60 + "]" * 60 + "\n", "mapping.yaml:1: YAML: nested too deep"),
         (LAUGHS, "mapping.yaml:1: YAML: nested too deep or too large"),
+        pytest.param("#" * 4_000_001, "mapping.yaml:1: file: larger than 4000000 letters", id="too large"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, start: str) -> None:

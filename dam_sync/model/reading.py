@@ -1,0 +1,55 @@
+"""Reading a file that people write: its text, its syntax, and what is told when either is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.faults import Fault, Written, written_from
+from dam_sync.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How a text becomes nodes that know their place as `lc`, and what is raised where it does not.
+
+    Such an error may say what is wrong as `problem`, and where as `problem_mark.line`, counted from 0.
+    """
+
+    name: str
+    nodes: Callable[[str], Json]
+    broken: type[Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A kind of file. name: as people call it. missing: what to do where there is none. largest: in letters."""
+
+    name: str
+    missing: str
+    largest: int
+    error: type[ConfigError]
+
+    def read(self, path: Path, syntax: Syntax) -> Written:
+        """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+            if len(text) > self.largest:
+                raise self._fault(path, "file", f"larger than {self.largest} letters")
+            written = written_from(str(path), syntax.nodes(text))
+        except FileNotFoundError:
+            raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
+        except OSError as error:
+            raise self.error(f"{path} cannot be read: {error.strerror}") from None
+        except (syntax.broken, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
+            raise self._fault(path, syntax.name, problem.split("\n")[0], mark.line + 1 if mark else 1) from None
+        if not isinstance(written.data, dict):
+            raise self._fault(path, "file", f"is not a {self.name}: it has no keys")
+        return written
+
+    def _fault(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
+        return self.error.of([Fault(str(path), line, key, message)])
