@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from dam_sync.model.asset import AssetId
 from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
-from dam_sync.store.tables import LINK, NAME
+from dam_sync.store.tables import LINK, NAME, instant, stamp
 
 
 class Links(Part):
@@ -56,7 +56,7 @@ class Links(Part):
     ) -> dict[AssetId, LinkRow]:
         def job(c: Connection) -> dict[AssetId, LinkRow]:
             rows = (row for piece in pieces(ids) for row in c.execute(select(LINK).where(among(piece))))
-            return {AssetId(key(row)): _link(row) for row in rows}
+            return {AssetId(key(row)): link_of(row) for row in rows}
 
         return await self._read(job) if ids else {}
 
@@ -90,6 +90,7 @@ def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> Non
     """Insert or replace; `seen_run` is left as it was unless given."""
     values = asdict(link)
     values |= {name: to_text(values[name]) for name in ("digests", "versions", "attachments", "relations", "draft")}
+    values["made_at"] = stamp(link.made_at) if link.made_at else ""
     if seen_run is not None:
         values["seen_run"] = seen_run
     changed = {name: value for name, value in values.items() if name != "source"}
@@ -103,10 +104,11 @@ def drop_link(c: Connection, source: str) -> None:
 
 
 def _rows(c: Connection, chosen: Select[Any]) -> list[LinkRow]:
-    return [_link(row) for row in c.execute(chosen)]
+    return [link_of(row) for row in c.execute(chosen)]
 
 
-def _link(row: Row[Any]) -> LinkRow:
+def link_of(row: Row[Any]) -> LinkRow:
+    """A link as the table has it."""
     return LinkRow(
         source=row.source,
         target=row.target,
@@ -121,4 +123,5 @@ def _link(row: Row[Any]) -> LinkRow:
         attachments=tuple(from_text(row.attachments)),
         relations=tuple((kind, other) for kind, other in from_text(row.relations)),
         draft=from_text(row.draft),
+        made_at=instant(row.made_at) if row.made_at else None,
     )

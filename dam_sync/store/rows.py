@@ -51,7 +51,8 @@ class Work:
     """One asset to be dealt with, under a lease.
 
     seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, where the
-    listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`.
+    listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether steps
+    of an earlier try were kept when it was claimed.
     """
 
     seq: int
@@ -60,6 +61,7 @@ class Work:
     payload: Asset | None = None
     deleted: bool = False
     attempt: int = 0
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class LinkRow:
     """A source asset and what we made of it.
 
     versions: keys of the files written, oldest first. attachments: keys of those added. relations: `[kind, source id]`
-    of those asked for. draft: what we last wrote, as JSON.
+    of those asked for. draft: what we last wrote, as JSON. made_at: when the target asset was made, for as long as its
+    service may still remove it; None once it stays.
     """
 
     source: str
@@ -83,6 +86,26 @@ class LinkRow:
     attachments: tuple[str, ...] = ()
     relations: tuple[tuple[str, str], ...] = ()
     draft: Json = None
+    made_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A source asset whose target asset the service removed. files: keys of those it was made of, oldest first."""
+
+    source: str
+    target: str
+    files: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """How many target assets their service may still remove, and when the first and the last of them were made."""
+
+    number: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

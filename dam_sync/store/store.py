@@ -20,6 +20,7 @@ from dam_sync.store.opening import engine_of, make_file, path_of, raw_of, told, 
 from dam_sync.store.part import Desk
 from dam_sync.store.pending import Members, Placements, Relations
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
+from dam_sync.store.settling import Settling
 from dam_sync.store.steps import StepKeeping
 from dam_sync.store.tables import stamp
 from dam_sync.store.work import Queue
@@ -28,7 +29,7 @@ from dam_sync.store.writer import Reader, Writer
 COPIED_PAGES = 1_000  # in one go; between two, others may write
 
 
-class SqlStore(Runs, Shards, Queue, Links, Names, Members, Placements, Relations, Ledger, StepKeeping, Notes):
+class SqlStore(Runs, Shards, Queue, Links, Names, Settling, Members, Placements, Relations, Ledger, StepKeeping, Notes):
     """The checkpoint store of one job. Every write is durable when its call returns.
 
     Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy when another process

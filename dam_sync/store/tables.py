@@ -14,6 +14,7 @@ from sqlmodel import Field, SQLModel
 OPEN = "state IN ('pending', 'claimed')"
 """Rows that still ask for work; spelt as in the partial index, or SQLite does not use it."""
 PARKED = "action = 'parked'"
+UNSETTLED = "made_at <> ''"
 
 
 class NoteTable(SQLModel, table=True):
@@ -104,10 +105,14 @@ class TallyTable(SQLModel, table=True):
 
 
 class LinkTable(SQLModel, table=True):
-    """Source asset to target asset. seen_run: the last run that listed the source asset."""
+    """Source asset to target asset. seen_run: the last run that listed the source asset. made_at: when the target asset
+    was made, for as long as its service may still remove it."""
 
     __tablename__: ClassVar[str] = "link"
-    __table_args__ = (Index("link_target", "target"),)
+    __table_args__ = (
+        Index("link_target", "target"),
+        Index("link_unsettled", "source", "made_at", sqlite_where=text(UNSETTLED)),
+    )
     source: str = Field(primary_key=True)
     target: str
     source_revision: str
@@ -122,6 +127,18 @@ class LinkTable(SQLModel, table=True):
     seen_run: int = 0
     attachments: str = "[]"
     relations: str = "[]"
+    made_at: str = ""
+
+
+class RemovalTable(SQLModel, table=True):
+    """Source assets whose target asset was removed by its service, with the keys of the files it was made of."""
+
+    __tablename__: ClassVar[str] = "removal"
+    source: str = Field(primary_key=True)
+    target: str
+    files: str
+    message: str
+    at: str
 
 
 class NameTable(SQLModel, table=True):
@@ -219,6 +236,7 @@ SHARD = table_of(ShardTable)
 WORK = table_of(WorkTable)
 TALLY = table_of(TallyTable)
 LINK = table_of(LinkTable)
+REMOVAL = table_of(RemovalTable)
 NAME = table_of(NameTable)
 SPOT = table_of(SpotTable)
 MEMBER = table_of(MemberTable)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, func, select, text, update
+from sqlalchemy import Connection, Row, Update, bindparam, delete, func, select, text, update
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import asset_from_json
@@ -16,8 +16,8 @@ from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.pending import add_placements, add_relations
 from dam_sync.store.rows import Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
-from dam_sync.store.steps import drop_steps, vouch_for
-from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, RUN, TALLY, WORK
+from dam_sync.store.steps import begun_among, drop_steps, vouch_for
+from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
 UNCERTAIN = "Uncertain"
@@ -36,6 +36,7 @@ class Queue(Part):
         def job(c: Connection) -> list[Work]:
             chosen = select(WORK).where(text(OPEN), WORK.c.due <= now).order_by(WORK.c.seq).limit(at_most)
             rows = c.execute(chosen).all()
+            begun = begun_among(c, [row.asset for row in rows])
             if rows:
                 taken = update(WORK).where(WORK.c.seq == bindparam("at"))
                 taken = taken.values(
@@ -47,7 +48,7 @@ class Queue(Part):
                     again=False,
                 )
                 c.execute(taken, [{"at": row.seq} for row in rows])
-            return [_work(row) for row in rows]
+            return [_work(row, row.asset in begun) for row in rows]
 
         return await self._write(job) if at_most > 0 else []
 
@@ -92,6 +93,7 @@ class Queue(Part):
         some causes; how many assets there were.
 
         Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
+        What the target's service removed is made anew.
         """
         fresh = {"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0}
         blank = {"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""}
@@ -100,6 +102,7 @@ class Queue(Part):
             chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
             if causes is not None and UNCERTAIN in causes:
                 vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
+            c.execute(delete(REMOVAL).where(REMOVAL.c.source.in_(select(WORK.c.asset).where(*chosen))))
             if causes is None:
                 for table in (PLACEMENT, RELATION):
                     c.execute(update(table).values(refused=""))
@@ -200,6 +203,7 @@ def _settle_rest(c: Connection, row: Row[Any], outcome: Outcome) -> None:
     """What has to be true together with the row."""
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
+        c.execute(delete(REMOVAL).where(REMOVAL.c.source == row.asset))
     elif outcome.action == "removed":
         drop_link(c, row.asset)
     if outcome.placements:
@@ -210,6 +214,6 @@ def _settle_rest(c: Connection, row: Row[Any], outcome: Outcome) -> None:
         drop_steps(c, row.asset)
 
 
-def _work(row: Row[Any]) -> Work:
+def _work(row: Row[Any], begun: bool) -> Work:
     payload = asset_from_json(from_text(row.payload)) if row.payload else None
-    return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1)
+    return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1, begun)
