@@ -101,7 +101,7 @@ class Actor:
         asset, drafted = prepared.whole()
         able = Able.of(session.target.operations, session.target_schema)
         steps = session.store.steps(prepared.work, session.run.id)
-        meant = await intended_before(steps)
+        meant = await intended_before(steps) if prepared.work.begun else []
         link = prepared.link
         patch = patch_over([link.draft, *meant], drafted.draft) if link is not None and meant else None
         action = decide(asset, drafted.draft, link, able, session.policy, patch)

@@ -11,13 +11,12 @@ from dam_sync.model.service import Steps
 from dam_sync.model.values import Json
 from dam_sync.store.steps import SILENT
 
-MOST = 50  # drafts of one asset; each is a change at the source between two crashes
-
 
 async def intended_before(steps: Steps) -> list[Json]:
-    """Drafts that earlier tries may have written in part, oldest first."""
+    """Drafts that earlier tries may have written in part, oldest first: all of them, for one left out would stay in the
+    target unseen. Their number is that of the changes at the source between two tries."""
     found: list[Json] = []
-    while len(found) < MOST and (draft := await steps.recall(_name(len(found)))) is not None:
+    while (draft := await steps.recall(_name(len(found)))) is not None:
         found.append(draft)
     return found
 

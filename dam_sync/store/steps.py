@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, 
 from dam_sync.model.service import Call
 from dam_sync.model.values import Json
 from dam_sync.store.ledger import append
-from dam_sync.store.part import Desk, Part, from_text, to_text
+from dam_sync.store.part import Desk, Part, from_text, pieces, to_text
 from dam_sync.store.rows import LedgerRow, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.tables import STEP, instant
@@ -148,6 +149,15 @@ class StepKeeping(Part):
     def run_steps(self, scope: str) -> StoredSteps:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
         return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)
+
+
+def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
+    """The assets of which steps are kept."""
+    found: set[str] = set()
+    for piece in pieces(assets):
+        chosen = select(STEP.c.scope).where(STEP.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()
+        found.update(scope.removeprefix(ASSET_SCOPE) for scope in c.execute(chosen).scalars())
+    return frozenset(found)
 
 
 def drop_steps(c: Connection, asset: str) -> None:

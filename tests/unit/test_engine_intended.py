@@ -47,3 +47,12 @@ async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
     numbers = [await intend(steps, draft, await intended_before(steps)) for draft in (first, first, second, first)]
     assert numbers == [1, 1, 2, 3]
     assert await intended_before(steps) == [draft_to_json(draft) for draft in (first, second, first)]
+
+
+async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
+    steps, drafts = MemorySteps(), [Draft(None, f"{number}.jpg") for number in range(120)]
+    numbers = [await intend(steps, draft, await intended_before(steps)) for draft in drafts]
+    assert numbers == list(range(1, 121))
+    meant = await intended_before(steps)
+    assert meant == [draft_to_json(draft) for draft in drafts]
+    assert patch_over(meant, drafts[-1]).filename == "119.jpg"

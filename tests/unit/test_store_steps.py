@@ -19,7 +19,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock
+from tests.support.store import SetClock, entries
 
 LEASE = timedelta(minutes=5)
 
@@ -200,6 +200,21 @@ async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> 
     assert await store.steps(work, run).recall("create") == "t1"
     await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
     assert await store.steps(work, run).recall("create") is None
+
+
+async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, Shard("s"), Batch(entries("a", "b"), None), ())
+    works = await store.claim(run, 9, LEASE)
+    assert [work.begun for work in works] == [False, False]
+    await store.steps(works[1], run).once("note: draft 1", Calls("meant"), harmless=True)
+    await store.release(works)
+    works = await store.claim(run, 9, LEASE)
+    assert [(work.asset, work.begun) for work in works] == [("a", False), ("b", True)]
+    await store.settle(works[1], Outcome("created", link=LinkRow("b", "t1")))
+    await store.record(run, Shard("s"), Batch(entries("b", revision="r2"), None), ())
+    (again,) = await store.claim(run, 9, LEASE)
+    assert (again.asset, again.begun) == ("b", False)
 
 
 async def test_steps_of_a_run_end_with_it(store: SqlStore) -> None:
