@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
-from importlib import import_module
 from itertools import count
 
 import pytest
@@ -29,6 +28,7 @@ from tests.support.arrivals import Arrivals, arrivals_noted
 from tests.support.fuse import Crash as Killed
 from tests.support.fuse import Fuse, Point
 from tests.support.interrupted import Breaking
+from tests.support.parts import small_parts
 from tests.support.steps import MemorySteps
 
 PARTS = 4
@@ -46,22 +46,6 @@ def parted(which: tuple[str, str], start: Start) -> Iterator[Tenant]:
     """A tenant whose files go in parts from a few bytes on."""
     with arrivals_noted(), small_parts(which[0]):
         yield start(SCHEMA, **WIRED[which[0]].parted_emulated)
-
-
-@contextmanager
-def small_parts(kind: str) -> Iterator[None]:
-    """The numbers of the adapter's `facts` that say how large parts are, as small as its Trial says."""
-    facts, part = import_module(f"dam_sync.services.{kind}.facts"), WIRED[kind].part
-    bounds = replace(facts.LIMITS.parts, preferred=part, least=part, most=part)
-    small = {
-        **dict.fromkeys(("SINGLE_BYTES", "CHUNK_BYTES", "PART_BYTES"), part),
-        "BOUNDS": bounds,
-        "LIMITS": replace(facts.LIMITS, single_bytes=part, parts=bounds),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name in small.keys() & vars(facts).keys():
-            patch.setattr(facts, name, small[name])
-        yield
 
 
 @dataclass

@@ -278,6 +278,7 @@ def test_a_simple_list_is_one_term() -> None:
     assert decode(field, {"_embedded": {"value": [{"id": 11, "title": "France"}]}}) == Term("France", "11")
     assert encode(field, Term("France", "11")) == {"id": 11, "title": "France"}
     assert encode(field, Term("Elsewhere")) == "Elsewhere"
+    assert encode(FormField("by", "PERSON_LIST"), (Term("Doe Jane", "12"),)) == [{"id": 12, "title": "Doe Jane"}]
     with pytest.raises(InvalidValue, match="Elsewhere"):
         encode(FormField("country", "SIMPLE_LIST", "country", force_selection=True, vocabulary="c"), Term("Elsewhere"))
 

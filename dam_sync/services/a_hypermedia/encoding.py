@@ -102,6 +102,8 @@ def _iso(field: FormField, value: Scalar, read: Callable[[str], T]) -> T:
 
 
 def _encoded_person(field: FormField, value: Scalar) -> Json:
+    if isinstance(value, Term):
+        value = Person(value.label, value.id)  # of a list whose values are known
     person = value if isinstance(value, Person) else Person(_encoded_text(field, value))
     return {**({"id": _number_if(person.id)} if person.id else {}), "title": person.name}
 
