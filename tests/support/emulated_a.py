@@ -74,6 +74,43 @@ def photo(number: int, **more: Json) -> dict[str, Json]:
     }
 
 
+ASSETS: Sequence[Mapping[str, Json]] = [
+    photo(
+        1,
+        fields={
+            "title": {"texts": {"en": "Harbour at dawn", "fr": "Port à l'aube"}},
+            "external_key": "xa-1",
+            "shot_date": {"date": "2025-02-06"},
+            "expires": {"instant": "2026-01-01T10:00:00Z"},
+            "country": {"id": "fr", "label": "France"},
+            "keywords": ["harbour", "dawn"],
+            "places": [{"id": "2", "label": "London"}],
+            "credit": [{"person": "Doe Jane", "id": ""}],
+            "where": {"latitude": 48.38, "longitude": -4.49, "address": "Brest"},
+            "size_cm": 12.5,
+            "released": True,
+            "uses": [{"row": {"medium": "web", "years": 3}}],
+        },
+        placements=[
+            {"kind": "folder", "path": ["Press", "2024"]},
+            {"kind": "folder", "path": ["Archive"]},
+            {"kind": "label", "path": ["Highlight"]},
+        ],
+        versions=[
+            {"name": "old.jpg", "generate": {"size": 500, "seed": 1}},
+            {"name": "new.jpg", "generate": {"size": 600, "seed": 2}},
+        ],
+        relations=[{"kind": "Views of the object", "target": "2"}],
+        attachments=[{"name": "plan.pdf", "generate": {"size": 99, "seed": 3}}],
+    ),
+    photo(2),
+    photo(3, status="draft"),
+    photo(4, status="archived", versions=[{"name": "same.jpg", "generate": {"size": 1002, "seed": 2}}]),
+    photo(5, status="trash"),
+    photo(6, substatus="Internal"),
+]
+
+
 class Tenant:
     """A served instance and a client that speaks as its user."""
 
