@@ -19,11 +19,12 @@ from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
-from dam_sync.model.asset import Draft, Entry, FileRef, Marker
+from dam_sync.model.asset import AssetId, Draft, Entry, FileRef, Marker
 from dam_sync.model.service import Context, Service, Window
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import KIND
 from dam_sync.services.e_profiles.emulator import emulator
+from tests.support.steps import MemorySteps
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
 EVERYTHING = Window()
@@ -224,6 +225,10 @@ async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
 def draft(key: str = "m-1", filename: str = "new.jpg", **more: Any) -> Draft:
     values = {"srckey": key, "title": "New", "colors": (Term("Red"), Term("Blue")), "shotDate": date(2022, 6, 19)}
     return Draft(Marker("srckey", key), filename, **{"profile": "photos", "fields": values, **more})
+
+
+async def created(service: Service, wanted: Draft, data: bytes = b"abc" * 100) -> AssetId:
+    return await service.create(wanted, Bytes(wanted.filename, data), MemorySteps())
 
 
 def consent(url: str) -> str:

@@ -1,0 +1,313 @@
+"""Service A as a target of new assets, against its emulator over sockets: whole, at the cost told, found again."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft, Marker, Patch
+from dam_sync.model.errors import (
+    DamSyncError,
+    InvalidValue,
+    SessionGone,
+    StopRequested,
+    TooLarge,
+    Transient,
+)
+from dam_sync.model.values import Json, Localized, Place, Value
+from tests.conformance.tenant import alike
+from tests.support.served_a import Bytes, Open, Remembered, asset, draft_for, serving
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    terms = {term.label: term async for term in service.terms("subject")}
+    countries = {term.label: term async for term in service.terms("country")}
+    draft = await draft_for(
+        service,
+        legend=Localized({"fr": "Première lumière"}),
+        shot_date=date(2025, 2, 6),
+        seen_at=datetime(2025, 2, 6, 10, 30, tzinfo=UTC),
+        rating=12.5,
+        cleared=True,
+        keywords=("harbour", "dawn"),
+        subject=(terms["Sea"],),
+        country=countries["Spain"],
+        spot=Place(48.382, -4.495, "Brest, France"),
+        point_of_interest="65.85,34.93",
+    )
+    told = service.forecast(draft, 5000)
+    with tenant.costs() as spent:
+        made = await service.create(draft, Bytes("new.jpg", b"x" * 5000), Remembered())
+    assert alike(spent) == alike(told)
+    found = await service.fetch(made)
+    assert {key: found.fields[key] for key in draft.fields if key not in ("subject", "country")} == {
+        key: value for key, value in draft.fields.items() if key not in ("subject", "country")
+    }
+    assert [term.label for term in found.fields["subject"]] == ["Sea"]  # type: ignore[union-attr]
+    assert found.fields["country"].label == "Spain"  # type: ignore[union-attr]
+    assert found.status == "published"
+    assert {place.text for place in found.placements} == {"/Press/2024", "/Highlight"}
+    assert found.file is not None
+    assert found.file.digests["md5"] == hashlib.md5(b"x" * 5000).hexdigest()
+
+
+@pytest.mark.parametrize("status", ["", "published", "Internal", "archived"])
+async def test_few_fields_are_written_one_by_one_at_the_cost_told(opened: Open, status: str) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    base = await draft_for(service)
+    draft = Draft(base.marker, "a.jpg", "Photo", status, base.fields)
+    told = service.forecast(draft, 10)
+    with tenant.costs() as spent:
+        made = await service.create(draft, Bytes("a.jpg", b"x" * 10), Remembered())
+    assert alike(spent) == alike(told)
+    found = await service.fetch(made)
+    assert found.status == {"": "draft", "Internal": "published"}.get(status, status)
+    assert found.placements == frozenset()
+
+
+async def test_a_media_may_be_metadata_only(opened: Open) -> None:
+    service = opened().connect()
+    made = await service.create(await draft_for(service), None, Remembered())
+    found = await service.fetch(made)
+    assert found.file is None
+    assert found.fields["title"] == Localized({"en": "New", "fr": "Nouveau"})
+
+
+READINGS: list[Json] = [
+    {"put_clears": True},
+    {"word_match": True},
+    {"title_from_file": True},
+    {"memberships_update": True},
+    {"large_chunks": False},
+    {"silent_writes": True},
+    {"zone": "America/New_York"},
+]
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=str)
+async def test_each_open_reading_gives_the_same_asset(opened: Open, reading: Json) -> None:
+    tenant = opened(asset(1), **reading)
+    service = tenant.connect(timezone=reading.get("zone", "Europe/Paris"))
+    draft = await draft_for(service, shot_date=date(2025, 2, 6), annotation="OK", rating=3, keywords=("a b", "c"))
+    made = await service.create(draft, Bytes("new.jpg", b"x" * 500), Remembered())
+    await service.update(made, Patch(fields={"annotation": None, "point_of_interest": "10,20"}, status="Internal"))
+    found = await service.fetch(made)
+    assert {key: value for key, value in found.fields.items() if key in draft.fields} == {
+        key: value for key, value in draft.fields.items() if key != "annotation"
+    }
+    assert [float(part) for part in str(found.fields["point_of_interest"]).split(",")] == [10, 20]
+    assert (found.status, found.substatus, found.filename) == ("published", "Internal", "new.jpg")
+    assert {place.text for place in found.placements} == {"/Press/2024", "/Highlight"}
+    assert await service.find(Marker("legacy_id", "m-1")) == made
+
+
+async def test_the_marker_finds_exactly_its_asset(opened: Open) -> None:
+    service = opened().connect()
+    made = await service.create(await draft_for(service, "m-1"), Bytes("a.jpg", b"a"), Remembered())
+    await service.create(await draft_for(service, "m-1-1"), Bytes("b.jpg", b"b"), Remembered())
+    assert await service.find(Marker("legacy_id", "m-1")) == made
+    assert await service.find(Marker("legacy_id", "m")) is None
+
+
+async def test_find_waits_out_the_lag(opened: Open) -> None:
+    service = opened(lag=0.2).connect()
+    made = await service.create(await draft_for(service), Bytes("a.jpg", b"a"), Remembered())
+    assert await service.find(Marker("legacy_id", "m-1")) == made
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, listed: bool, known: bool) -> None:
+    tenant = opened(drafts_in_folder=listed, lag=0.1)
+    service = tenant.connect()
+    draft, steps, content = await draft_for(service), Remembered(), Bytes("new.jpg", b"x" * 500, known=known)
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.create(draft, content, steps)
+    assert not tenant.faults.unhit()
+    made = await service.create(draft, content, steps)
+    assert set(tenant.truth()) == {made}
+    assert (await service.fetch(made)).fields["legacy_id"] == "m-1"
+
+
+async def test_a_lost_answer_of_an_older_release_is_found_by_date(opened: Open) -> None:
+    tenant = opened(asset(1), release="4.15.0", lag=0.1)
+    service = tenant.connect()
+    draft, steps, content = await draft_for(service), Remembered(), Bytes("new.jpg", b"x" * 500)
+    tenant.faults.add([{"match": "POST /api/dam/medias", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.create(draft, content, steps)
+    await service.create(draft, content, steps)
+    assert len(tenant.truth()) == 2
+
+
+async def test_a_create_that_never_happened_is_made(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    draft, steps, content = await draft_for(service), Remembered(), Bytes("new.jpg", b"x" * 500)
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_before"}])
+    with pytest.raises(Transient):
+        await service.create(draft, content, steps)
+    made = await service.create(draft, content, steps)
+    assert set(tenant.truth()) == {made}
+
+
+async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
+    """Same name, same bytes: one answer is lost, the other media has no mark yet when the run breaks off."""
+    tenant = opened(lag=0.1)
+    service = tenant.connect()
+    content = Bytes("same.jpg", b"x" * 500)
+    first, second = await draft_for(service, "m-1"), await draft_for(service, "m-2")
+    tenant.faults.add(
+        [
+            {"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_before"},
+            {"match": "PUT /api/dam/medias/*/metadatas/legacy_id", "times": 6, "do": "status:503"},
+        ]
+    )
+    one, two = Remembered(), Remembered()
+    for draft, steps in ((first, one), (second, two)):
+        with pytest.raises(DamSyncError):
+            await service.create(draft, content, steps)
+    tenant.faults.clear()
+    fresh = tenant.connect()  # a new process
+    await fresh.schema()
+    made = {"m-1": await fresh.create(first, content, one)}
+    for _ in range(2):
+        try:
+            made["m-2"] = await fresh.create(second, content, two)
+        except SessionGone:
+            continue
+    assert {key: (await fresh.fetch(found)).fields["legacy_id"] for key, found in made.items()} == {
+        "m-1": "m-1",
+        "m-2": "m-2",
+    }
+    assert set(made.values()) == set(tenant.truth())
+
+
+async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -> None:
+    tenant = opened()
+    ready = tenant.connect()
+    content, places = Bytes("new.jpg", b"x" * 500), (await draft_for(ready)).placements
+    stops = 0
+    for calls in range(1, 60):
+        steps = Remembered()
+        fields: dict[str, Value] = {
+            "legacy_id": f"m-{calls}",
+            "title": Localized({"en": f"Title {calls}"}),
+            "rating": calls,
+        }
+        draft = Draft(Marker("legacy_id", f"m-{calls}"), "new.jpg", "Photo", "published", fields, places)
+        try:
+            await tenant.connect(max_calls=calls).create(draft, content, steps)
+            break
+        except StopRequested:
+            stops += 1
+        made = await tenant.connect().create(draft, content, steps)
+        found = await ready.fetch(made)
+        assert {key: found.fields[key] for key in fields} == fields
+        assert (found.status, {place.text for place in found.placements}) == (
+            "published",
+            {"/Press/2024", "/Highlight"},
+        )
+        assert len(tenant.truth()) == stops
+    assert stops >= 12
+    assert len(tenant.truth()) == stops + 1
+
+
+async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> None:
+    tenant = opened(lag=0.05)
+    service = tenant.connect()
+    base = await draft_for(service)
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "every": 3, "do": "reset_after"}])
+
+    async def make(number: int) -> str:
+        mark, steps = f"m-{number}", Remembered()
+        fields: dict[str, Value] = {"legacy_id": mark, "title": Localized({"en": mark})}
+        draft = Draft(Marker("legacy_id", mark), "same.jpg", "Photo", "published", fields)
+        while True:
+            try:
+                return await service.create(draft, Bytes("same.jpg", b"x" * 500), steps)
+            except (Transient, SessionGone):
+                continue
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {f"m-{number}": group.create_task(make(number)) for number in range(8)}
+    assert base.marker is not None
+    assert set(tenant.truth()) == {task.result() for task in tasks.values()}
+    for mark, task in tasks.items():
+        assert (await service.fetch(AssetId(task.result()))).fields["legacy_id"] == mark
+
+
+async def test_an_expired_descriptor_begins_anew(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    draft, steps, content = await draft_for(service), Remembered(), Bytes("new.jpg", b"x" * 500)
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "advance:90000"}])
+    with pytest.raises(SessionGone):
+        await service.create(draft, content, steps)
+    made = await service.create(draft, content, steps)
+    assert set(tenant.truth()) == {made}
+
+
+async def test_a_large_file_goes_in_ranges_and_resumes(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    data = bytes(range(256)) * 180_000  # 46 MB: three ranges
+    content, steps, draft = Bytes("film.jpg", data), Remembered(), await draft_for(service)
+    tenant.faults.add([{"match": "PUT /api/dam/files/*", "nth": 2, "do": "reset_after"}])
+    told = service.forecast(draft, len(data))
+    assert told["PUT /api/dam/files/{fileId}"] == 3
+    made = await service.create(draft, content, steps)
+    assert not tenant.faults.unhit()
+    found = await service.fetch(made)
+    assert found.file is not None
+    assert found.file.digests["md5"] == hashlib.md5(data).hexdigest()
+
+
+async def test_an_old_release_takes_no_large_files(opened: Open) -> None:
+    service = opened(release="4.30.0").connect()
+    assert (await service.probe()).notes
+    with pytest.raises(TooLarge):
+        await service.create(await draft_for(service), Bytes("film.jpg", bytes(50_000_001)), Remembered())
+
+
+async def test_a_release_without_folder_creation(opened: Open) -> None:
+    tenant = opened(release="4.15.0")
+    service = tenant.connect()
+    draft = await draft_for(service)
+    told = service.forecast(draft, 500)
+    with tenant.costs() as spent:
+        made = await service.create(draft, Bytes("new.jpg", b"x" * 500), Remembered())
+    assert alike(spent) == alike(told)
+    assert {place.text for place in (await service.fetch(made)).placements} == {"/Press/2024", "/Highlight"}
+
+
+async def test_what_the_target_refuses_parks_the_asset_before_anything_is_made(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    for fields in ({"nothing": "x"}, {"rating": "many"}, {"shot_date": "soon"}, {"width": 5}):
+        with pytest.raises(InvalidValue):
+            await service.create(await draft_for(service, **fields), Bytes("a.jpg", b"a"), Remembered())
+    assert not tenant.truth()
+
+
+async def test_a_publication_without_its_mandatory_field_is_refused_with_a_hint(opened: Open) -> None:
+    service = opened().connect()
+    base = await draft_for(service)
+    draft = Draft(base.marker, "a.jpg", "Photo", "published", {"legacy_id": "m-1", "title": Localized({"en": ""})})
+    with pytest.raises(InvalidValue) as refused:
+        await service.create(draft, Bytes("a.jpg", b"a"), Remembered())
+    assert "mandatory" in refused.value.hint

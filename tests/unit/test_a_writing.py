@@ -1,0 +1,140 @@
+"""Service A as a target of changes, against its emulator over sockets: fields, versions, terms, containers, links."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dam_sync.model.asset import FileRef, Patch, Placement, Relation
+from dam_sync.model.errors import (
+    InvalidValue,
+    NotFound,
+    Transient,
+    Unsupported,
+)
+from dam_sync.model.values import Localized, Term
+from tests.conformance.tenant import alike
+from tests.support.served_a import FULL, Bytes, Open, Remembered, asset, body, entries, serving
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+async def test_update_makes_fields_exactly_what_it_says(opened: Open) -> None:
+    tenant = opened(FULL, asset(2))
+    service = tenant.connect()
+    first, _ = await entries(service)
+    await service.schema()
+    before = await service.fetch(first.id)
+    places = {place.text: place async for place in service.containers()}
+    patch = Patch(
+        fields={"title": Localized({"en": "Harbour"}), "keywords": ("sea",), "country": None, "legend": None},
+        status="archived",
+        placements_add=frozenset({places["/Press"]}),
+        placements_remove=frozenset({places["/Press/2024"], places["/Highlight"]}),
+    )
+    told = service.forecast(patch)
+    with tenant.costs() as spent:
+        await service.update(first.id, patch)
+    assert alike(spent) == alike(told)
+    await service.update(first.id, patch)
+    found = await service.fetch(first.id)
+    assert found.fields["title"] == Localized({"en": "Harbour"})
+    assert found.fields["keywords"] == ("sea",)
+    assert {"country", "legend"}.isdisjoint(found.fields)
+    assert found.status == "archived"
+    assert {place.text for place in found.placements} == {"/Press"}
+    assert found.fields["rating"] == before.fields["rating"]
+    assert found.versions == before.versions
+
+
+async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    (entry,) = await entries(service)
+    content, steps = Bytes("newer.jpg", b"n" * 50), Remembered()
+    tenant.faults.add([{"match": "POST /api/dam/medias/*/file-versions", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.replace(entry.id, content, steps)
+    await service.replace(entry.id, content, steps)
+    found = await service.fetch(entry.id)
+    assert [file.name for file in found.versions] == ["photo 1.jpg", "newer.jpg"]
+    assert found.revision != entry.revision
+    with tenant.costs() as spent:
+        await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), Remembered())
+    assert alike(spent) == alike(service.forecast(FileRef("", "newest.jpg", 60)))
+
+
+async def test_remove_trashes_and_never_purges(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    (entry,) = await entries(service)
+    for _ in range(3):
+        await service.remove(entry.id)
+    assert (await service.fetch(entry.id)).status == "trash"
+
+
+async def test_terms_are_found_or_made_in_every_language(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    terms = {term.label: term async for term in service.terms("subject")}
+    wanted = Term("Coast", parent=terms["Nature"].id, labels={"en": "Coast", "fr": "Côte"}, synonyms={"en": ("Shore",)})
+    with tenant.costs() as spent:
+        made = await service.ensure_term("subject", wanted)
+    assert alike(spent) == alike(service.forecast(wanted))
+    assert await service.ensure_term("subject", wanted) == made
+    assert (await service.ensure_term("subject", terms["Sea"])).id == terms["Sea"].id
+    again = {term.label: term async for term in service.terms("subject")}
+    assert (again["Coast"].labels, again["Coast"].synonyms) == ({"en": "Coast", "fr": "Côte"}, {"en": ("Shore",)})
+    with pytest.raises(InvalidValue):
+        await service.ensure_term("subject", Term("x" * 101))
+    with pytest.raises(Unsupported):
+        await service.ensure_term("country", Term("Atlantis"))
+    assert (await service.ensure_term("country", Term("Spain"))).id
+
+
+async def test_containers_are_found_or_made(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    top = await service.ensure_container("folder", ("Library",))
+    with tenant.costs() as spent:
+        below = await service.ensure_container("folder", ("Library", "Été"), top.id)
+    assert alike(spent) == alike(service.forecast(Placement("folder", ("Library", "Été"))))
+    assert await service.ensure_container("folder", ("Library", "Été"), top.id) == below
+    assert below in [place async for place in service.containers()]
+    assert (await service.ensure_container("label", ("Highlight",))).id
+    with pytest.raises(Unsupported):
+        await service.ensure_container("label", ("New",))
+
+
+async def test_an_error_among_calls_at_once_is_the_error_itself(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    tenant.faults.add([{"match": "GET /api/dam/folder-tree/*", "do": "status:404"}])
+    tenant.faults.add([{"match": "GET /api/dam/thesauruses/*", "do": "status:404"}])
+    with pytest.raises(NotFound):
+        [place async for place in service.containers()]
+    with pytest.raises(NotFound):
+        [term async for term in service.terms("subject")]
+    assert not tenant.faults.unhit()
+
+
+async def test_attachments_and_links(opened: Open) -> None:
+    tenant = opened(FULL, asset(2), asset(3))
+    service = tenant.connect()
+    first, second, third = await entries(service)
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), Remembered())
+    await service.relate(first.id, Relation("Views of the object", third.id))
+    await service.relate(first.id, Relation("Views of the object", third.id))
+    found = await service.fetch(first.id)
+    assert {relation.target for relation in found.relations} == {second.id, third.id}
+    assert [file.name for file in found.attachments] == ["plan.pdf", "more.pdf"]
+    assert await body(service, found.attachments[-1]) == b"m" * 40
+    with pytest.raises(Unsupported):
+        await service.relate(first.id, Relation("No such kind", third.id))

@@ -1,0 +1,228 @@
+"""Service E as a target of new assets and versions, against its emulator over sockets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import FileRef, Marker, Patch, Rights
+from dam_sync.model.errors import (
+    Conflict,
+    Transient,
+)
+from tests.support.served_e import START, Bytes, Open, asset, body, created, draft, entries, serving
+from tests.support.steps import Crash, MemorySteps
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+async def test_an_asset_is_created_with_everything(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    release, expiry = datetime(2020, 5, 1, tzinfo=UTC), datetime(2040, 5, 1, tzinfo=UTC)
+    wanted = draft(rights=Rights(release, expiry, frozenset({"staff"})), tags=frozenset({"sea", "été"}))
+    made = await created(service, wanted)
+    found = await service.fetch(made)
+    assert (found.filename, found.type) == ("new.jpg", "Photo")
+    assert found.fields["srckey"] == "m-1"
+    assert found.fields["shotDate"] == date(2022, 6, 19)
+    assert [term.label for term in found.fields["colors"]] == ["Red", "Blue"]  # type: ignore[union-attr]
+    assert found.rights == wanted.rights
+    assert found.tags == wanted.tags
+    assert found.file is not None
+    assert await body(service, found.file) == b"abc" * 100
+    assert tenant.truth()[made]["versions"][0]["digests"]["md5"] == hashlib.md5(b"abc" * 100).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("more", "size"),
+    [
+        ({}, 10),
+        ({"tags": frozenset({"a"})}, 10),
+        ({"rights": Rights(groups=frozenset({"public"}))}, 10),
+        ({"rights": Rights(groups=frozenset({"staff"})), "tags": frozenset({"a"})}, 10),
+        ({"tags": frozenset({"a"})}, 21_000_000),
+    ],
+)
+async def test_a_create_costs_what_was_forecast(opened: Open, more: dict[str, Any], size: int) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    wanted = draft(**more)
+    before = Counter(service.calls)
+    with tenant.costs() as spent:
+        await created(service, wanted, bytes(size))
+    assert Counter(service.calls) - before == Counter(service.forecast(wanted, size))
+    assert spent.total() == sum(service.forecast(wanted, size).values())
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, fault: str) -> None:
+    tenant = opened(lag=20.0)
+    service = tenant.connect()
+    tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
+    steps = MemorySteps()
+    with pytest.raises(Transient):
+        await service.create(draft(), Bytes("new.jpg", b"1"), steps)
+    made = await service.create(draft(), Bytes("new.jpg", b"1"), steps)
+    assert list(tenant.truth()) == [made]
+    assert len(tenant.truth()[made]["versions"]) == 1
+
+
+async def test_no_crash_point_doubles_an_asset(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    for blow_at in range(1, 40):
+        wanted = draft(f"m-{blow_at}", f"new {blow_at}.jpg", tags=frozenset({"a"}))
+        steps = MemorySteps(blow_at)
+        try:
+            await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+            break
+        except Crash:
+            steps.blow_at = None
+            made = await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+        assert tenant.truth()[made]["tags"] == ["a"]
+        assert len(tenant.truth()) == blow_at
+        assert len(tenant.truth()[made]["versions"]) == 1
+    else:
+        raise AssertionError("no end of crash points")
+    assert blow_at > 6
+
+
+async def test_a_marker_is_found_once_the_index_knows_it(opened: Open) -> None:
+    tenant = opened(lag=50.0)
+    service = tenant.connect()
+    made = await created(service, draft())
+    assert await service.find(Marker("srckey", "m-1")) == made
+    began = tenant.clock.monotonic()
+    assert await service.find(Marker("srckey", "m-2")) is None
+    assert tenant.clock.monotonic() - began >= 120
+    await service.remove(made)
+    assert await service.find(Marker("srckey", "m-1")) == made
+
+
+async def test_a_large_file_goes_in_chunks_and_resumes(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    data = bytes(range(256)) * 160_000  # three chunks
+    tenant.faults.add([{"match": "POST /v2/uploads/chunks/upload", "nth": 3, "do": "status:500", "times": 1}])
+    steps = MemorySteps(blow_at=5)
+    with pytest.raises((Crash, BaseExceptionGroup)):
+        await service.create(draft(), Bytes("new.jpg", data), steps)
+    steps.blow_at = None
+    content = Bytes("new.jpg", data)
+    made = await service.create(draft(), content, steps)
+    assert content.checked
+    assert tenant.world.api_calls["POST /v2/uploads/chunks/start"] <= 2
+    assert tenant.truth()[made]["versions"][0]["digests"]["md5"] == hashlib.md5(data).hexdigest()
+    assert len(tenant.truth()) == 1
+
+
+async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open) -> None:
+    tenant = opened()
+    tenant.faults.add([{"match": "POST /v2/uploads/chunks/start", "do": "status:403"}])
+    service = tenant.connect()
+    data = bytes(20_000_001)
+    content = Bytes("new.jpg", data)
+    made = await service.create(draft(), content, MemorySteps())
+    assert content.checked
+    assert tenant.truth()[made]["versions"][0]["size"] == len(data)
+    off = tenant.connect(chunked=False)
+    assert off.limits.parts is None
+    await off.schema()
+    assert off.forecast(draft(), 30_000_000) == {"POST /v2/uploads": 1}
+
+
+async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    made = await created(service, draft(tags=frozenset({"a"})))
+    for number, data in enumerate((b"second", b"third")):
+        tenant.world.advance(3600)
+        tenant.clock.ahead += 3600
+        before = Counter(service.calls)
+        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        assert Counter(service.calls) - before == Counter(service.forecast(FileRef("", "new.jpg", 6), 6))
+        assert len(tenant.truth()[made]["versions"]) == number + 2
+    found = await service.fetch(made)
+    assert [await body(service, file) for file in found.versions] == [b"abc" * 100, b"second", b"third"]
+    assert found.fields["srckey"] == "m-1"
+    assert found.tags == {"a"}
+
+
+async def test_versions_right_after_the_create_keep_their_order(opened: Open) -> None:
+    tenant = opened(lag=3.0)
+    service = tenant.connect()
+    made = await created(service, draft(), b"first")
+    for data in (b"second", b"third"):
+        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+    tenant.world.advance(60)
+    found = await service.fetch(made)
+    assert [await body(service, file) for file in found.versions] == [b"first", b"second", b"third"]
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_version_whose_answer_was_lost_is_not_doubled(opened: Open, fault: str) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
+    steps = MemorySteps()
+    with pytest.raises(Transient):
+        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    assert len(tenant.truth()[made]["versions"]) == 2
+    assert len(tenant.truth()) == 1
+
+
+async def test_a_profile_that_makes_no_versions_is_found_out(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect(upload_profile={"Logo": "logos"})
+    made = await created(service, draft(profile="logos"))
+    with pytest.raises(Conflict, match="instead of a version"):
+        await service.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+
+
+READINGS = ("", "second", "window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required",
+            "strict_names", "ignore_unknown", "void_json", "no_chunks", "older")  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", READINGS)
+async def test_every_reading_of_the_contract_is_lived_with(opened: Open, variant: str) -> None:
+    press = {"kind": "category", "path": ["Press"], "id": ""}
+    deep = {"kind": "category", "path": ["Press", "A/B"], "id": ""}
+    inside = [asset(n, START + timedelta(seconds=n // 40), placements=[deep]) for n in range(90)]
+    outside = [asset(n, START + timedelta(seconds=n // 40), placements=[press]) for n in range(90, 240)]
+    tenant = opened(*inside, *outside, variant=variant)
+    source = tenant.connect(read_only=True)
+    assert {entry.id for entry in await entries(source)} == set(tenant.truth())
+    sizes: Counter[str] = Counter()
+    async for membership in source.members():
+        sizes[membership.placement.text] += len(membership.assets)
+    assert sizes == {"/Press": 150, "/Press/A\\/B": 90}
+    target = tenant.connect()
+    await target.schema()
+    data = bytes(20_000_001)
+    made = await created(target, draft(tags=frozenset({"a"})), data)
+    await target.update(
+        made, Patch(fields={"title": "Other", "legend": None}, rights=Rights(groups=frozenset({"staff"})))
+    )
+    await target.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+    found = await target.fetch(made)
+    assert [await body(target, file) for file in found.versions] == [data, b"second"]
+    assert (found.fields["title"], found.fields["shotDate"]) == ("Other", date(2022, 6, 19))
+    assert found.rights.groups == {"staff"}
+    assert tenant.truth()[made]["tags"] == ["a"]

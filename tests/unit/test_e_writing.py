@@ -1,0 +1,146 @@
+"""Service E as a target of changes, against its emulator over sockets: fields, terms, containers, removal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Patch, Placement, Rights
+from dam_sync.model.errors import (
+    InvalidValue,
+    NotFound,
+    Transient,
+    Unsupported,
+)
+from dam_sync.model.service import Membership
+from dam_sync.model.values import Term
+from tests.support.served_e import Open, asset, created, draft, serving
+from tests.support.steps import MemorySteps
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Open]:
+    async with serving() as start:
+        yield start
+
+
+async def test_only_what_a_patch_names_changes(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    made = await created(service, draft(tags=frozenset({"a", "b"})))
+    patch = Patch(
+        fields={"title": "Other", "colors": None, "rating": 2.5},
+        filename="renamed.jpg",
+        tags_add=frozenset({"c"}),
+        tags_remove=frozenset({"a"}),
+        rights=Rights(None, datetime(2040, 1, 1, tzinfo=UTC), frozenset({"staff"})),
+    )
+    before = Counter(service.calls)
+    await service.update(made, patch)
+    assert Counter(service.calls) - before == Counter(service.forecast(patch))
+    await service.update(made, patch)
+    found = await service.fetch(made)
+    assert (found.fields["title"], found.fields["rating"], found.filename) == ("Other", 2.5, "renamed.jpg")
+    assert found.fields["shotDate"] == date(2022, 6, 19)
+    assert "colors" not in found.fields
+    assert found.tags == {"b", "c"}
+    assert found.rights.groups == {"staff"}
+    assert found.rights.release_at is not None
+    await service.update(made, Patch(rights=Rights()))
+    assert (await service.fetch(made)).rights.expires_at is not None
+    await service.update(made, Patch(rights=Rights(), cleared=frozenset({"expiry"})))
+    found = await service.fetch(made)
+    assert found.rights.expires_at is None
+    assert found.rights.groups == {"staff"}
+
+
+async def test_what_the_service_refuses_is_parked(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    with pytest.raises(InvalidValue):
+        await service.update(made, Patch(fields={"colors": (Term("Mauve"),)}))
+    with pytest.raises(InvalidValue):
+        await created(service, draft("m-2", "two.jpg", profile="no such profile"))
+    with pytest.raises(NotFound):
+        await service.update(AssetId("00000000-0000-4000-8000-000000000000"), Patch(fields={"title": "x"}))
+    with pytest.raises(Unsupported):
+        await service.create(draft("m-3"), None, MemorySteps())
+
+
+async def test_removal_is_to_the_trash_and_may_be_repeated(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    await service.remove(made)
+    await service.remove(made)
+    assert (await service.fetch(made)).status == "trash"
+    assert not any("permanent" in call for call in tenant.world.api_calls)
+
+
+async def test_terms_are_looked_for_and_then_added(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    assert [term.label async for term in service.terms("colors")] == ["Red", "Blue", "Green / lime"]
+    with tenant.costs() as spent:
+        known = await service.ensure_term("colors", Term("Red", "x", ("Nature", "Red"), "7"))
+        new = Term("Sky blue")
+        made = await service.ensure_term("colors", new)
+        again = await service.ensure_term("colors", new)
+    assert (known.label, made, again) == ("Red", again, made)
+    assert spent.total() == sum(service.forecast(new).values()) == 1
+    assert "Sky blue" in [term.label async for term in tenant.connect().terms("colors")]
+
+
+async def test_a_term_whose_answer_was_lost_is_not_added_twice(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    tenant.faults.add([{"match": "POST /v2/metadata/colors/vocabulary", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.ensure_term("colors", Term("Mauve"))
+    await service.ensure_term("colors", Term("Mauve"))
+    assert [term.label async for term in service.terms("colors")].count("Mauve") == 1
+
+
+async def test_containers_are_looked_for_made_and_filled(opened: Open) -> None:
+    tenant = opened(*(asset(n) for n in range(1, 4)))
+    service = tenant.connect()
+    known = {(place.kind, place.path): place async for place in service.containers()}
+    assert set(known) >= {("category", ("Press",)), ("category", ("Press", "A/B")), ("collection", ("Best of",))}
+    press = known["category", ("Press",)]
+    with tenant.costs() as spent:
+        assert (await service.ensure_container("category", ("Press",))).id == press.id
+        made = await service.ensure_container("category", ("Press", "2024"), press.id)
+        mine = await service.ensure_container("collection", ("Mine",))
+        assert await service.ensure_container("category", ("Press", "2024"), press.id) == made
+    assert spent == {"POST /api/rest/category": 1, "POST /api/rest/collection": 1}
+    ids = [AssetId(identity) for identity in tenant.truth()]
+    with tenant.costs() as spent:
+        await service.place(made, ids, [])
+        await service.place(made, ids[:1], ids[1:2])
+        await service.place(mine, ids[:2], [])
+    assert spent.total() == 3
+    assert sum(service.forecast(Membership(made, tuple(ids))).values()) == 1
+    found: dict[Placement, set[AssetId]] = {}
+    async for membership in tenant.connect(read_only=True).members():
+        found.setdefault(membership.placement, set()).update(membership.assets)
+    assert found == {made: {ids[0], ids[2]}, mine: set(ids[:2])}
+    with pytest.raises(Unsupported):
+        await service.ensure_container("collection", ("A", "B"))
+    with pytest.raises(Unsupported):
+        await service.ensure_container("folder", ("A",))
+
+
+async def test_a_category_whose_answer_was_lost_is_not_made_twice(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    assert [place async for place in service.containers()]
+    tenant.faults.add([{"match": "POST /api/rest/category", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.ensure_container("category", ("New",))
+    await service.ensure_container("category", ("New",))
+    assert [place.text async for place in service.containers()].count("/New") == 1
