@@ -9,7 +9,8 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -139,3 +140,47 @@ class RawServer:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()
         return answer.then == "keep" and answer.length is not None and not answer.silent
+
+
+def in_turn(*answers: Said) -> Handler:
+    """Each answer once, the last for ever."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+@asynccontextmanager
+async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
+    """The address of a server that says these words to whatever comes first, reads on for a while and hangs up."""
+
+    talking: set[asyncio.Task[None]] = set()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.read(10)
+            writer.write(words)
+            await writer.drain()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(linger):
+                    while linger and await reader.read(65536):
+                        pass
+        except OSError:
+            pass
+        finally:
+            writer.close()
+
+    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talking.add(asyncio.ensure_future(talk(reader, writer)))
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        await asyncio.gather(*talking)
+
+
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])

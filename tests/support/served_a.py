@@ -17,9 +17,7 @@ from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.model.asset import Draft, Entry, FileRef, Marker
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import (
-    Uncertain,
-)
+from dam_sync.model.errors import Uncertain
 from dam_sync.model.service import Call, Context, Service, Steps, Window
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import KIND

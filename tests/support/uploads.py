@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from dam_sync.model.errors import SessionGone, Transient
-from dam_sync.model.limits import Part
+from dam_sync.model.errors import IntegrityError, SessionGone, Transient
+from dam_sync.model.limits import Part, PartBounds
+from dam_sync.model.service import Content
 from dam_sync.model.values import Json
+from dam_sync.transfer.content import RangedContent
+from tests.support.source import Source, generated
+from tests.support.steps import Crash, MemorySteps
+
+SIZE = 1000
+BOUNDS = PartBounds(preferred=100, least=50, at_once=3)
+WEEK = timedelta(days=7)
 
 
 @dataclass
@@ -144,3 +153,42 @@ class RangesServer:
         if ticket["session"] not in self.sessions:
             raise SessionGone("the session has ended")
         return self.sessions[ticket["session"]]
+
+
+class Once:
+    """Content that counts its reads; `wrong` fails its check."""
+
+    def __init__(self, size: int = SIZE, *, name: str = "a.tif", digest: str = "d", wrong: bool = False) -> None:
+        self.source = generated(size)
+        self.size, self.name, self.wrong = size, name, wrong
+        self.media_type, self.link = "image/tiff", ""
+        self.digests = {"md5": digest}
+        self.reads: list[tuple[int, int]] = []
+        self.checks = 0
+
+    async def read(self, start: int, stop: int) -> bytes:
+        self.reads.append((start, stop))
+        await asyncio.sleep(0)
+        return self.source.read(start, stop)
+
+    async def blocks(self):  # type: ignore[no-untyped-def]
+        yield self.source.data
+
+    async def check(self) -> None:
+        self.checks += 1
+        if self.wrong:
+            raise IntegrityError("the digest is another")
+
+
+async def crash_and_resume(attempt: Callable[[MemorySteps], Awaitable[Json]], steps: MemorySteps) -> tuple[Json, int]:
+    """Crash at moment n, for the n of `steps`, then go on to the end; the handle and how often it crashed."""
+    try:
+        await attempt(steps)
+    except Crash:
+        steps.blow_at = None
+        return await attempt(steps), 1
+    return await attempt(steps), 0
+
+
+def ranged(source: Source) -> Content:
+    return RangedContent(source.open, source.file(md5=source.digest("md5")), source.size, frozenset())

@@ -10,14 +10,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
-from dam_sync.model.errors import (
-    DamSyncError,
-    InvalidValue,
-    SessionGone,
-    StopRequested,
-    TooLarge,
-    Transient,
-)
+from dam_sync.model.errors import DamSyncError, InvalidValue, SessionGone, StopRequested, TooLarge, Transient
 from dam_sync.model.values import Json, Localized, Place, Value
 from tests.conformance.tenant import alike
 from tests.support.served_a import Bytes, Open, Remembered, asset, draft_for, serving

@@ -9,12 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
-from dam_sync.model.errors import (
-    ConfigError,
-    DamSyncError,
-    Denied,
-    Rejected,
-)
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Localized, Person, Place

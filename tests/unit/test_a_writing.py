@@ -7,12 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
-from dam_sync.model.errors import (
-    InvalidValue,
-    NotFound,
-    Transient,
-    Unsupported,
-)
+from dam_sync.model.errors import InvalidValue, NotFound, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
 from tests.conformance.tenant import alike
 from tests.support.served_a import FULL, Bytes, Open, Remembered, asset, body, entries, serving

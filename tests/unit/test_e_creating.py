@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
-from dam_sync.model.errors import (
-    Conflict,
-    Transient,
-)
+from dam_sync.model.errors import Conflict, Transient
 from tests.support.served_e import START, Bytes, Open, asset, body, created, draft, entries, serving
 from tests.support.steps import Crash, MemorySteps
 

@@ -11,15 +11,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Patch
-from dam_sync.model.errors import (
-    ConfigError,
-    DamSyncError,
-    Denied,
-    Rejected,
-    Transient,
-    TruncatedListing,
-    Unsupported,
-)
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Term

@@ -9,12 +9,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Placement, Rights
-from dam_sync.model.errors import (
-    InvalidValue,
-    NotFound,
-    Transient,
-    Unsupported,
-)
+from dam_sync.model.errors import InvalidValue, NotFound, Transient, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
 from tests.support.served_e import Open, asset, created, draft, serving

@@ -1,0 +1,129 @@
+"""Uploads by ranges arrive whole, whatever the server keeps of each, and resume at every boundary."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.model.errors import ContractBroken, IntegrityError, SessionGone, Transient
+from dam_sync.model.limits import Part
+from dam_sync.model.service import Content, Steps
+from dam_sync.model.values import Json
+from dam_sync.transfer.content import MemoryBudget
+from dam_sync.transfer.upload import send_ranges
+from tests.support.steps import MemorySteps
+from tests.support.uploads import SIZE, WEEK, Faults, Once, RangesServer, crash_and_resume
+
+
+async def by_ranges(content: Content, server: RangesServer, steps: Steps, step: int = 100) -> Json:
+    return await send_ranges(content, server, step, steps, budget=MemoryBudget(10_000), keep=WEEK)
+
+
+@given(
+    size=st.integers(0, 1000),
+    step=st.integers(1, 300),
+    takes=st.lists(st.integers(1, 300), max_size=5),
+)
+@settings(max_examples=40)
+async def test_ranges_arrive_whole_in_sequence_whatever_the_server_keeps(
+    size: int, step: int, takes: list[int]
+) -> None:
+    server, content = RangesServer(takes), Once(size)
+    handle = await by_ranges(content, server, MemorySteps(), step)
+    assert server.sessions[handle["file"]] == content.source.data
+    assert server.starts == sorted(set(server.starts))
+    assert content.checks == 1
+
+
+async def test_the_next_range_is_read_while_one_is_sent() -> None:
+    server, content = RangesServer(), Once()
+    await by_ranges(content, server, MemorySteps())
+    assert server.starts == list(range(0, SIZE, 100))
+    assert server.calls == {"begin": 1, "finish": 1}
+    gate, inner = asyncio.Event(), server.put
+
+    async def slow(ticket: Json, part: Part, total: int, body: bytes) -> int:
+        await gate.wait()
+        return await inner(ticket, part, total, body)
+
+    server.put = slow  # type: ignore[method-assign]
+    content = Once()
+    task = asyncio.create_task(by_ranges(content, server, MemorySteps()))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert content.reads == [(0, 100), (100, 200)]
+    gate.set()
+    await task
+
+
+@pytest.mark.parametrize("moment", range(1, 10))
+async def test_ranges_resume_after_a_crash_at_any_moment(moment: int) -> None:
+    server, steps = RangesServer(), MemorySteps(blow_at=moment)
+    handle, crashed = await crash_and_resume(lambda steps: by_ranges(Once(), server, steps), steps)
+    assert crashed == (moment <= 6)
+    assert server.sessions[handle["file"]] == Once().source.data
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_broken_range_goes_on_where_the_server_stands(number: int, lost: bool) -> None:
+    call = f"put {number}"
+    faults = Faults(lost={call}) if lost else Faults(fails={call: Transient("x")})
+    server, steps = RangesServer(faults=faults), MemorySteps()
+    with pytest.raises(Transient):
+        await by_ranges(Once(), server, steps)
+    content = Once()
+    handle = await by_ranges(content, server, steps)
+    assert server.sessions[handle["file"]] == content.source.data
+    assert server.calls == {"begin": 1, "offset": 1, "finish": 1}
+    assert len(content.reads) == 10 - number + (not lost)
+
+
+async def test_a_lost_finish_is_asked_again() -> None:
+    server, steps = RangesServer(faults=Faults(lost={"finish"})), MemorySteps()
+    with pytest.raises(Transient):
+        await by_ranges(Once(), server, steps)
+    assert await by_ranges(Once(), server, steps) == {"file": "session 1"}
+    assert len(server.starts) == 10
+
+
+async def test_an_ended_range_session_is_forgotten_and_begun_anew() -> None:
+    server, steps = RangesServer(faults=Faults(fails={"put 3": Transient("x")})), MemorySteps()
+    with pytest.raises(Transient):
+        await by_ranges(Once(), server, steps)
+    server.sessions.clear()
+    with pytest.raises(SessionGone):
+        await by_ranges(Once(), server, steps)
+    assert steps.done == {}
+    assert await by_ranges(Once(), server, steps) == {"file": "session 2"}
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"), [(0, "again and again"), (-5, "byte -5"), (2000, "byte 2000 of a file")]
+)
+async def test_a_server_that_asks_for_nonsense(offset: int, message: str) -> None:
+    server = RangesServer()
+
+    async def put(ticket: Json, part: Part, total: int, body: bytes) -> int:
+        server.calls["put"] += 1
+        return offset
+
+    server.put = put  # type: ignore[method-assign]
+    with pytest.raises(ContractBroken, match=message):
+        await by_ranges(Once(), server, MemorySteps())
+    assert server.calls["put"] <= 5
+
+
+async def test_a_damaged_file_is_not_finished_by_ranges() -> None:
+    server, steps = RangesServer(), MemorySteps()
+    with pytest.raises(IntegrityError):
+        await by_ranges(Once(wrong=True), server, steps)
+    assert server.calls["finish"] == 0
+    assert steps.done == {}
+
+
+async def test_ranges_need_no_budget() -> None:
+    assert await send_ranges(Once(), RangesServer(), 300, MemorySteps()) == {"file": "session 1"}
