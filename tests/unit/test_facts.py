@@ -1,0 +1,76 @@
+"""What each service says of itself agrees with what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import pytest
+
+from dam_sync.model.features import Feature
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.service import Kind, Operation
+from dam_sync.services import discover
+from dam_sync.services.a_hypermedia import fields as a
+from dam_sync.services.a_hypermedia import forms
+from dam_sync.services.e_profiles import fields as e
+
+KINDS = discover()
+WORDS = frozenset({"status", "versions", "attachments", "relations", "tags", "release", "expiry", "groups"})
+CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
+ABLE = {
+    Operation.ENSURE_TERM: Feature.TERMS,
+    Operation.ATTACH: Feature.ATTACHMENTS,
+    Operation.RELATE: Feature.RELATIONS,
+    Operation.REPLACE: Feature.VERSIONS,
+}
+SCHEMAS: Mapping[str, Schema] = {
+    "a_hypermedia": a.schema_of(forms.Forms(), a.Offer()),
+    "e_profiles": e.schema_of(e.Tenant(), versions=True),
+}
+READS: Mapping[str, frozenset[FieldKind]] = {
+    "a_hypermedia": frozenset({*forms.KINDS.values(), FieldKind.TERM}),
+    "e_profiles": frozenset({*e.KINDS.values(), FieldKind.TERM, FieldKind.FLAG, FieldKind.TEXT}),
+}
+
+
+def writes(kind: Kind, feature: Feature) -> bool:
+    return feature in kind.holds and bool(kind.holds[feature].write)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_what_it_holds_is_told_by_the_kind(kind: Kind) -> None:
+    assert kind.holds is import_module(f"dam_sync.services.{kind.name}.facts").HOLDS
+    assert kind.holds
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_abilities_and_features_agree(kind: Kind) -> None:
+    can = kind.service.implemented
+    told = {operation: writes(kind, feature) for operation, feature in ABLE.items()}
+    assert told == {operation: operation in can for operation in ABLE}
+    if Feature.TRASH in kind.holds:
+        assert writes(kind, Feature.TRASH) == (Operation.REMOVE in can)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_it_can_be_given_is_what_its_schema_holds(name: str) -> None:
+    kind, schema = KINDS[name], SCHEMAS[name]
+    assert {word for word in WORDS if writes(kind, Feature[word.upper()])} == schema.holds - {"filename"}
+    assert {word for word in CONTAINERS if writes(kind, Feature[word.upper()])} == schema.container_kinds
+    assert all(held.read or held.write for held in kind.holds.values())
+    assert Feature.TRASH in kind.holds
+
+
+@pytest.mark.parametrize("name", READS)
+def test_every_kind_of_field_it_reads_is_told(name: str) -> None:
+    holds = KINDS[name].holds
+    told = {kind for kind in FieldKind if Feature[kind.name] in holds and holds[Feature[kind.name]].read}
+    assert told == READS[name]
+
+
+def test_what_nothing_is_said_of_is_not_there() -> None:
+    assert Feature.RELATIONS not in KINDS["e_profiles"].holds
+    assert "filename" not in SCHEMAS["a_hypermedia"].holds
+    unread = {kind.name for kind in FieldKind} - {kind.name for kind in READS["a_hypermedia"]}
+    assert unread.isdisjoint(feature.name for feature in KINDS["a_hypermedia"].holds)
