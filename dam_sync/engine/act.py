@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from dam_sync.engine.compare import foreign_edits
 from dam_sync.engine.intended import intend, intended_before, patch_over
@@ -23,10 +23,11 @@ from dam_sync.engine.plan import (
 )
 from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
+from dam_sync.engine.settling import refuse_removed
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.codec import draft_to_json, fingerprint
-from dam_sync.model.errors import Conflict, ContractBroken
+from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.service import Call, Content, Operation, Steps
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow, Outcome, Work
@@ -131,11 +132,15 @@ class Actor:
 
         made = AssetId(await steps.once("create", create, harmless=True))
         changed = patch_over(meant, draft)
-        if not changed.empty:  # the source changed between a crash and this run
-            await target.update(made, changed)
-        await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
         attachments = fresh_attachments(asset, None, target.operations)
-        await self._attach(made, attachments, steps)
+        try:
+            if not changed.empty:  # the source changed between a crash and this run
+                await target.update(made, changed)
+            await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
+            await self._attach(made, attachments, steps)
+        except NotFound:
+            await refuse_removed(self.session, asset.id, made, (_keys(action.versions) or ("",))[-1])
+            raise
         relations = fresh_relations(asset, None, Able.of(target.operations, self.session.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
@@ -159,6 +164,7 @@ class Actor:
             versions=(*link.versions, *_keys(action.versions)),
             attachments=(*link.attachments, *_keys(action.attachments)),
             relations=(*link.relations, *_pairs(action.relations)),
+            made_at=self._now() if action.versions or action.attachments else link.made_at,
         )
         bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
         return self._settled("updated", prepared, fresh, bulk, action.losses)
@@ -221,7 +227,12 @@ class Actor:
             size=current.size if current else None,
             versions=_keys(versions),
             draft=draft_to_json(draft),
+            made_at=self._now(),
         )
+
+    def _now(self) -> datetime | None:
+        """When a file came to the target, where its service may still remove it."""
+        return self.session.clock.now() if self.session.target.limits.settles else None
 
     def _settled(
         self,

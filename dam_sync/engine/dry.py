@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import count
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
@@ -76,6 +77,10 @@ class DryTarget(Service):
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`."""
         return await self._target.fetch(asset)
+
+    async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """See `Service.missing`."""
+        return await self._target.missing(assets, since)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""

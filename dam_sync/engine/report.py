@@ -56,6 +56,11 @@ class Report:
         """Whether a verification found no difference."""
         return self.verdict is None or bool(self.verdict["clean"])
 
+    @property
+    def early(self) -> bool:
+        """Whether a verification came too early to tell of every asset."""
+        return self.verdict is not None and bool(self.verdict.get("early"))
+
     def as_json(self) -> dict[str, Json]:
         """For `--json` and files."""
         return asdict(self)

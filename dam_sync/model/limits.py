@@ -67,7 +67,8 @@ class Limits:
 
     page: rows a listing page; reach: hits a query can reach; single_bytes: largest upload in one request;
     largest_bytes: largest file; precision: of its instants; lag: how long its index may run behind;
-    member_batch: assets per membership call; filename: letters in a file name.
+    member_batch: assets per membership call; filename: letters in a file name; settles: how long after an asset came to
+    be, or got a file, the service may still remove it without a word, with what its listings run behind.
     """
 
     page: int
@@ -81,6 +82,7 @@ class Limits:
     lag: timedelta = timedelta(seconds=30)
     member_batch: int = 1
     filename: int = 255
+    settles: timedelta = timedelta(0)
     sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     members_last: bool = False  # `members()` costs less once this connection has listed everything
     names_identify: bool = False  # an upload under an existing file name is not a new asset

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import ContractBroken, DamSyncError, Unsupported
+from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
@@ -218,6 +218,7 @@ class Vault(Protocol):
 
 F = TypeVar("F", bound=Callable[..., Any])
 MISREAD = (AttributeError, TypeError, KeyError, IndexError, ValueError)  # what reading JSON of another shape raises
+TRASH = "trash"  # the status of an asset in the trash
 GIVING = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that give one after the other
 
 
@@ -334,6 +335,18 @@ class Service(ABC):
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole record, when an Entry did not carry it. Raises NotFound."""
         raise Unsupported("cannot fetch one asset")
+
+    async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """Which of these, most of them made since then, are not there; a service that can tell it by fewer calls than
+        one for each asset overrides this. What lies in the trash is not there."""
+        gone = []
+        for asset in assets:
+            try:
+                there = (await self.fetch(asset)).status != TRASH
+            except NotFound:
+                there = False
+            gone += [] if there else [asset]
+        return frozenset(gone)
 
     @optional(Operation.FIND)
     async def find(self, marker: Marker) -> AssetId | None:

@@ -80,6 +80,7 @@ VERDICT_ROWS = {
     "missing": "missing in the target",
     "unaccounted": "not accounted for",
     "gone_at_source": "gone from the source since",
+    "early": "too early to tell",
 }
 
 

@@ -86,7 +86,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
     4: (
         "ALTER TABLE link ADD COLUMN made_at TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX link_unsettled ON link (source, made_at) WHERE made_at <> ''",
-        "CREATE TABLE removal (source TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, files TEXT NOT NULL,"
+        "CREATE TABLE removal (source TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, file TEXT NOT NULL,"
         " message TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID",
     ),
 }

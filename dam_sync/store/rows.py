@@ -91,11 +91,11 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A source asset whose target asset the service removed. files: keys of those it was made of, oldest first."""
+    """A source asset whose target asset the service removed. file: the key of its file, empty where it had none."""
 
     source: str
     target: str
-    files: tuple[str, ...]
+    file: str
     message: str
 
 

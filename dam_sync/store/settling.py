@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.links import drop_link, link_of
-from dam_sync.store.part import Part, from_text, pieces, to_text
+from dam_sync.store.part import Part, pieces
 from dam_sync.store.rows import LinkRow, Outcome, Removal, Unsettled
 from dam_sync.store.steps import drop_steps
 from dam_sync.store.tables import LINK, PLACEMENT, REMOVAL, UNSETTLED, WORK, instant, stamp
@@ -71,10 +71,7 @@ class Settling(Part):
 
         def job(c: Connection) -> dict[AssetId, Removal]:
             found = c.execute(select(REMOVAL).where(REMOVAL.c.source.in_(list(sources))))
-            return {
-                AssetId(row.source): Removal(row.source, row.target, tuple(from_text(row.files)), row.message)
-                for row in found
-            }
+            return {AssetId(row.source): Removal(row.source, row.target, row.file, row.message) for row in found}
 
         return await self._read(job)
 
@@ -83,6 +80,6 @@ def _remove(c: Connection, row: Removal, now: str) -> None:
     drop_link(c, row.source)
     drop_steps(c, row.source)
     c.execute(delete(PLACEMENT).where(PLACEMENT.c.asset == row.target))
-    values = {"target": row.target, "files": to_text(list(row.files)), "message": row.message, "at": now}
+    values = {"target": row.target, "file": row.file, "message": row.message, "at": now}
     kept = upsert(REMOVAL).values(source=row.source, **values)
     c.execute(kept.on_conflict_do_update(index_elements=["source"], set_=values))

@@ -131,12 +131,12 @@ class LinkTable(SQLModel, table=True):
 
 
 class RemovalTable(SQLModel, table=True):
-    """Source assets whose target asset was removed by its service, with the keys of the files it was made of."""
+    """Source assets whose target asset was removed by its service, with the key of its file."""
 
     __tablename__: ClassVar[str] = "removal"
     source: str = Field(primary_key=True)
     target: str
-    files: str
+    file: str
     message: str
     at: str
 

@@ -35,6 +35,8 @@ KIND = Kind(
         "page": "assets in a page of a listing (500, at most 3000)",
         "upload_method": "auto (default), put or post: how the upload link takes bytes",
         "index_lag": "seconds the search may run behind (60), waited before an asset counts as absent",
+        "duplicate_window": "seconds in which the account's duplicate detection may remove a new asset (900; 0 where "
+        "it is off): runs and `verify` look for such assets",
         "libraries_word": "the word for libraries in this deployment's addresses (libraries)",
     },
     flows={"token": ("token",)},

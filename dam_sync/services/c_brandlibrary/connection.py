@@ -41,6 +41,7 @@ class Options:
     first_look: float = facts.FIRST_LOOK
     upload_method: str = "auto"
     index_lag: float = facts.LAG.total_seconds()
+    duplicate_window: float = facts.SETTLES.total_seconds()
     libraries_word: str = "libraries"
 
     @classmethod
@@ -60,6 +61,7 @@ class Options:
             first_look=_number(given, "first_look", facts.FIRST_LOOK),
             upload_method=_one_of(given, "upload_method", ("auto", "put", "post")),
             index_lag=_number(given, "index_lag", facts.LAG.total_seconds()),
+            duplicate_window=_number(given, "duplicate_window", facts.SETTLES.total_seconds()),
             libraries_word=str(given.get("libraries_word") or "libraries").strip("/"),
         )
 
@@ -77,6 +79,7 @@ def limits_of(context: Context, options: Options) -> Limits:
         pace=pace,
         single_bytes=options.resumable_above,
         lag=timedelta(seconds=options.index_lag),
+        settles=timedelta(seconds=options.duplicate_window),
         sweeps=options.delta == "sweep",
     )
 

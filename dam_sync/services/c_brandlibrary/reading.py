@@ -152,15 +152,18 @@ class Reader:
             async for batch in found:
                 yield batch
 
-    async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+    def listed(self, shard: Shard) -> Wanted:
+        """The listing behind a shard of a library or section."""
         section, window = str(shard.params.get("section") or ""), window_of(shard)
         home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
-        changed = window_of(Shard("", shard.params["changed"]))
         payload = bool(shard.params.get("payload"))
         wanted = Wanted(home[0], (home[1],), payload=payload, size=self.line.options.page)
-        if window != Window():
-            wanted = _within(wanted, window, bool(shard.params.get("exact")))
-        counts = await self._counted(*home)
+        return wanted if window == Window() else _within(wanted, window, bool(shard.params.get("exact")))
+
+    async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        window, wanted = window_of(shard), self.listed(shard)
+        changed = window_of(Shard("", shard.params["changed"]))
+        counts = await self._counted(wanted.operation, wanted.ids[0])
         found = False
         async with aclosing(self.listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.limits import MIB
@@ -34,6 +35,7 @@ from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.links import Links
 from dam_sync.services.c_brandlibrary.listing import Listing
 from dam_sync.services.c_brandlibrary.planning import Planner
+from dam_sync.services.c_brandlibrary.presence import Presence
 from dam_sync.services.c_brandlibrary.reading import Reader
 from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
 from dam_sync.services.c_brandlibrary.uploading import Uploader
@@ -56,6 +58,7 @@ class BrandLibraryService(Service):
         self._links = Links(self._line)
         listing = Listing(self._line)
         self._reader = Reader(self._line, self._library, listing, self._links)
+        self._presence = Presence(self._line, self._library, listing, self._reader)
         self._taxonomy = Taxonomy(self._line, self._library, listing)
         self._finder = Finder(self._line, self._library)
         self._costs = Costs(self._line, self._library, self._taxonomy)
@@ -97,6 +100,10 @@ class BrandLibraryService(Service):
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`; one call, and one more for an asset with files."""
         return await self._reader.fetch(asset)
+
+    async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """See `Service.missing`; listings of ids alone, and one call for each asset that these do not show."""
+        return await self._presence.missing(assets, since)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`; an asset that the service deleted as a duplicate is not found."""

@@ -16,7 +16,8 @@ TRIAL = Trial(
     | words("write", "links trash"),
     quiet=frozenset({"digests", "values"}),
     containers={"folder": "section", "collection": "collection", "label": "label"},
-    options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"},
+    options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"}
+    | {"duplicate_window": 0},
     listing="GET */assets",
     lean={"page": 20},
     emulated={"rate": None},
