@@ -216,15 +216,16 @@ def verify(
     level: Annotated[str | None, typer.Option("--level", help="count, fields, digest or bytes.")] = None,
     sample: Annotated[str, typer.Option("--sample", help="Compare only this part: 2%.")] = "100%",
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
+    accept_changes: Accept = False,
 ) -> None:
     """Read both sides back and reconcile them."""
 
     async def act(wish: Wish) -> int:
         report = await verify_job(job, wish, level, sample)
         output.report(report.as_json())
-        return 0 if report.clean else 3
+        return 3 if not report.clean else 5 if report.early else 0
 
-    _run(output, Wish(html=html), act)
+    _run(output, Wish(html=html, accept_changes=accept_changes), act)
 
 
 @cli.command()

@@ -12,7 +12,7 @@ from typing import Any
 
 from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.app.wish import Wish
-from dam_sync.engine.guards import NOTHING_HINT, NOTHING_SEEN
+from dam_sync.engine.guards.sight import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import run_tests
 from dam_sync.mapping.document import load_mapping

@@ -17,15 +17,11 @@ from dam_sync.app.connecting import Opened, connected, existing_store, job_of, s
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
-from dam_sync.engine.guards import (
-    refuse_changed_mapping,
-    refuse_in_between,
-    refuse_other_library,
-    refuse_unseen_source,
-)
+from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
 from dam_sync.engine.run import close_books, execute
-from dam_sync.engine.session import Ask, Session
+from dam_sync.engine.session import Session
+from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
@@ -54,11 +50,11 @@ async def run_job(path: Path, wish: Wish) -> Report:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await SystemClock().sleep(SETTLE_SECONDS)
             opened = await stack.enter_async_context(connected(job, wish))
-            ask = wish.to_ask()
-            await _refuse(store, opened, ask)
             session = session_of(opened, store, run, wish)
+            await refuse_before_run(session)
             sweep_spool(job.state_path.parent / "spool")
             await execute(session)
+            await look_after(session, due=True, run=run.id)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await store.stop(run.id, _reason(error))
@@ -66,6 +62,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
                 raise Transient(error.message) from error
             raise
         report = await report_of("run", opened, session, await _ledger_start(store, run))
+        report.notes.extend(await told_open(session))
         books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
         books["ledger"] = await _ledger_end(store)
         await close_books(session, books)
@@ -82,10 +79,9 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         await _copy_state(job, scratch)
         store = await SqlStore.open(scratch, SystemClock())
         stack.push_async_callback(store.close)
-        ask = wish.to_ask()
-        await _refuse(store, opened, ask)
         before = await _ledger_end(store)
         session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
+        await refuse_before_run(session)
         files = DryFiles(opened.source)
         session.contents = files.contents
         await execute(session)
@@ -111,21 +107,15 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="dam-sync-verify-")))
         scratch = await SqlStore.open(folder / "verify.db", SystemClock())
         stack.push_async_callback(scratch.close)
-        await refuse_other_library(store, opened.source_account, opened.target_account, wish.to_ask())
         scratch_run = await scratch.begin(job.name, "verify")
         session = session_of(opened, store, scratch_run, wish)
+        await refuse_before_verify(session)
         verdict = await Verifier(session, scratch, level, part).run()
         report = _bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
+        report.notes.extend(await told_open(session))
     write_html(report, wish.html)
     return report
-
-
-async def _refuse(store: SqlStore, opened: Opened, ask: Ask) -> None:
-    """Raises SafetyStop before anything is listed, where going on would be a mistake."""
-    await refuse_other_library(store, opened.source_account, opened.target_account, ask)
-    await refuse_unseen_source(store, opened.source_account, ask)
-    await refuse_changed_mapping(store, opened.crosswalk.digest, ask)
 
 
 async def report_of(kind: str, opened: Opened, session: Session, ledger_after: int = 0) -> Report:
@@ -166,7 +156,11 @@ def _bare_report(kind: str, opened: Opened, session: Session) -> Report:
         started=instant_text(session.run.started_at.replace(microsecond=0)),
         ended=instant_text(now.replace(microsecond=0)),
         seconds=(now - session.run.started_at).total_seconds(),
-        notes=[*opened.source_account.notes, *opened.target_account.notes],
+        notes=[
+            *opened.source_account.notes,
+            *opened.target_account.notes,
+            *(f"gone on with, as asked: {told}" for told in session.accepted),
+        ],
     )
 
 

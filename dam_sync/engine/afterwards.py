@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import structlog
 
+from dam_sync.engine.guards.finding import such_as
+from dam_sync.engine.guards.sight import loss_of
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.errors import DamSyncError, Disposition
@@ -15,7 +17,6 @@ from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
-EXAMPLES = 3
 
 
 async def place(session: Session) -> None:
@@ -94,18 +95,17 @@ async def left_over(session: Session) -> list[str]:
     for why, number in await store.relations_refused():
         reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
         told.append(f"{number:,} relations {reason}")
-    if await _listed_all(session):
-        number, examples = await store.unseen(session.run.id, EXAMPLES)
-        if number:
-            told.append(
-                f"{number:,} assets moved before are gone from the source ({', '.join(examples)}…); "
-                "they stay in the target"
-            )
+    whole = await listed_all(session)
+    loss = await loss_of(session, whole=whole)
+    if loss.gone and (whole or loss.fresh) and not session.ask.only:
+        new = f", {loss.fresh:,} of them since the last run" if loss.fresh else ""
+        named = such_as(loss.examples, loss.gone)
+        told.append(f"{loss.gone:,} assets moved before are gone from the source{named}{new}; they stay in the target")
     return told
 
 
-async def _listed_all(session: Session) -> bool:
-    """Whether this run listed every asset of the source, so that one it did not list is gone."""
+async def listed_all(session: Session) -> bool:
+    """Whether this run lists every asset of the source, so that one it does not show is gone."""
     if session.ask.only:
         return False
     window = await session.store.noted(f"window:{session.run.id}")

@@ -7,15 +7,22 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from dam_sync.engine.afterwards import place, relate
-from dam_sync.engine.guards import refuse_emptied_source, refuse_unknown_marks
+from dam_sync.engine.afterwards import listed_all, place, relate
+from dam_sync.engine.guards.missing import CAUSE
+from dam_sync.engine.guards.sight import (
+    keep_loss,
+    refuse_incredible_listing,
+    refuse_mass_removal,
+    refuse_unknown_marks,
+)
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.session import Session
+from dam_sync.engine.settling import look_after
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import AssetId, Entry, Revision
-from dam_sync.model.errors import DamSyncError, StopRequested
+from dam_sync.model.errors import DamSyncError, StopRequested, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 
@@ -44,9 +51,26 @@ def first_cause(several: BaseException) -> BaseException:
 async def _phases(session: Session) -> None:
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"))
+    if not session.ask.only:
+        await look_after(session, run=session.run.id)
     session.progress.phase = "reading the target"
     await _take_names(session)
-    pipeline = Pipeline(session, Worker(session, terms, containers))
+    worker = Worker(session, terms, containers)
+    try:
+        await _move(session, Pipeline(session, worker))
+    finally:
+        if worker.missing.tripped:  # what was set aside before it was clear that it is not the assets
+            await session.store.unpark([CAUSE])
+    if session.ask.stopped:
+        raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
+    session.progress.phase = "placing and relating"
+    await place(session)
+    await relate(session)
+    session.progress.phase = "closing"
+
+
+async def _move(session: Session, pipeline: Pipeline) -> None:
+    """List, read and write; assets are moved while the listing goes on where nothing has to be known of all first."""
     if await _members_last(session):
         session.progress.phase = "listing the source"
         await _crawl(session, pipeline.crawled)
@@ -59,32 +83,54 @@ async def _phases(session: Session) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(_crawl(session, pipeline.crawled))
             group.create_task(pipeline.run())
-    if session.ask.stopped:
-        raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
-    session.progress.phase = "placing and relating"
-    await place(session)
-    await relate(session)
-    session.progress.phase = "closing"
 
 
 async def _crawl(session: Session, crawled: asyncio.Event) -> None:
-    """List the source into the store, then say so."""
-    store, run = session.store, session.run
-    window = await _window(session)
+    """List the source into the store, then say so. A listing that turns out to lack rows is read once more, for assets
+    may have gone away while it was read."""
     if session.ask.only:
         await _record_only(session)
     else:
-        if not await store.shards_complete(run.id):
-            await store.set_shards(run.id, [shard async for shard in session.source.shards(window)], complete=True)
-        for row in await store.shards(run.id):
-            if not row.done:
-                await _crawl_shard(session, row.shard, row.cursor)
-            if session.ask.stopped:
-                break
-        else:
-            if window.since is None:
-                await refuse_emptied_source(session, (await store.tally(run.id)).get("listed", 0))
+        try:
+            complete = await _crawl_all(session)
+        except TruncatedListing as error:
+            log.warning("listing.again", message=error.message)
+            await session.store.forget_shards(session.run.id)
+            complete = await _crawl_again(session)
+        if complete:
+            await _refuse_listing(session)
     crawled.set()
+
+
+async def _crawl_all(session: Session) -> bool:
+    """Every shard to its end; False when the run is asked to stop."""
+    store, run = session.store, session.run
+    if not await store.shards_complete(run.id):
+        window = await _window(session)
+        await store.set_shards(run.id, [shard async for shard in session.source.shards(window)], complete=True)
+    for row in await store.shards(run.id):
+        if not row.done:
+            await _crawl_shard(session, row.shard, row.cursor)
+        if session.ask.stopped:
+            return False
+    return True
+
+
+async def _crawl_again(session: Session) -> bool:
+    """The same, from the start. One that lacks rows once more is forgotten, so that the next run begins anew."""
+    try:
+        return await _crawl_all(session)
+    except TruncatedListing:
+        await session.store.forget_shards(session.run.id)
+        raise
+
+
+async def _refuse_listing(session: Session) -> None:
+    """Raises SafetyStop when what was listed cannot be, or far too much of what is linked is gone."""
+    whole = await listed_all(session)
+    if whole:
+        await refuse_incredible_listing(session, (await session.store.tally(session.run.id)).get("listed", 0))
+    await refuse_mass_removal(session, whole=whole)
 
 
 async def _crawl_shard(session: Session, shard: Shard, cursor: Cursor | None) -> None:
@@ -107,7 +153,7 @@ async def _record_only(session: Session) -> None:
 
 async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
     """The rows that need no look: linked, at the revision we wrote. A full run looks at every one."""
-    if session.ask.full:
+    if (await _plan(session))["full"]:
         return frozenset()
     links = await session.store.links([entry.id for entry in batch.entries])
     return frozenset(
@@ -120,14 +166,23 @@ async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
 
 async def _window(session: Session) -> Window:
     """What to list: decided once a run, so that a resumed run lists the same."""
-    key = f"window:{session.run.id}"
+    since = (await _plan(session))["since"]
+    return Window(since=parse_instant(since) if since else None)
+
+
+async def _plan(session: Session) -> Json:
+    """From when on changes are listed (`since`), and whether each asset is looked at (`full`). A run that is to be a
+    full one only now begins anew: what it did before is looked at once more."""
+    key, full = f"window:{session.run.id}", session.ask.full
     known = await session.store.noted(key)
     if known is None:
-        watermark = None if session.ask.full else await session.store.noted("watermark")
-        known = {"since": watermark}
+        known = {"since": None if full else await session.store.noted("watermark"), "full": full}
         await session.store.note(key, known)
-    since = known["since"]
-    return Window(since=parse_instant(since) if since else None)
+    elif full and not known.get("full"):
+        await session.store.begin_anew(session.run.id)
+        known = {"since": None, "full": True}
+        await session.store.note(key, known)
+    return {"full": full, **known}
 
 
 async def _take_names(session: Session) -> None:
@@ -141,7 +196,7 @@ async def _take_names(session: Session) -> None:
             named = [(entry.asset.filename, entry.id) for entry in batch.entries if entry.asset is not None]
             await session.store.take_names([(name.casefold(), f"target:{asset}") for name, asset in named])
             marked += sum(_is_ours(session, entry) for entry in batch.entries)
-    refuse_unknown_marks(marked, session.ask)
+    refuse_unknown_marks(session, marked)
     await session.store.note("names", True)
 
 
@@ -174,6 +229,7 @@ async def close_books(session: Session, outcome: Json) -> None:
     if not session.ask.only:
         watermark: datetime = run.started_at + account.clock_skew - session.source.limits.lag - timedelta(seconds=1)
         await session.store.note("watermark", instant_text(watermark))
+        await keep_loss(session, whole=await listed_all(session))
     await session.store.finish(run.id, outcome)
 
 

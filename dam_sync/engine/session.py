@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -90,6 +90,11 @@ class Session:
     run: Run
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
+    accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
+
+    def accept(self, told: Iterable[str]) -> None:
+        """Keep, for the report, what the operator goes on with; safe to repeat."""
+        self.accepted.extend(one for one in told if one not in self.accepted)
 
     @property
     def readers(self) -> int:

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, differences
+from dam_sync.engine.guards.sight import refuse_mostly_unlisted
 from dam_sync.engine.plan import kept_versions
 from dam_sync.engine.session import Session
+from dam_sync.engine.settling import look_after, until_text
 from dam_sync.engine.worker import with_suffix
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
@@ -30,7 +32,10 @@ SUSPECTS = 5000  # looked at again while the target's index may be behind
 
 @dataclass(slots=True)
 class Verdict:
-    """What a verification found. `differences` are (source id, target id, difference), SHOWN at most."""
+    """What a verification found. `differences` are (source id, target id, difference), SHOWN at most.
+
+    early: assets that the target's service may still remove, `until` then: it is too early to tell of them.
+    """
 
     level: str
     source_assets: int = 0
@@ -43,6 +48,8 @@ class Verdict:
     missing: int = 0
     unaccounted: int = 0
     gone_at_source: int = 0
+    early: int = 0
+    until: str = ""
     bytes: int = 0
     evidence: dict[str, int] = field(default_factory=dict)
     differences: list[tuple[str, str, Difference]] = field(default_factory=list)
@@ -89,8 +96,10 @@ class Verifier:
     async def run(self) -> Verdict:
         """Count, compare, and look for what is missing on either side."""
         session = self.session
+        await self._look_for_removed()
         session.progress.phase = "verifying"
         await self._account_for_source()
+        await refuse_mostly_unlisted(session, self.verdict.linked)
         await self._load_terms()
         self.patience = await self._lag_left()
         await self._load_members()
@@ -100,6 +109,15 @@ class Verifier:
         await self._check_unvisited()
         await self._look_again()
         return self.verdict
+
+    async def _look_for_removed(self) -> None:
+        """What the service took back is missing and parked from now on; what it may still take back is told."""
+        for row in await look_after(self.session):
+            self.verdict.missing += 1
+            self.verdict.note(row.source, row.target, [Difference("asset", "in the target", row.message)])
+        left = await self.session.store.unsettled()
+        if left.last:
+            self.verdict.early, self.verdict.until = left.number, until_text(self.session, left.last)
 
     async def _lag_left(self) -> float:
         """Seconds for which the target's index may still be behind the last run."""

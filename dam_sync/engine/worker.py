@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from dam_sync.engine.act import Actor, Prepared
+from dam_sync.engine.guards.meaning import refuse_lost_terms
+from dam_sync.engine.guards.missing import Missing
+from dam_sync.engine.guards.sight import TRASH
+from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
+from dam_sync.engine.settling import removed_before
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
@@ -18,7 +23,6 @@ from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 4
-TRASH = "trash"  # the status of an asset that went into the trash after it was listed
 LONGEST_EXTENSION = 16
 
 
@@ -29,6 +33,11 @@ class Worker:
     session: Session
     terms: Terms
     containers: Containers
+    told: bool = False  # whether the target's lists were compared with those of the last run
+    missing: Missing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.missing = Missing(self.session)
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
@@ -43,23 +52,25 @@ class Worker:
         session = self.session
         if work.deleted:
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
-        asset = work.payload
-        if asset is None:
-            asset = await self._fetch(work.asset)
+        asset = work.payload or await self._fetch(work.asset)
+        self.missing.was_read()
         if asset.status == TRASH:
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         if Operation.MEMBERS in session.source.operations:
             members = await session.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
-        links = await session.store.links([asset.id])
-        return Prepared(work, asset=asset, link=links.get(asset.id))
+        link = (await session.store.links([asset.id])).get(asset.id)
+        if link is None:
+            kept = kept_versions(asset, session.target.operations, session.policy)
+            outcome = await removed_before(session, asset, version_key(kept[-1]) if kept else "")
+            return Prepared(work, asset=asset, outcome=outcome)
+        return Prepared(work, asset=asset, link=link)
 
     async def _fetch(self, asset: AssetId) -> Asset:
         try:
             return await self.session.source.fetch(asset)
         except NotFound as error:
-            hint = "it was deleted or hidden after it was listed; the next run will tell"
-            raise NotFound("gone between listing and reading", asset=asset, code="gone", hint=hint) from error
+            raise self.missing.from_source(asset) from error
 
     # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
 
@@ -75,7 +86,10 @@ class Worker:
 
     async def _know_target(self) -> None:
         """Read, once, what drafts are made of; what goes wrong here concerns the run and not one asset."""
-        await self.terms.known()
+        known = await self.terms.known()
+        if not self.told:
+            await refuse_lost_terms(self.session, known)
+            self.told = True
         if self.session.crosswalk.plan.placements:
             await self.containers.known()
 
@@ -117,6 +131,8 @@ class Worker:
             return prepared.outcome
         try:
             return await Actor(self.session).act(prepared)
+        except NotFound as error:
+            return self.outcome_of(await self.missing.while_writing(error, work.asset, prepared.link), work)
         except DamSyncError as error:
             error.within(asset=work.asset)
             if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:

@@ -45,6 +45,10 @@ class TermIndex:
         for word in {fold(word) for words in term.synonyms.values() for word in words}:
             self._synonyms.setdefault(word, []).append(term)
 
+    def names(self) -> frozenset[str]:
+        """Every term as a path from the root down, or as its label."""
+        return frozenset("/".join(path) for path in self._by_path)
+
     def by_path(self, path: Sequence[str]) -> Term | None:
         """The term at this path from the root down."""
         return self._by_path.get(tuple(normal(label) for label in path))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, select
+from sqlalchemy import Connection, Row, Select, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
-from dam_sync.store.tables import LINK, NAME, instant, stamp
+from dam_sync.store.tables import LINK, NAME, WORK, instant, stamp
 
 
 class Links(Part):
@@ -39,10 +39,18 @@ class Links(Part):
         """How many source assets are linked."""
         return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))
 
-    async def unseen(self, run: int, examples: int) -> tuple[int, list[str]]:
-        """How many linked source assets this run did not list, and the first of them. It means `gone` only when the run
-        listed everything."""
-        gone = LINK.c.seen_run != run
+    async def sample_links(self, at_most: int) -> list[LinkRow]:
+        """Some links, spread evenly over all of them; the same ones while none comes or goes."""
+        number = await self.link_count()
+        spots = sorted({number * spot // at_most for spot in range(at_most)}) if number else []
+        ordered = select(LINK).order_by(LINK.c.source).limit(1)
+        return await self._read(lambda c: [link_of(row) for at in spots for row in c.execute(ordered.offset(at))])
+
+    async def gone(self, since_run: int, examples: int) -> tuple[int, list[str]]:
+        """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
+        them. It means `gone` only when `since_run` listed everything; 0 counts the deleted ones alone."""
+        deleted = select(WORK.c.asset).where(WORK.c.deleted)
+        gone = or_(LINK.c.seen_run < since_run, LINK.c.source.in_(deleted))
         first = select(LINK.c.source).where(gone).order_by(LINK.c.source).limit(examples)
 
         def job(c: Connection) -> tuple[int, list[str]]:

@@ -51,6 +51,18 @@ class Shards(Part):
 
         await self._write(job)
 
+    async def begin_anew(self, run: int) -> None:
+        """Let this run list anew as if it had listed nothing: what it settled already becomes work once more. Safe to
+        repeat."""
+
+        def job(c: Connection) -> None:
+            c.execute(delete(SHARD).where(SHARD.c.run == run))
+            c.execute(update(WORK).where(WORK.c.listed_run == run).values(listed_run=0))
+            c.execute(update(LINK).where(LINK.c.seen_run == run).values(seen_run=0))
+            c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=False, listed=0, unchanged=0))
+
+        await self._write(job)
+
     async def shards(self, run: int) -> list[ShardRow]:
         """The shards of a run, in the order in which they were told."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlmodel import SQLModel
 
@@ -12,7 +12,7 @@ from dam_sync.model.values import Json
 from dam_sync.store.migrations import version_of
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.runs import open_rows
-from dam_sync.store.tables import NOTE, RUN
+from dam_sync.store.tables import LINK, MEMBER, NAME, NOTE, RUN, SHARD, WORK
 
 
 class Notes(Part):
@@ -29,6 +29,11 @@ class Notes(Part):
         chosen = select(NOTE.c.value).where(NOTE.c.key == key)
         found: str | None = await self._read(lambda c: c.execute(chosen).scalar())
         return None if found is None else from_text(found)
+
+    async def is_blank(self) -> bool:
+        """Whether nothing was listed, linked or read into this state yet."""
+        kept = (WORK, LINK, NAME, SHARD, MEMBER)
+        return await self._read(lambda c: not any(c.execute(select(exists(select(table)))).scalar() for table in kept))
 
     async def show(self) -> Json:
         """For `state JOB show`: format, size on disk in bytes, rows per table, open rows, the last run, watermark."""

@@ -83,7 +83,7 @@ async def test_skipped_rows_are_counted_and_not_worked(store: SqlStore) -> None:
     await store.record(run.id, SHARD, Batch((entry("a"), entry("b")), None), {AssetId("a")})
     tally = await store.tally(run.id)
     assert (tally["listed"], tally["unchanged"], tally["open"]) == (2, 1, 1)
-    assert await store.unseen(run.id, 10) == (0, [])
+    assert await store.gone(run.id, 10) == (0, [])
 
 
 async def test_a_payload_survives_and_is_dropped_when_settled(store: SqlStore) -> None:

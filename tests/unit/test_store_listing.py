@@ -88,18 +88,18 @@ async def test_unchanged_rows_are_seen_and_counted_once(store: SqlStore) -> None
         await store.record(run, ONE, Batch(entries("a", "b"), None), {AssetId("a"), AssetId("b")})
     tally = await store.tally(run)
     assert (tally["listed"], tally["unchanged"], tally["open"]) == (2, 2, 0)
-    assert await store.unseen(run, 9) == (1, ["c"])
-    assert await store.unseen(run, 0) == (1, [])
+    assert await store.gone(run, 9) == (1, ["c"])
+    assert await store.gone(run, 0) == (1, [])
     await store.put_link(LinkRow("a", "t-a", evidence="V4"))
-    assert await store.unseen(run, 9) == (1, ["c"])
+    assert await store.gone(run, 9) == (1, ["c"])
 
 
-async def test_what_a_run_creates_is_not_unseen_by_it(store: SqlStore) -> None:
+async def test_what_a_run_creates_is_not_gone_for_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
     await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
-    assert await store.unseen(run, 9) == (0, [])
+    assert await store.gone(run, 9) == (0, [])
 
 
 async def test_skipping_never_closes_a_row_that_asks_for_work(store: SqlStore) -> None:

@@ -1,0 +1,60 @@
+"""Whose library it is, and as whom it is seen: a state belongs to one source, one target, and what a user may see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from dam_sync.engine.guards.finding import Finding
+from dam_sync.engine.session import Session
+
+ORIGIN = "origin"  # the source's name by which our marks are made; it stays when the source gets another name
+
+
+def tenant_key(side: str) -> str:
+    """Under which the name of a side's tenant is noted."""
+    return f"tenant:{side}"
+
+
+def user_key(side: str) -> str:
+    """Under which the login of a side is noted."""
+    return f"user:{side}"
+
+
+async def changed_identity(session: Session) -> AsyncIterator[Finding]:
+    """Another tenant or another login than those this state was made with; none for a state that holds nothing yet.
+    A new secret of the same login is no other login."""
+    if await session.store.is_blank():
+        return
+    for side, account in (("source", session.source_account), ("target", session.target_account)):
+        tenant = await session.store.noted(tenant_key(side))
+        if tenant not in (None, account.tenant):
+            yield Finding(
+                f"the state belongs to a {side} called {tenant}, the job file now leads to {account.tenant}",
+                "give the job another `state:` file; if it is the same library under another name, go on with "
+                "--accept-changes",
+            )
+        user = await session.store.noted(user_key(side))
+        if user and account.user and user != account.user:
+            yield _other_user(side, str(user), account.user)
+
+
+def _other_user(side: str, before: str, now: str) -> Finding:
+    if side == "source":
+        hint = (
+            "another user may see other assets: --full reads and maps everything this one sees; where both see the "
+            "same, go on with --accept-changes"
+        )
+        return Finding(f"the source is now read as {now}, before it was read as {before}", hint, full=True)
+    hint = "see that this user has the same rights, then go on with --accept-changes"
+    return Finding(f"the target is now written as {now}, before it was written as {before}", hint)
+
+
+async def use_origin(session: Session) -> str:
+    """Let our marks be made by the name the source had when the state was begun; gives that name."""
+    origin = session.source_account.tenant
+    if not await session.store.is_blank():
+        noted = await session.store.noted(ORIGIN) or await session.store.noted(tenant_key("source"))
+        origin = str(noted or origin)
+    session.source_account = replace(session.source_account, tenant=origin)
+    return origin

@@ -1,0 +1,78 @@
+"""What turns out not to be there while a run is at work: one asset is set aside, many at once stop the run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.guards.sight import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HINT, is_gone, target_is_empty
+from dam_sync.engine.session import Session
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.service import Operation
+from dam_sync.store.rows import LinkRow
+
+CAUSE = "gone"  # groups the assets that were parked for it
+READ_HINT = "it was deleted or hidden after it was listed; the next run will tell"
+TARGET_HINT = "restore it there, or leave it; then `errors JOB --retry` and run again"
+
+
+@dataclass(slots=True)
+class Missing:
+    """One run's count of what was not there. Once it stopped the run, `tripped` says so: what was parked before for
+    this reason is then tried again by the next run."""
+
+    session: Session
+    read: int = 0
+    gone_at_source: int = 0
+    gone_at_target: int = 0
+    tripped: bool = False
+    _next_look: int = 1
+    _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def was_read(self) -> None:
+        """One asset was there."""
+        self.read += 1
+
+    def from_source(self, asset: AssetId) -> NotFound:
+        """The error for one asset that vanished after it was listed. Raises SafetyStop when too many of those looked
+        for did."""
+        self.read += 1
+        self.gone_at_source += 1
+        if self.gone_at_source > max(FEW, self.read * MOST_GONE):
+            message = (
+                f"{self.gone_at_source} of {self.read} assets looked for were listed by the source and are not there"
+            )
+            self._stop(Finding(message, RIGHTS_HINT))
+        return NotFound("gone between listing and reading", asset=asset, code=CAUSE, hint=READ_HINT)
+
+    async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
+        """The error with its reason, where an asset itself is what was not found: gone from the target, or from the
+        source. Costs a look at each. Raises SafetyStop when the target is empty, or too many vanished."""
+        source, target = self.session.source, self.session.target
+        if link is not None and Operation.FETCH in target.operations and await is_gone(target, AssetId(link.target)):
+            await self._from_target()
+            told = f"it was moved before, and {link.target} is not in the target any more"
+            return NotFound(told, asset=asset, code=CAUSE, hint=TARGET_HINT)
+        if Operation.FETCH in source.operations and await is_gone(source, asset):
+            return self.from_source(asset)
+        return error
+
+    async def _from_target(self) -> None:
+        """At the first one and then ever more rarely, look at others: one asset may be gone, not all of them."""
+        async with self._gate:
+            self.gone_at_target += 1
+            if self.gone_at_target < self._next_look:
+                return
+            self._next_look *= FEW
+            if await target_is_empty(self.session):
+                self._next_look = 1
+                self._stop(Finding("the assets moved into the target before are gone from it", EMPTIED_HINT))
+
+    def _stop(self, finding: Finding) -> None:
+        try:
+            self.session.accept(refuse([finding], self.session.ask))
+        except SafetyStop:
+            self.tripped = True
+            raise
