@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,75 +16,31 @@ from urllib.request import Request, urlopen
 from dam_sync.emulation.catalogue import catalogue_of
 from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
+from dam_sync.emulation.serve import serve_in_thread
 from dam_sync.emulation.world import World
-from dam_sync.model.asset import AssetId, Entry, FileRef
+from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Content, Context, Kind, Service, Window
+from dam_sync.model.service import Content, Context, Kind, Service
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER
 from tests.conformance.wiring import WIRED, Wired
+from tests.support.connected import Emulated, HastyClock, MemoryVault, alike
 from tests.support.source import Source, generated
 
-EVERYTHING = Window()
 BUDGET = 64 << 20
 
 
-class HastyClock:
-    """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.ahead = 0.0
-
-    def now(self) -> datetime:
-        return self.world.now()
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-    async def sleep(self, seconds: float) -> None:
-        due = self.monotonic() + seconds
-        await asyncio.sleep(0)
-        left = max(0.0, due - self.monotonic())  # those who sleep at once sleep through the same time
-        self.ahead += left
-        self.world.advance(left)
-
-    def chance(self) -> float:
-        return 0.5
-
-    def token(self) -> str:
-        return "0" * 32
-
-
-class MemoryVault:
-    """Rotated credentials of one test."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-
-
 @dataclass
-class Tenant:
+class Tenant(Emulated):
     """One served tenant of one kind and variant."""
 
     kind: Kind
     wired: Wired
-    served: Served
-    world: World
-    faults: Faults
     spool: Path
     variant: str = ""
-    connected: list[Service] = field(default_factory=list)
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """A new connection; `options` are added to those of the table, the rest goes into the Context."""
@@ -103,16 +57,6 @@ class Tenant:
         )
         self.connected.append(self.kind.connect(context))
         return self.connected[-1]
-
-    async def disconnect(self) -> None:
-        """Close whatever a test has connected."""
-        for service in self.connected:
-            await service.close()
-        self.connected.clear()
-
-    def truth(self) -> dict[AssetId, Json]:
-        """Every asset there is, by id."""
-        return {AssetId(str(row["id"])): row for row in self.served.app.state.dump()}
 
     @property
     def relation(self) -> str:
@@ -132,10 +76,6 @@ class Tenant:
         """A field of an asset as the emulator keeps it."""
         return self.truth()[identity]["fields"][self.key(name)]
 
-    def of_catalogue(self, number: int) -> AssetId:
-        """The id of a catalogue's asset."""
-        return next(key for key, row in self.truth().items() if str(row.get("catalogue_id")) == str(number))
-
     def marked(self, marker: str) -> list[Json]:
         """The assets that carry this marker."""
         return [row for row in self.truth().values() if row["fields"].get(self.key(MARKER)) == marker]
@@ -153,9 +93,10 @@ class Tenant:
     @contextmanager
     def costs(self) -> Iterator[Counter[str]]:
         """API calls made inside, as the emulator counts them, with the slots of their paths made alike."""
-        before, spent = Counter(self.world.api_calls), Counter[str]()
-        yield spent
-        spent.update(alike(Counter(self.world.api_calls) - before))
+        spent = Counter[str]()
+        with super().costs() as counted:
+            yield spent
+        spent.update(alike(counted))
 
 
 def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) -> Tenant:
@@ -164,7 +105,8 @@ def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) ->
     found = discover()[kind]
     app = found.emulator(world, faults, ObjectStore(world), {**wired.emulated, **options})
     app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
-    return Tenant(found, wired, serve_in_thread(lambda: app), world, faults, spool, str(options.get("variant") or ""))
+    variant = str(options.get("variant") or "")
+    return Tenant(serve_in_thread(lambda: app), world, faults, found, wired, spool, variant)
 
 
 def related(row: Json, kind: str) -> Json:
@@ -173,33 +115,6 @@ def related(row: Json, kind: str) -> Json:
         return {**row, "name": kind}
     relations = [{**each, "kind": kind} for each in row.get("relations", ())]
     return {**row, "relations": relations} if relations else row
-
-
-def alike(counted: Mapping[str, int]) -> Counter[str]:
-    """Calls by method and path, the slots as `{}`."""
-    found: Counter[str] = Counter()
-    for name, number in counted.items():
-        found["/".join("{}" if part.startswith("{") else part for part in name.split("/"))] += number
-    return +found
-
-
-async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    """All entries of a window, shard after shard."""
-    found: list[Entry] = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
-
-
-async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
-    """The bytes of a file from `offset` on."""
-    stream = await service.open(file, offset)
-    try:
-        data = b"".join([block async for block in stream])
-    finally:
-        await stream.aclose()
-    return data[offset - stream.start :]
 
 
 @asynccontextmanager

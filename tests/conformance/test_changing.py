@@ -30,7 +30,8 @@ from tests.conformance.drafts import (
     worked,
     writes,
 )
-from tests.conformance.tenant import Tenant, body, content, own_fields, true_fields
+from tests.conformance.tenant import Tenant, content, own_fields, true_fields
+from tests.support.connected import body
 from tests.support.steps import Crash, MemorySteps
 
 Fresh = Callable[..., Tenant]

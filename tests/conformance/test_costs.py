@@ -24,7 +24,8 @@ from dam_sync.model.service import Membership, Operation, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import KEYS, full_draft, made, places, plain_draft, values_for, vocabulary_of, writes
-from tests.conformance.tenant import Tenant, alike, body, content, entries
+from tests.conformance.tenant import Tenant, content
+from tests.support.connected import alike, body, entries
 from tests.support.steps import MemorySteps
 
 Fresh = Callable[..., Tenant]

@@ -17,7 +17,8 @@ from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, plain_draft, values_for, worked, writes
-from tests.conformance.tenant import Tenant, alike, body, content
+from tests.conformance.tenant import Tenant, content
+from tests.support.connected import alike, body
 from tests.support.steps import Crash, MemorySteps
 
 Fresh = Callable[..., Tenant]

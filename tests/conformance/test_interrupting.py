@@ -22,9 +22,10 @@ from dam_sync.model.service import Operation, Service
 from tests.conformance.catalogue import SCHEMA
 from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
-from tests.conformance.tenant import MemoryVault, Tenant
+from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
+from tests.support.connected import MemoryVault
 from tests.support.fuse import Crash as Killed
 from tests.support.fuse import Fuse, Point
 from tests.support.interrupted import Breaking

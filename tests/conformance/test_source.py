@@ -15,7 +15,8 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Operation, Service, Shard, Window
 from tests.conformance.abilities import every_ability
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
-from tests.conformance.tenant import EVERYTHING, Tenant, entries
+from tests.conformance.tenant import Tenant
+from tests.support.connected import EVERYTHING, entries
 
 Fresh = Callable[..., Tenant]
 

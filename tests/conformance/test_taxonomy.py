@@ -15,7 +15,8 @@ from dam_sync.model.service import Membership, Operation, Service
 from dam_sync.model.values import Json, Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, places, vocabulary_of, worked, writes
-from tests.conformance.tenant import Tenant, entries
+from tests.conformance.tenant import Tenant
+from tests.support.connected import entries
 from tests.support.steps import MemorySteps
 
 Fresh = Callable[..., Tenant]

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
-from dam_sync.model.asset import Draft, Entry, FileRef, Marker
+from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import Uncertain
-from dam_sync.model.service import Call, Context, Service, Steps, Window
+from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import KIND
 from dam_sync.services.a_hypermedia.emulator import emulator
+from tests.support.connected import Emulated, serving_of
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}
-EVERYTHING = Window()
 
 
 def field(key: str, kind: str, **more: Json) -> Json:
@@ -110,70 +100,6 @@ FULL = asset(
 )
 
 
-class Bytes:
-    """Content in memory."""
-
-    link = ""
-
-    def __init__(self, name: str, data: bytes, media_type: str = "image/jpeg", known: bool = False) -> None:
-        self.name, self.data, self.media_type = name, data, media_type
-        self.digests: Mapping[str, str] = {"md5": hashlib.md5(data).hexdigest()} if known else {}
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    async def read(self, start: int, stop: int) -> bytes:
-        return self.data[start:stop]
-
-    async def blocks(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.data), 1 << 18):
-            yield self.data[start : start + (1 << 18)]
-
-    async def check(self) -> None:
-        return None
-
-
-class Remembered(Steps):
-    """Steps in memory, as strict as the store's."""
-
-    def __init__(self) -> None:
-        self.results: dict[str, Json] = {}
-        self.intents: set[str] = set()
-
-    async def once(
-        self,
-        name: str,
-        call: Call,
-        *,
-        found: Call | None = None,
-        keep: timedelta | None = None,
-        harmless: bool = False,
-    ) -> Json:
-        if name in self.results:
-            return self.results[name]
-        result = None
-        if name in self.intents and not harmless:
-            if found is None:
-                raise Uncertain("the outcome of an earlier attempt is not known")
-            result = await found()
-        if result is None:
-            self.intents.add(name)
-            result = await call()
-        self.results[name] = result
-        return result
-
-    async def forget(self, *names: str) -> None:
-        for name in names:
-            for known in [*self.results, *self.intents]:
-                if known == name or (name.endswith("*") and known.startswith(name[:-1])):
-                    self.results.pop(known, None)
-                    self.intents.discard(known)
-
-    async def recall(self, name: str) -> Json:
-        return self.results.get(name)
-
-
 class QuickClock(SystemClock):
     """Real, but it does not wait long."""
 
@@ -183,12 +109,8 @@ class QuickClock(SystemClock):
         await super().sleep(seconds / self.speed)
 
 
-class Tenant:
+class Tenant(Emulated):
     """A served instance and what the emulator knows of it."""
-
-    def __init__(self, served: Served, world: World, faults: Faults) -> None:
-        self.served, self.world, self.faults = served, world, faults
-        self.services: list[Service] = []
 
     def connect(
         self,
@@ -203,18 +125,8 @@ class Tenant:
         context = Context(
             self.served.url, auth, given, clock=clock or QuickClock(), read_only=read_only, max_calls=max_calls
         )
-        self.services.append(KIND.connect(context))
-        return self.services[-1]
-
-    def truth(self) -> dict[str, Json]:
-        return {str(row["id"]): row for row in self.served.app.state.dump()}
-
-    @contextmanager
-    def costs(self) -> Iterator[Counter[str]]:
-        """API calls made inside, as the emulator counts them."""
-        before, spent = Counter(self.world.api_calls), Counter[str]()
-        yield spent
-        spent.update(self.world.api_calls - before)
+        self.connected.append(KIND.connect(context))
+        return self.connected[-1]
 
 
 Open = Callable[..., Tenant]
@@ -223,39 +135,8 @@ Open = Callable[..., Tenant]
 @asynccontextmanager
 async def serving() -> AsyncIterator[Open]:
     """Starts instances for as long as the block runs, each with the schema above and what it is given."""
-    running: list[Tenant] = []
-
-    def start(*records: Json, **options: Json) -> Tenant:
-        lag = float(options.pop("lag", 0.0))
-        world = World(seed=7, lag_s=lag)
-        faults = Faults()
-        app = emulator(world, faults, ObjectStore(world), {"lag": lag, "thumbnail_delay": 0, **options})
-        app.state.load(catalogue_of([*SCHEMA, *records]), None)
-        running.append(Tenant(serve_in_thread(lambda: app), world, faults))
-        return running[-1]
-
-    yield start
-    for tenant in running:
-        for service in tenant.services:
-            await service.close()
-        await asyncio.to_thread(tenant.served.stop)
-
-
-async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found: list[Entry] = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
-
-
-async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
-    stream = await service.open(file, offset)
-    try:
-        data = b"".join([block async for block in stream])
-    finally:
-        await stream.aclose()
-    return data[offset - stream.start :]
+    async with serving_of(Tenant, emulator, SCHEMA, thumbnail_delay=0) as start:
+        yield start
 
 
 async def draft_for(service: Service, key: str = "m-1", **fields: Any) -> Draft:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from dam_sync.emulation.catalogue import catalogue_of
 from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
+from dam_sync.emulation.serve import Served
 from dam_sync.emulation.world import World
-from dam_sync.model.asset import AssetId, Draft, Entry, FileRef, Marker
-from dam_sync.model.service import Context, Service, Window
+from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import KIND
 from dam_sync.services.e_profiles.emulator import emulator
+from tests.support.connected import Bytes, Emulated, HastyClock, MemoryVault, serving_of
 from tests.support.steps import MemorySteps
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
-EVERYTHING = Window()
 
 
 def field(key: str, kind: str, **more: Json) -> Json:
@@ -81,78 +76,13 @@ def asset(number: int, at: datetime | None = None, **more: Json) -> Json:
     }
 
 
-class Bytes:
-    """Content in memory."""
-
-    link = ""
-    media_type = "image/jpeg"
-
-    def __init__(self, name: str, data: bytes) -> None:
-        self.name, self.data = name, data
-        self.digests: Mapping[str, str] = {}
-        self.checked = 0
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    async def read(self, start: int, stop: int) -> bytes:
-        return self.data[start:stop]
-
-    async def blocks(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.data), 1 << 18):
-            yield self.data[start : start + (1 << 18)]
-
-    async def check(self) -> None:
-        self.checked += 1
-
-
-class HastyClock:
-    """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.ahead = 0.0
-        self.slept: list[float] = []
-
-    def now(self) -> datetime:
-        return self.world.now()
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.ahead += seconds
-        self.world.advance(seconds)
-        await asyncio.sleep(0)
-
-    def chance(self) -> float:
-        return 0.5
-
-    def token(self) -> str:
-        return "0" * 32
-
-
-class MemoryVault:
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-
-
-class Tenant:
-    """A served tenant and what the emulator knows of it."""
+class Tenant(Emulated):
+    """A served tenant and what the emulator knows of it; all connections share a clock and a vault."""
 
     def __init__(self, served: Served, world: World, faults: Faults) -> None:
-        self.served, self.world, self.faults = served, world, faults
+        super().__init__(served, world, faults)
         self.clock = HastyClock(world)
         self.vault = MemoryVault()
-        self.services: list[Service] = []
 
     def connect(self, auth: Mapping[str, str] = TOKEN, read_only: bool = False, **options: Any) -> Service:
         context = Context(
@@ -164,21 +94,8 @@ class Tenant:
             vault=self.vault,
             read_only=read_only,
         )
-        self.services.append(KIND.connect(context))
-        return self.services[-1]
-
-    def truth(self) -> dict[str, Json]:
-        return {str(row["id"]): row for row in self.served.app.state.dump()}
-
-    def of_catalogue(self, number: int) -> Json:
-        return next(row for row in self.truth().values() if str(row.get("catalogue_id")) == str(number))
-
-    @contextmanager
-    def costs(self) -> Iterator[Counter[str]]:
-        """API calls made inside, as the emulator counts them."""
-        before, spent = Counter(self.world.api_calls), Counter[str]()
-        yield spent
-        spent.update(self.world.api_calls - before)
+        self.connected.append(KIND.connect(context))
+        return self.connected[-1]
 
 
 Open = Callable[..., Tenant]
@@ -187,39 +104,8 @@ Open = Callable[..., Tenant]
 @asynccontextmanager
 async def serving() -> AsyncIterator[Open]:
     """Starts instances for as long as the block runs, each with the schema above and what it is given."""
-    tenants: list[Tenant] = []
-
-    def start(*records: Json, **options: Json) -> Tenant:
-        lag = float(options.pop("lag", 0.0))
-        world = World(seed=7, lag_s=lag)
-        faults = Faults()
-        app = emulator(world, faults, ObjectStore(world), {"lag": lag, **options})
-        app.state.load(catalogue_of([*SCHEMA, *records]), None)
-        tenants.append(Tenant(serve_in_thread(lambda: app), world, faults))
-        return tenants[-1]
-
-    yield start
-    for tenant in tenants:
-        for service in tenant.services:
-            await service.close()
-        tenant.served.stop()
-
-
-async def entries(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found: list[Entry] = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
-
-
-async def body(service: Service, file: FileRef, offset: int = 0) -> bytes:
-    stream = await service.open(file, offset)
-    try:
-        data = b"".join([block async for block in stream])
-    finally:
-        await stream.aclose()
-    return data[offset - stream.start :]
+    async with serving_of(Tenant, emulator, SCHEMA) as start:
+        yield start
 
 
 def draft(key: str = "m-1", filename: str = "new.jpg", **more: Any) -> Draft:

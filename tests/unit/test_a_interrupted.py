@@ -11,10 +11,10 @@ from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.errors import DamSyncError, Disposition, Rejected, SessionGone, Transient
 from dam_sync.model.service import Service
 from dam_sync.services.a_hypermedia import facts
+from tests.support.connected import Bytes, HastyClock
 from tests.support.interrupted import Breaking
-from tests.support.served_a import PASSWORD, Bytes, Open, Remembered, Tenant, asset, draft_for, serving
-from tests.support.served_e import HastyClock
-from tests.support.steps import Crash
+from tests.support.served_a import PASSWORD, Open, Tenant, asset, draft_for, serving
+from tests.support.steps import Crash, MemorySteps
 
 CHUNK, SIZE = 1_000, 4_500
 PARTS = 5
@@ -41,7 +41,7 @@ def check(tenant: Tenant, made: AssetId, content: Breaking) -> None:
     assert version["digests"]["md5"] == content.md5
 
 
-async def create(tenant: Tenant, draft: Draft, content: Breaking, steps: Remembered) -> AssetId:
+async def create(tenant: Tenant, draft: Draft, content: Breaking, steps: MemorySteps) -> AssetId:
     """As a run does it: trouble of the moment, and a session that ended, are tried again by a new connection."""
     for _ in range(6):
         try:
@@ -58,7 +58,7 @@ async def create(tenant: Tenant, draft: Draft, content: Breaking, steps: Remembe
 async def test_a_kill_at_a_border_of_parts_sends_no_part_twice(opened: Open, part: int) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE, at=part * CHUNK)
-    made = await create(tenant, await draft_for(connect(tenant)), content, Remembered())
+    made = await create(tenant, await draft_for(connect(tenant)), content, MemorySteps())
     assert tenant.world.api_calls[PUT] == PARTS
     assert not tenant.world.refused
     check(tenant, made, content)
@@ -71,7 +71,7 @@ async def test_a_part_whose_answer_was_lost_is_not_sent_again(opened: Open, part
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
-    made = await create(tenant, await draft_for(connect(tenant)), content, Remembered())
+    made = await create(tenant, await draft_for(connect(tenant)), content, MemorySteps())
     assert tenant.world.api_calls[PUT] == PARTS + fault.startswith("html")
     assert "416" not in tenant.world.refused
     assert not tenant.faults.unhit()
@@ -86,7 +86,7 @@ async def test_a_part_that_never_arrived_is_sent_once_more(opened: Open, part: i
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
     signed = {"flow": "signed_token", "client_id": "demo-instance-id", "login": "dam-sync", "key": "sharedkey123"}
     made = await connect(tenant, {**signed, "algorithm": "HS256"}).create(
-        await draft_for(connect(tenant)), content, Remembered()
+        await draft_for(connect(tenant)), content, MemorySteps()
     )
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
@@ -101,7 +101,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": "advance:301"}])
     service = tenant.connect({**client, "token_url": address})
-    made = await service.create(draft, content, Remembered())
+    made = await service.create(draft, content, MemorySteps())
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
 
@@ -109,7 +109,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
 async def test_a_descriptor_that_ended_begins_anew(opened: Open, part: int) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), Remembered()
+    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": "play:expire"}])
     with pytest.raises(SessionGone):
@@ -121,7 +121,7 @@ async def test_a_descriptor_that_ended_begins_anew(opened: Open, part: int) -> N
 
 async def test_a_service_that_stays_down_is_trouble_of_the_moment(opened: Open) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), Remembered()
+    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "do": "status:503"}])
     with pytest.raises(Transient):
@@ -138,7 +138,7 @@ async def test_a_version_in_parts_goes_on_too(opened: Open, fault: str) -> None:
     for part in range(1, PARTS + 1):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
-        content, steps = Breaking("photo 1.jpg", SIZE, at=part * CHUNK), Remembered()
+        content, steps = Breaking("photo 1.jpg", SIZE, at=part * CHUNK), MemorySteps()
         tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
         for _ in range(3):
             try:
@@ -157,7 +157,7 @@ async def test_an_upload_link_that_ended_is_asked_for_anew(opened: Open) -> None
     tenant = opened(asset(1))
     (identity,) = tenant.truth()
     tenant.faults.add([{"match": "PUT /uploads/*", "nth": 1, "do": "advance:1000"}])
-    await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), Remembered())
+    await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemorySteps())
     (attached,) = tenant.truth()[identity]["attachments"]
     assert (attached["name"], attached["size"]) == ("plan.pdf", 300)
     assert tenant.world.api_calls["POST /api/dam/medias/{id}/attachments"] == 1
@@ -168,7 +168,7 @@ async def test_an_upload_link_refused_twice_parks_and_shows_no_link(opened: Open
     (identity,) = tenant.truth()
     tenant.faults.add([{"match": "PUT /uploads/*", "do": "status:403"}])
     with pytest.raises(Rejected) as refused:
-        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), Remembered())
+        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemorySteps())
     assert "Signature" not in f"{refused.value!r} {refused.value} {refused.value.hint}"
 
 
@@ -177,7 +177,7 @@ async def test_an_attachment_whose_answer_was_lost_is_one(opened: Open, fault: s
     for call in ("POST /api/dam/medias/*/attachments", "PUT /uploads/*"):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
-        steps = Remembered()
+        steps = MemorySteps()
         tenant.faults.add([{"match": call, "nth": 1, "do": fault}])
         for _ in range(3):
             try:

@@ -9,8 +9,9 @@ import pytest
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, NotFound, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
-from tests.conformance.tenant import alike
-from tests.support.served_a import FULL, Bytes, Open, Remembered, asset, body, entries, serving
+from tests.support.connected import Bytes, alike, body, entries
+from tests.support.served_a import FULL, Open, asset, serving
+from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     (entry,) = await entries(service)
-    content, steps = Bytes("newer.jpg", b"n" * 50), Remembered()
+    content, steps = Bytes("newer.jpg", b"n" * 50), MemorySteps()
     tenant.faults.add([{"match": "POST /api/dam/medias/*/file-versions", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
         await service.replace(entry.id, content, steps)
@@ -60,7 +61,7 @@ async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
     assert [file.name for file in found.versions] == ["photo 1.jpg", "newer.jpg"]
     assert found.revision != entry.revision
     with tenant.costs() as spent:
-        await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), Remembered())
+        await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), MemorySteps())
     assert alike(spent) == alike(service.forecast(FileRef("", "newest.jpg", 60)))
 
 
@@ -124,7 +125,7 @@ async def test_attachments_and_links(opened: Open) -> None:
     tenant = opened(FULL, asset(2), asset(3))
     service = tenant.connect()
     first, second, third = await entries(service)
-    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), Remembered())
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemorySteps())
     await service.relate(first.id, Relation("Views of the object", third.id))
     await service.relate(first.id, Relation("Views of the object", third.id))
     found = await service.fetch(first.id)

@@ -19,7 +19,8 @@ from dam_sync.services.b_documents import facts, making
 from dam_sync.services.b_documents.making import asset_name
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.drafts import worked
-from tests.conformance.tenant import Tenant, body, content, entries, started
+from tests.conformance.tenant import Tenant, content, started
+from tests.support.connected import body, entries
 from tests.support.steps import Crash, MemorySteps
 
 Start = Callable[..., Tenant]

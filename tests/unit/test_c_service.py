@@ -21,7 +21,8 @@ from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, library
-from tests.conformance.tenant import MemoryVault, Tenant, content, entries, started
+from tests.conformance.tenant import Tenant, content, started
+from tests.support.connected import MemoryVault, entries
 from tests.support.steps import MemorySteps
 
 Start = Callable[..., Tenant]

@@ -15,7 +15,8 @@ from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset, library
-from tests.conformance.tenant import Tenant, body, content, entries, started
+from tests.conformance.tenant import Tenant, content, started
+from tests.support.connected import body, entries
 from tests.support.steps import MemorySteps
 
 READINGS = [

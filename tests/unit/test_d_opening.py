@@ -12,7 +12,8 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Rejected
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Tenant, body, entries, started
+from tests.conformance.tenant import Tenant, started
+from tests.support.connected import body, entries
 
 FILES = 60
 

@@ -12,7 +12,8 @@ import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import Conflict, Transient
-from tests.support.served_e import START, Bytes, Open, asset, body, created, draft, entries, serving
+from tests.support.connected import Bytes, body, entries
+from tests.support.served_e import START, Open, asset, created, draft, serving
 from tests.support.steps import Crash, MemorySteps
 
 

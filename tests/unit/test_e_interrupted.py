@@ -17,8 +17,9 @@ from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.emulator.options import Options
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
+from tests.support.connected import entries
 from tests.support.interrupted import Breaking
-from tests.support.served_e import TOKEN, Open, Tenant, asset, consent, draft, entries, serving
+from tests.support.served_e import TOKEN, Open, Tenant, asset, consent, draft, serving
 from tests.support.steps import Crash, MemorySteps
 
 CHUNK, SIZE = 1_000, 4_500

@@ -15,7 +15,8 @@ from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import searching, wire
-from tests.support.served_e import EVERYTHING, START, TOKEN, Open, Tenant, asset, serving
+from tests.support.connected import EVERYTHING
+from tests.support.served_e import START, TOKEN, Open, Tenant, asset, serving
 
 SEARCH = "GET /v2/assets/search"
 READINGS = ("", "exclusive", "second")

@@ -16,7 +16,8 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import KIND
-from tests.support.served_e import START, TOKEN, Bytes, Open, asset, body, consent, entries, serving
+from tests.support.connected import Bytes, body, entries
+from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
 from tests.support.steps import MemorySteps
 
 
@@ -185,7 +186,7 @@ async def test_versions_come_oldest_first_and_each_can_be_read(opened: Open) -> 
     first = next(each for each in found.values() if each is not None and each.filename == "photo 1.jpg")
     assert [file.size for file in first.versions] == [500, 501, 502]
     assert (await service.fetch(first.id)).versions == first.versions
-    told = tenant.of_catalogue(1)["versions"]
+    told = tenant.truth()[tenant.of_catalogue(1)]["versions"]
     for file, truth in zip(first.versions, told, strict=True):
         assert hashlib.md5(await body(service, file)).hexdigest() == truth["digests"]["md5"]
 
@@ -206,7 +207,7 @@ async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None
     (found,) = [e.asset for e in await entries(service) if e.asset and e.asset.attachments]
     (paper,) = found.attachments
     assert paper.name == "release.pdf"
-    truth = tenant.of_catalogue(1)["attachments"][0]
+    truth = tenant.truth()[tenant.of_catalogue(1)]["attachments"][0]
     assert hashlib.md5(await body(service, paper)).hexdigest() == truth["digests"]["md5"]
     assert (await service.fetch(found.id)).attachments == found.attachments
     assert hashlib.md5(await body(tenant.connect(read_only=True), paper)).hexdigest() == truth["digests"]["md5"]
@@ -215,7 +216,7 @@ async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None
 async def test_trash_and_archive_are_seen(opened: Open) -> None:
     tenant = opened(asset(1), asset(2, status="archived"), asset(3))
     target = tenant.connect()
-    await target.remove(AssetId(str(tenant.of_catalogue(3)["id"])))
+    await target.remove(tenant.of_catalogue(3))
     service = tenant.connect(read_only=True)
     account = await service.probe()
     assert account.total == 3
@@ -230,7 +231,7 @@ async def test_a_delta_costs_what_changed(opened: Open) -> None:
     tenant = opened(*(asset(n) for n in range(1, 150)))
     service = tenant.connect()
     await service.schema()
-    changed = AssetId(str(tenant.of_catalogue(77)["id"]))
+    changed = tenant.of_catalogue(77)
     since = tenant.world.now()
     await service.update(changed, Patch(fields={"legend": "new"}))
     with tenant.costs() as spent:
@@ -246,7 +247,7 @@ async def test_bytes_from_any_offset_and_after_the_link_expired(opened: Open) ->
     assert entry.asset is not None
     assert entry.asset.file is not None
     whole = await body(service, entry.asset.file)
-    assert hashlib.md5(whole).hexdigest() == tenant.of_catalogue(1)["versions"][0]["digests"]["md5"]
+    assert hashlib.md5(whole).hexdigest() == tenant.truth()[tenant.of_catalogue(1)]["versions"][0]["digests"]["md5"]
     assert await body(service, entry.asset.file, 700) == whole[700:]
     tenant.world.advance(3 * 24 * 3600)
     with tenant.costs() as spent:
@@ -292,7 +293,7 @@ async def test_a_source_cannot_be_written_to(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect(read_only=True)
     with pytest.raises(DamSyncError, match="read-only"):
-        await service.remove(AssetId(str(tenant.of_catalogue(1)["id"])))
+        await service.remove(tenant.of_catalogue(1))
     assert not tenant.world.api_calls["DELETE /v2/assets/{id}"]
 
 
