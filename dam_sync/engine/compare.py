@@ -35,7 +35,7 @@ class Difference:
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
     """Everything a draft names that the asset does not hold so; empty when they agree."""
     return [
-        *_text_difference("filename", draft.filename, actual.filename),
+        *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
         *_status_difference(draft.status, actual),
         *_field_differences(draft.fields, actual.fields, schema),
         *_set_difference("tags", draft.tags, actual.tags),

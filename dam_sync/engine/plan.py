@@ -66,11 +66,13 @@ class Able:
     fixed: frozenset[str] = frozenset()  # kinds of container in which an asset stays
     renames: bool = True
     kinds: frozenset[str] | None = None  # of relations; None: any
+    fileless: bool = True
 
     @classmethod
     def of(cls, operations: frozenset[Operation], schema: Schema) -> Able:
         """From what the target said."""
-        return cls(operations, schema.container_fixed, "filename" in schema.holds, schema.relation_kinds)
+        renames = "filename" in schema.holds
+        return cls(operations, schema.container_fixed, renames, schema.relation_kinds, schema.fileless)
 
 
 def decide(
@@ -83,6 +85,9 @@ def decide(
     if link is None:
         if Operation.CREATE not in operations:
             return Park("Unsupported", "the target cannot take new assets", "choose another target")
+        if not kept and not able.fileless:
+            hint = "give it a file at the source; it stays parked until then"
+            return Park("Unsupported", "the target cannot take an asset without a file", hint)
         return Create(kept)
     fresh = _fresh_versions(kept, link)
     patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, able)

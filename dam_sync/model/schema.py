@@ -87,6 +87,7 @@ class Schema:
     container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     relation_kinds: frozenset[str] | None = None  # kinds of relation it can be given; None: any
     rights_by_day: bool = False  # release and expiry are days: a time of day is lost
+    fileless: bool = True  # it takes assets without a file
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
     attachments, relations, and `filename` where an existing asset can be renamed. What is not here becomes a named

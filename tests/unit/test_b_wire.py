@@ -85,6 +85,20 @@ def test_a_set_is_sent_whole_and_read_without_its_empty_parts() -> None:
     assert decode(info, [{"a": "x", "b": None}, {}], TERMS, UTC_ZONE) == (Row({"a": "x"}),)
 
 
+@pytest.mark.parametrize(("text", "sent"), [("12.5", 12.5), ("3", 3)])
+def test_a_number_of_a_row_may_come_as_text(text: str, sent: float) -> None:
+    """Other services keep the cells of a row as texts."""
+    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"n": FieldInfo("n", "double", FieldKind.NUMBER)})
+    assert encode(info, (Row({"n": text}),), TERMS, UTC_ZONE) == [{"n": sent}]
+
+
+@pytest.mark.parametrize("text", ["wide", "nan", "inf"])
+def test_a_text_that_is_no_number_is_refused_in_a_row_too(text: str) -> None:
+    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"n": FieldInfo("n", "double", FieldKind.NUMBER)})
+    with pytest.raises(InvalidValue):
+        encode(info, (Row({"n": text}),), TERMS, UTC_ZONE)
+
+
 def test_a_day_typed_east_of_greenwich_is_that_day() -> None:
     info = FieldInfo("d", "date", FieldKind.DATE)
     assert decode(info, "2024-06-30T22:00:00.000Z", TERMS, PARIS) == date(2024, 7, 1)

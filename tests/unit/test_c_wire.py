@@ -228,3 +228,8 @@ def test_a_create_carries_name_and_token() -> None:
     assert attributes["name"] == "a.jpg"
     assert marks.token_in(attributes["description"]) == marks.token_of(MARK)
     assert "approved" not in attributes
+
+
+def test_an_asset_without_a_file_is_called_by_its_mark() -> None:
+    (attributes,) = wire.create_body(Draft(MARK, ""), "s1", [])["data"]["attributes"]
+    assert attributes["name"] == MARK.value

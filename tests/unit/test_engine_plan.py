@@ -87,6 +87,16 @@ def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft
     assert action.cause == "Unsupported"
 
 
+def test_an_asset_without_a_file_is_parked_where_the_target_takes_none() -> None:
+    """Decided before anything is sent, so that a plan says it too."""
+    bare = replace(asset(), versions=())
+    action = decide(bare, DRAFT, None, replace(ABLE, fileless=False), Policy())
+    assert isinstance(action, Park)
+    assert action.cause == "Unsupported"
+    assert isinstance(decide(bare, DRAFT, None, ABLE, Policy()), Create)
+    assert isinstance(decide(asset(*FILES), DRAFT, None, replace(ABLE, fileless=False), Policy()), Create)
+
+
 places = st.sets(st.sampled_from("abc").map(lambda name: Placement("category", (name,)))).map(frozenset)
 drafts = st.builds(
     Draft,

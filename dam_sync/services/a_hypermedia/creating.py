@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Draft
@@ -9,7 +10,7 @@ from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionG
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
-from dam_sync.services.a_hypermedia.forms import Form
+from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 from dam_sync.services.a_hypermedia.uploading import Uploading
@@ -63,7 +64,7 @@ class Creating:
         if draft.profile and form is None:
             raise InvalidValue(f"the target has no form {draft.profile!r}", hint="see `inspect` for its forms")
         if content is None and form is None:
-            raise InvalidValue("a media without a file needs a form", hint="give a profile in the mapping")
+            form = _form_with(draft.fields, forms)
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status), form)
 
     async def _made(
@@ -108,6 +109,16 @@ class Creating:
             ask = Ask("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
             return made_id(await self._tenant.call(ask))
         return made_id(await self._tenant.call(Ask("POST", "medias", params=force, json=body)))
+
+
+def _form_with(fields: Iterable[str], forms: Forms) -> Form:
+    """The first form that has all these fields, for a media without a file tells no class of document. Raises
+    InvalidValue where there is none."""
+    wanted = frozenset(fields) & forms.by_key.keys()
+    for form in forms.by_id.values():
+        if wanted <= {one.key for one in form.fields.values()}:
+            return form
+    raise InvalidValue("a media without a file needs a form", hint="give a profile in the mapping")
 
 
 def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:

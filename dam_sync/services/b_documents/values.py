@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from math import isfinite
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -125,7 +126,15 @@ def _row_out(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
         raise InvalidValue(f"{info.key} takes a set of {', '.join(info.parts)}")
     if strange := [name for name in value.cells if name not in info.parts]:
         raise InvalidValue(f"{info.key} has no {', '.join(strange)}")
-    return {name: encode(part, value.cells.get(name), terms, zone) for name, part in info.parts.items()}
+    return {name: encode(part, _cell(part, value.cells.get(name)), terms, zone) for name, part in info.parts.items()}
+
+
+def _cell(part: FieldInfo, value: Value | None) -> Value | None:
+    """A cell as its part takes it: other services keep the numbers of a row as text."""
+    if part.kind is FieldKind.NUMBER and isinstance(value, str):
+        number = _number(value)
+        return number if isinstance(number, int | float) and isfinite(number) else value
+    return value
 
 
 def _place_out(info: FieldInfo, value: Scalar) -> Json:

@@ -163,9 +163,9 @@ class Upload:
 
 def create_body(draft: Draft, section: str, uploads: Sequence[Upload]) -> Json:
     """One asset, its token in the description (wire C 6.3, 6.9)."""
-    description = text_at(draft.fields, DESCRIPTION)
+    description, mark = text_at(draft.fields, DESCRIPTION), draft.marker.value if draft.marker else ""
     attributes: dict[str, Json] = {
-        "name": text_at(draft.fields, NAME) or draft.filename,
+        "name": text_at(draft.fields, NAME) or draft.filename or mark,
         "description": marked(description, draft.marker) if draft.marker else description,
         **approval(draft.status),
         **availability(draft.rights),

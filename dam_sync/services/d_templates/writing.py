@@ -55,7 +55,8 @@ class Writer:
         return AssetId(made.family)
 
     async def _body(self, draft: Draft, template: Template) -> Json:
-        if not draft.filename:
+        filename = draft.filename or (draft.marker.value if draft.marker is not None else "")
+        if not filename:
             raise InvalidValue("an asset needs a file name")
         fields = dict(draft.fields)
         if draft.marker is not None:
@@ -66,7 +67,7 @@ class Writer:
         return {
             "metadataTemplateId": template.id,
             "securityTemplateIds": await self.knowledge.security_ids(draft.rights.groups),
-            "filename": draft.filename,
+            "filename": filename,
             "metadata": [entry for entry in entries if len(entry) > 1],
         }
 

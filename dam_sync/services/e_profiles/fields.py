@@ -176,6 +176,7 @@ def schema_of(tenant: Tenant, *, versions: bool) -> Schema:
         groups=tenant.groups,
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
+        fileless=False,  # wire E 6.2: an asset is made by uploading its file
         holds=frozenset(holds),
     )
 
