@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
     Able,
@@ -198,6 +199,8 @@ class Actor:
         if self.session.policy.conflicts != "park" or not patch.fields:
             return
         now = await self.session.target.fetch(known)
+        if now.status == TRASH:
+            raise NotFound(f"{known} is in the target's trash", asset=link.source)
         before: list[Mapping[str, Json]] = [draft["fields"] for draft in (link.draft, *meant)]
         edited = foreign_edits(before, patch.fields, now, self.session.target_schema)
         if edited:

@@ -52,6 +52,7 @@ async def _phases(session: Session) -> None:
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"))
     if not session.ask.only:
+        await _plan(session)
         await look_after(session, run=session.run.id)
     session.progress.phase = "reading the target"
     await _take_names(session)

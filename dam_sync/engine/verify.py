@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, differences
-from dam_sync.engine.guards.sight import refuse_mostly_unlisted
+from dam_sync.engine.guards.sight import TRASH, refuse_mostly_unlisted
 from dam_sync.engine.plan import kept_versions
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, until_text
@@ -239,6 +239,8 @@ class Verifier:
         try:
             asset = await session.source.fetch(AssetId(link.source))
         except NotFound:
+            return Judged("gone_at_source", "", [])
+        if asset.status == TRASH:
             return Judged("gone_at_source", "", [])
         asset = await self._with_members("source", session.source, asset)
         actual = await self._with_members("target", session.target, actual)
