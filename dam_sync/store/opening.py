@@ -1,4 +1,22 @@
-"""The SQLite file itself: where it is, who may read it, how it is opened, and what its errors mean to people."""
+"""The SQLite file itself: where it is, who may read it, how it is opened, and what its errors mean to people.
+
+What a commit survives, by the level of `synchronous` under a write-ahead log; ours is FULL:
+
+| level | a killed process | a crash of the system, a power cut | a power cut under a disk that lies about flushes |
+|---|---|---|---|
+| OFF | all is there | the file may be damaged | the file may be damaged |
+| NORMAL | all is there | whole, but the last commits may be gone | the file may be damaged |
+| FULL | all is there | all is there | the last commits may be gone, at worst the file is damaged |
+| EXTRA | as FULL | as FULL: it differs only without a write-ahead log | as FULL |
+
+A commit is a promise to the services: an intent must be on the disk before its call is sent, or the call is sent twice
+after a power cut. NORMAL forgets just these, so it will not do; OFF saves nothing that many commits in one do not save
+already. Where a disk or a virtual machine answers a flush before it has happened, no level helps: the state then is
+restored from a copy, and what was done since is found at the target by our mark or parked.
+
+A copy of the file alone, without `-wal` beside it, lacks the newest commits, and one made while somebody writes may be
+of two moments at once. `state JOB export FILE` makes one that is whole, also while a run is at work.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +24,7 @@ import errno
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,16 +34,20 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
+from dam_sync.store.holding import holder_of
 
 BUSY_SECONDS = 10.0  # how long a statement waits for another process to let the file go
 ALMOST_FULL_BYTES = 1024 * 1024
+PROBE_BYTES = 64 * 1024
+STATE = "the state"
 OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
 CACHE_KIB = 4 * 1024
 WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_REFUSED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
 def path_of(where: Path | str) -> Path:
@@ -39,15 +62,32 @@ def path_of(where: Path | str) -> Path:
     return Path("/" + rest.lstrip("/")) if rest.startswith("///") else Path(rest.lstrip("/"))
 
 
-def make_file(path: Path) -> None:
-    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat."""
-    with told(path):
+def make_file(path: Path, what: str = STATE) -> None:
+    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat.
+
+    What was made is still there after a power cut.
+    """
+    with told(path, what):
         missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=OWNER_FOLDER, exist_ok=True)
+        made = not path.exists()
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_FILE))
         if path.stat().st_mode & 0o077:
             path.chmod(OWNER_FILE)
+        for folder in (path.parent, *(each.parent for each in missing)) if made else ():
+            flush_folder(folder)
+
+
+def flush_folder(folder: Path) -> None:
+    """The names in a folder are on the disk when this returns. Raises OSError."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def engine_of(path: Path, *, read_only: bool = False) -> Engine:
@@ -88,31 +128,36 @@ def raw_of(connection: Connection) -> sqlite3.Connection:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite and of the file system into ours."""
+def told(path: Path, what: str = STATE) -> Iterator[None]:
+    """Turns errors of SQLite and of the file system into ours. what: the file is called so."""
     try:
         yield
     except DBAPIError as error:
-        raise meaning_of(error.orig or error, path) from error
+        raise meaning_of(error.orig or error, path, what) from error
     except (sqlite3.Error, OSError) as error:
-        raise meaning_of(error, path) from error
+        raise meaning_of(error, path, what) from error
 
 
-def meaning_of(error: BaseException, path: Path) -> DamSyncError:
+def meaning_of(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
     """What an error of SQLite or of the file system means to the operator."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
-        return StoreBusy(f"another process holds the state {path}", hint="wait until it is done and run again")
+        holder = holder_of(path) or "another process"
+        return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
-        return DiskFull(f"no room left to write the state {path}")
+        hint = f"free some room in {path.parent} and run the same command again; it continues where it stopped"
+        return DiskFull(f"no room left to write {what} {path}", hint=hint)
     if code in _BROKEN:
         hint = "restore it from a backup; without one the assets that were moved are not known any more"
-        return ConfigError(f"the state {path} is damaged or not a state of dam-sync ({error})", hint=hint)
+        return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
+    if code == sqlite3.SQLITE_READONLY or (isinstance(error, OSError) and error.errno == errno.EROFS):
+        hint = "check that the disk is not mounted read-only and that this user may read and write file and folder"
+        return ConfigError(f"{what} {path} cannot be written ({_plain(error)})", hint=hint)
     if code in _REFUSED or isinstance(error, PermissionError):
         hint = "check that the file and its folder exist and that this user may read and write both"
-        return ConfigError(f"the state {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+        return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
     hint = "check the disk and the `state:` line of the job file"
-    return ConfigError(f"the state {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+    return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
 
 
 def _plain(error: BaseException) -> str:
@@ -120,15 +165,18 @@ def _plain(error: BaseException) -> str:
 
 
 def _is_full(error: BaseException, path: Path) -> bool:
-    """SQLite says "disk I/O error" for several kinds of full disk."""
+    """SQLite says "disk I/O error" for several kinds of full disk, and for a quota."""
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno in _FULL
     if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
         return False
     try:
-        return shutil.disk_usage(path.parent).free < ALMOST_FULL_BYTES
-    except OSError:
-        return False
+        if shutil.disk_usage(path.parent).free < ALMOST_FULL_BYTES:
+            return True
+        with tempfile.TemporaryFile(dir=path.parent, buffering=0) as probe:
+            return probe.write(bytes(PROBE_BYTES)) < PROBE_BYTES
+    except OSError as found:
+        return found.errno in _FULL
 
 
 def _connect_writer(path: Path) -> sqlite3.Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +27,7 @@ from dam_sync.store.tables import stamp
 from dam_sync.store.work import Queue
 from dam_sync.store.writer import Reader, Writer
 
+COPY = "the copy of the state"
 COPIED_PAGES = 1_000  # in one go; between two, others may write
 
 
@@ -122,15 +124,25 @@ def _refuse_while_running(connection: Connection, clock: Clock) -> None:
 def _copy(source: Path, target: Path, clock: Clock) -> None:
     if target.exists():
         raise ConfigError(f"there is a file at {target} already", hint="name a new file")
-    make_file(target)
-    with told(target):
+    make_file(target, COPY)
+    try:
+        _copy_into(source, target, clock)
+    except BaseException:
+        for part in target.parent.glob(f"{target.name}*"):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def _copy_into(source: Path, target: Path, clock: Clock) -> None:
+    with told(target, COPY):
         engine = engine_of(source, read_only=True)
-        with engine.connect() as connection:
-            raw = sqlite3.connect(target)
-            try:
-                raw_of(connection).backup(raw, pages=COPIED_PAGES)
-            finally:
-                raw.close()
+        with (
+            engine.connect() as connection,
+            closing(sqlite3.connect(target)) as raw,
+            transaction(connection, "DEFERRED"),
+        ):
+            version_of(connection)  # from here on one moment is seen, whoever writes meanwhile
+            raw_of(connection).backup(raw, pages=COPIED_PAGES)
         engine.dispose()
         engine = engine_of(target)
         with engine.connect() as connection, transaction(connection):

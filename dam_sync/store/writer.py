@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from dam_sync.model.errors import SafetyStop
 from dam_sync.store.opening import raw_of, told, transaction
+from dam_sync.store.rescue import Place
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
@@ -43,6 +45,8 @@ class Writer:
         self._closed = False
         self._connection = engine.connect()
         self._path = path
+        self._place = Place(path)
+        self._lost: SafetyStop | None = None
         self._loop = asyncio.get_running_loop()
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._room = asyncio.Semaphore(WAITING)
@@ -94,12 +98,18 @@ class Writer:
 
     def _commit(self, group: list[_Request]) -> None:
         try:
+            if self._lost is not None:
+                raise self._lost
             with told(self._path), transaction(self._connection):
                 if self.guard is not None:
                     self.guard(self._connection)
                 for request in group:
                     self._run_one(request)
             self.commits += 1
+            self._place.remember()
+            if self._place.is_lost:
+                self._lost = self._place.rescued(self._connection)
+                raise self._lost
         except BaseException as error:  # noqa: BLE001 -- carried to everybody who waits
             for request in group:
                 request.error = copy.copy(error)  # each caller adds its own context

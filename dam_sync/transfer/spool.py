@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -40,23 +42,23 @@ class SpoolFile:
             await self._file.flush()
 
     async def read(self, start: int, stop: int) -> bytes:
-        """The bytes [start, stop), fewer where the file is shorter; several may read at once."""
-        async with aiofiles.open(self._path, "rb", buffering=0) as file:
-            await file.seek(start)
-            return await file.read(stop - start)
+        """The bytes [start, stop), fewer where the file is shorter; several may read at once, also when somebody has
+        removed the file meanwhile."""
+        return await asyncio.to_thread(self._read, start, stop)
 
     async def blocks(self, size: int, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """The bytes [start, stop), else to the end, in blocks of at most `size` bytes; may be called again."""
-        async with aiofiles.open(self._path, "rb", buffering=0) as file:
-            end = await file.seek(0, os.SEEK_END) if stop is None else stop
-            await file.seek(start)
-            while block := await file.read(min(size, end - start)):
-                start += len(block)
-                if start >= end:
-                    break  # who has all he needs does not ask once more, so the file is closed before the last block
-                yield block
-        if block:
+        end = os.fstat(self._file.fileno()).st_size if stop is None else stop
+        while start < end and (block := await self.read(start, min(start + size, end))):
+            start += len(block)
             yield block
+
+    def _read(self, start: int, stop: int) -> bytes:
+        if sys.platform != "win32":
+            return os.pread(self._file.fileno(), stop - start, start)
+        with self._path.open("rb", buffering=0) as file:  # an open file cannot be removed there
+            file.seek(start)
+            return file.read(stop - start) or b""
 
 
 @asynccontextmanager

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, DiskFull
+from dam_sync.net.auth import RotatingToken
+from dam_sync.net.call import Reply, Request
+from dam_sync.store import vault as vaults
 from dam_sync.store.vault import FileVault
 
 
@@ -66,3 +72,115 @@ async def test_a_damaged_file_is_told_without_its_content(tmp_path: Path, text: 
     with pytest.raises(ConfigError, match="damaged") as told:
         await vault.load("e")
     assert "wrt_demo" not in str(told.value)
+
+
+class Story:
+    """What is flushed, put in place and sent, in order. `named`: what is at these paths when a flush comes."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.told: list[str] = []
+        flush, replace = os.fsync, os.replace
+
+        def fsync(handle: int) -> None:
+            flush(handle)
+            paths = (folder, *folder.iterdir())
+            self.told.append(
+                f"flush {next(path.name for path in paths if os.path.samestat(path.stat(), os.fstat(handle)))}"
+            )
+
+        def put(fresh: Path, path: Path) -> None:
+            replace(fresh, path)
+            self.told.append(f"{fresh.name} becomes {path.name}")
+
+        patch.setattr(os, "fsync", fsync)
+        patch.setattr(os, "replace", put)
+
+
+async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room first, then the call that uses the old one up; then bytes, name, folder; only then the new access token."""
+    folder = tmp_path / "state"
+    vault = FileVault(folder / "job.vault")
+    token = RotatingToken("http://127.0.0.1/token", "client-1", "secret-1", "wrt_1", vault, "e", SystemClock())
+    await vault.save("other", "there before")
+    (folder / "job.vault.new").unlink(missing_ok=True)
+    story = Story(monkeypatch, folder)
+
+    async def exchange(request: Request) -> Reply:
+        assert isinstance(request.body, bytes)
+        story.told.append(f"send {json.loads(request.body)['refresh_token']}")
+        body = json.dumps({"access_token": "wat_2", "refresh_token": "wrt_2", "expires_in": 3600}).encode()
+        return Reply(200, {"content-type": "application/json"}, body)
+
+    token.attach(exchange)
+    story.told.append(f"use {(await token.headers())['Authorization']}")
+    assert story.told == [
+        "flush job.vault.new",
+        "send wrt_1",
+        "flush job.vault.new",
+        "job.vault.new becomes job.vault",
+        "flush state",
+        "use Bearer wat_2",
+    ]
+    assert "wrt_2" in str(await FileVault(vault.path).load("e"))
+
+
+async def test_the_first_file_and_its_folders_outlast_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr("dam_sync.store.opening.flush_folder", flushed.append)
+    await FileVault(tmp_path / "new" / "deep" / "job.vault").save("e", "wrt_1")
+    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "deep"} <= set(flushed)
+
+
+def no_room(patch: pytest.MonkeyPatch) -> None:
+    """From now on no file grows."""
+    real = os.fdopen
+
+    class Full:
+        def __init__(self, handle: int, mode: str) -> None:
+            self._out = real(handle, mode)
+            self._size = os.fstat(handle).st_size
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._out.close()
+
+        def write(self, data: bytes) -> int:
+            if len(data) > self._size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return self._out.write(data)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._out, name)
+
+    patch.setattr(vaults.os, "fdopen", Full)
+
+
+async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault = FileVault(tmp_path / "job.vault")
+    await vault.save("e", "wrt_1")
+    assert await vault.load("e") == "wrt_1"
+    no_room(monkeypatch)
+    await vault.save("e", "wrt_2")
+    with pytest.raises(DiskFull, match="no room left to write the credentials file") as told:
+        await vault.load("e")
+    assert str(tmp_path) in told.value.hint
+    assert "wrt_" not in str(told.value)
+    monkeypatch.undo()
+    assert await vault.load("e") == "wrt_2"
+    assert [path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077] == []
+
+
+async def test_room_that_a_crash_left_half_made_is_made_anew(tmp_path: Path) -> None:
+    vault = FileVault(tmp_path / "job.vault")
+    room = tmp_path / "job.vault.new"
+    room.write_bytes(b'{"e": "wrt_half')
+    assert await vault.load("e") is None
+    assert room.stat().st_size >= vaults.ROOM
+    assert set(room.read_bytes()) == {0}
+    assert stat.S_IMODE(room.stat().st_mode) == 0o600
