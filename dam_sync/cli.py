@@ -15,11 +15,12 @@ import typer
 from rich.console import Console
 
 from dam_sync import __version__
-from dam_sync.app.asking import job_errors, job_state, job_status
+from dam_sync.app.asking import job_errors, job_export, job_state, job_status
 from dam_sync.app.checks import check_job
 from dam_sync.app.demo import READY, Demo, run_demo
 from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
-from dam_sync.app.jobs import plan_job, run_job, verify_job
+from dam_sync.app.files import written
+from dam_sync.app.jobs import plan_job, run_job, verify_job, write_html
 from dam_sync.app.logs import set_up_logs
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -201,6 +202,7 @@ def run(
     async def act(wish: Wish) -> int:
         report = await run_job(job, wish)
         output.report(report.as_json())
+        write_html(report, wish.html)
         return 4 if report.parked else 0
 
     wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, limit=limit, max_calls=max_calls)
@@ -263,7 +265,7 @@ def errors(
     async def act(_: Wish) -> int:
         parked = await job_errors(job, cause or [], retry)
         if csv_file is not None:
-            with csv_file.open("w", newline="", encoding="utf-8") as out:
+            with written(csv_file, "the list") as out:
                 writer = csv.DictWriter(out, ["asset", "cause", "operation", "message", "hint"], extrasaction="ignore")
                 writer.writeheader()
                 writer.writerows(parked["assets"])
@@ -284,14 +286,19 @@ def errors(
 
 @cli.command()
 @verb
-def state(output: Output, job: JobFile, what: Annotated[str, typer.Argument(help="show")] = "show") -> None:
-    """What the checkpoint store of a job holds."""
-    if what != "show":
-        output.error(ConfigError(f"state can be asked to `show`, not to `{what}`"))
+def state(
+    output: Output,
+    job: JobFile,
+    what: Annotated[str, typer.Argument(help="show or export")] = "show",
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="The new file to export to.")] = None,
+) -> None:
+    """What the checkpoint store of a job holds; a whole copy of it, also while a run is at work."""
+    if what not in ("show", "export") or (what == "export") != (out is not None):
+        output.error(ConfigError(f"state can be asked to `show`, or to `export -o FILE`, not to `{what}`"))
         raise typer.Exit(2)
 
     async def act(_: Wish) -> int:
-        data = await job_state(job)
+        data = await job_state(job) if out is None else await job_export(job, out)
         if output.as_json:
             output.data(data)
         else:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import anyio
 
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
+from dam_sync.app.files import prove_writable, scratch, written
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
@@ -24,7 +23,7 @@ from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import ConfigError, StopRequested, Transient
+from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
 from dam_sync.model.service import Account, Calls, Service
 from dam_sync.model.values import instant_text
 from dam_sync.render.html import render_html
@@ -36,11 +35,16 @@ from dam_sync.transfer.spool import sweep_spool
 CALLS_A_SECOND = 25.0  # what to expect of a service that documents no rate
 PAGE = 500
 SETTLE_SECONDS = 1.0
+REPORT, PLAN = "the report", "the plan"
 
 
 async def run_job(path: Path, wish: Wish) -> Report:
-    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on."""
+    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
+
+    The report is not written to `wish.html` here: what was done is told first.
+    """
     job = job_of(path)
+    prove_writable(wish.html, REPORT)
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, SystemClock())
         stack.push_async_callback(store.close)
@@ -56,7 +60,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
             await execute(session)
             await look_after(session, due=True, run=run.id)
         except BaseException as error:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
                 await store.stop(run.id, _reason(error))
             if isinstance(error, StopRequested) and error.message == INTERRUPTED:
                 raise Transient(error.message) from error
@@ -66,7 +70,6 @@ async def run_job(path: Path, wish: Wish) -> Report:
         books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
         books["ledger"] = await _ledger_end(store)
         await close_books(session, books)
-    write_html(report, wish.html)
     return report
 
 
@@ -75,9 +78,9 @@ async def plan_job(path: Path, wish: Wish) -> Report:
     job = job_of(path)
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
-        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="dam-sync-plan-"))) / "plan.db"
-        await _copy_state(job, scratch)
-        store = await SqlStore.open(scratch, SystemClock())
+        copied = stack.enter_context(scratch("plan")) / "plan.db"
+        await _copy_state(job, copied)
+        store = await SqlStore.open(copied, SystemClock())
         stack.push_async_callback(store.close)
         before = await _ledger_end(store)
         session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
@@ -104,13 +107,12 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job))
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="dam-sync-verify-")))
-        scratch = await SqlStore.open(folder / "verify.db", SystemClock())
-        stack.push_async_callback(scratch.close)
-        scratch_run = await scratch.begin(job.name, "verify")
+        found = await SqlStore.open(stack.enter_context(scratch("verify")) / "verify.db", SystemClock())
+        stack.push_async_callback(found.close)
+        scratch_run = await found.begin(job.name, "verify")
         session = session_of(opened, store, scratch_run, wish)
         await refuse_before_verify(session)
-        verdict = await Verifier(session, scratch, level, part).run()
+        verdict = await Verifier(session, found, level, part).run()
         report = _bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
         report.notes.extend(await told_open(session))
@@ -140,10 +142,10 @@ async def report_of(kind: str, opened: Opened, session: Session, ledger_after: i
 
 
 def write_html(report: Report, path: Path | None) -> None:
-    """The report as a page, where one was asked for."""
+    """The report as a page, where one was asked for. Raises DiskFull or ConfigError."""
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render_html(report.as_json()), encoding="utf-8")
+        with written(path, REPORT) as out:
+            out.write(render_html(report.as_json()))
 
 
 def _bare_report(kind: str, opened: Opened, session: Session) -> Report:
@@ -175,10 +177,10 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-async def _copy_state(job: Job, scratch: Path) -> None:
+async def _copy_state(job: Job, path: Path) -> None:
     if job.state_path.exists():
         async with existing_store(job, read_only=True) as store:
-            await store.copy_to(scratch)
+            await store.copy_to(path)
 
 
 async def _ledger_end(store: SqlStore) -> int:
@@ -207,8 +209,7 @@ def _forecast_seconds(report: Report, opened: Opened) -> float:
 
 async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
     """The report and every operation, one a line inside the list, written as it is read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+    with written(path, PLAN) as out:
         out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
         await _write_operations(out, store, after)
         out.write("\n]}\n")

@@ -1,0 +1,113 @@
+"""Files that a verb writes besides the state: reports, lists, scratch copies; what their disks say, in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
+from typing import IO
+
+from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+OWNER_ONLY = 0o600
+PROBE_BYTES = 64 * 1024
+ELSEWHERE = "free some room there, or name a file on another disk"
+
+
+@contextmanager
+def written(path: Path, what: str) -> Iterator[IO[str]]:
+    """A text file, all of it or none: what was there before stays until the new one is whole.
+
+    `what` names it in errors. Raises DiskFull, or ConfigError where the file cannot be written.
+    """
+    with _told(path, what):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        apart = path.exists() and not path.is_file()  # a pipe or a device takes what comes
+        part = path if apart else path.with_name(f"{path.name}.part")
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+                yield out
+                out.flush()
+                if not apart:
+                    os.fsync(out.fileno())
+            if not apart:
+                os.replace(part, path)
+        except BaseException:
+            if not apart:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+            raise
+
+
+def prove_writable(path: Path | None, what: str) -> None:
+    """Raises ConfigError or DiskFull now, rather than after days of work; leaves nothing behind."""
+    if path is None or (path.exists() and not path.is_file()):
+        return
+    probe = path.with_name(f"{path.name}.part")
+    with _told(path, what):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with os.fdopen(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "wb") as out:
+                out.write(bytes(PROBE_BYTES))
+        finally:
+            probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch(purpose: str) -> Iterator[Path]:
+    """A folder for copies that nobody needs afterwards. Raises DiskFull, or ConfigError where none can be made."""
+    try:
+        with TemporaryDirectory(prefix=f"dam-sync-{purpose}-", ignore_cleanup_errors=True) as name:
+            try:
+                yield Path(name)
+            except DiskFull as error:
+                if name not in error.message:
+                    raise
+                raise _no_scratch(gettempdir()) from error
+    except OSError as error:
+        if full := next((name for name in _usual_folders() if _is_full(name)), ""):
+            raise _no_scratch(full) from error
+        hint = "name a folder that this user may write in TMPDIR"
+        raise ConfigError(f"no scratch folder can be made ({error.strerror or error})", hint=hint) from error
+
+
+def _no_scratch(folder: str) -> DiskFull:
+    hint = "free some room there, or name a folder on another disk in TMPDIR, and run the same command again"
+    return DiskFull(f"no room left in {folder} for a scratch copy of the state", hint=hint)
+
+
+def _usual_folders() -> Iterator[str]:
+    """Where scratch folders are looked for, those that were asked for first."""
+    yield from (os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name))
+    yield from ("/tmp", "/var/tmp")
+
+
+def _is_full(folder: str) -> bool:
+    """Whether that is why nothing can be made in a folder."""
+    try:
+        with TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.errno in FULL
+    return False
+
+
+def meaning_of(error: OSError, path: Path, what: str) -> DamSyncError:
+    """What an error of the file system means to the operator."""
+    if error.errno in FULL:
+        return DiskFull(f"no room left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
+    hint = "name a file that this user may write"
+    return ConfigError(f"{what} {path} cannot be written ({error.strerror or error})", hint=hint)
+
+
+@contextmanager
+def _told(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise meaning_of(error, path, what) from error

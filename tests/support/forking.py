@@ -1,0 +1,174 @@
+"""Commands of `dam-sync` in processes of their own that begin at once: forked from one that has read the program.
+
+`python -m tests.support.forking` takes orders as lines of JSON and answers each with a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from ctypes import CDLL, c_uint32, get_errno
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from dam_sync.cli import cli
+from tests.support.small import Ran, hurry, set_right
+
+ROOT = Path(__file__).parents[2]
+STREAMS = ("out", "err")
+CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
+Order = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Forked:
+    """A command at work."""
+
+    pid: int
+    forking: Forking
+    readers: list[threading.Thread] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def wait(self) -> Ran:
+        """What it said, and its exit code once it has ended; below 0 for the signal that ended it."""
+        code = self.forking.ask({"do": "wait", "pid": self.pid})["code"]
+        for reader in self.readers:
+            reader.join()
+        return Ran(int(code), self.texts["out"], self.texts["err"])
+
+    def kill(self) -> None:
+        """kill -9, and wait until it is gone."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+
+class Forking:
+    """The process that forks, begun by `before` (a program that starts another). A context manager."""
+
+    def __init__(self, before: Sequence[str] = ()) -> None:
+        self._command = [*before, sys.executable, "-m", "tests.support.forking"]
+
+    def __enter__(self) -> Forking:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+        self.pid = int(self.ask({"do": "pid"})["pid"])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(timeout=20)
+
+    def start(self, *arguments: str, limit: int = -1, heeding: bool = False, **environment: str) -> Forked:
+        """Begin a command. limit: bytes that any file may grow to, below 0 for none. heeding: rights of files bind it
+        also where it is the superuser's."""
+        with tempfile.TemporaryDirectory() as name:
+            pipes = {stream: f"{name}/{stream}" for stream in STREAMS}
+            for pipe in pipes.values():
+                os.mkfifo(pipe)
+            order = {"arguments": arguments, "environment": environment, "limit": limit, "heeding": heeding}
+            forked = Forked(int(self.ask({"do": "start", "pipes": pipes, **order})["pid"]), self)
+            for stream, pipe in pipes.items():
+                reading = os.fdopen(os.open(pipe, os.O_RDONLY), encoding="utf-8", errors="replace")
+                forked.readers.append(threading.Thread(target=_read, args=(reading, stream, forked.texts)))
+        for reader in forked.readers:
+            reader.start()
+        return forked
+
+    def sh(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Another program, started where the commands are."""
+        done = self.ask({"do": "sh", "command": command})
+        return subprocess.CompletedProcess(command, done["code"], done["out"])
+
+    def ask(self, order: Order) -> dict[str, Any]:
+        """An order as it goes over the line, and the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+def _start(order: Order) -> dict[str, Any]:
+    pid = os.fork()
+    if pid:
+        return {"pid": pid}
+    code = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, stream in enumerate(STREAMS, 1):
+            os.dup2(os.open(order["pipes"][stream], os.O_WRONLY), number)
+        os.environ.update(order["environment"])
+        tempfile.tempdir = None  # looked for anew
+        if order["limit"] >= 0:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], resource.RLIM_INFINITY))
+        if order["heeding"]:
+            _heed()
+        code = _command(order["arguments"])
+    except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
+        sys.excepthook(*sys.exc_info())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
+
+
+def _heed() -> None:
+    """Give up the rights that pass over those of files."""
+    libc = CDLL(None, use_errno=True)
+    header, rights = (c_uint32 * 2)(CAPABILITIES, 0), (c_uint32 * 6)()
+    if libc.capget(header, rights) == 0:
+        for part in (0, 1):  # effective, permitted
+            rights[part] &= ~OVERRIDING
+        if libc.capset(header, rights) == 0:
+            return
+    raise OSError(get_errno(), "cannot give up rights")
+
+
+def _read(reading: IO[str], stream: str, texts: dict[str, str]) -> None:
+    with reading:
+        texts[stream] = reading.read()
+
+
+def _command(arguments: Sequence[str]) -> int:
+    hurry(pytest.MonkeyPatch())
+    set_right()
+    try:
+        cli(arguments)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _serve() -> None:
+    for line in sys.stdin:
+        order = json.loads(line)
+        match order["do"]:
+            case "pid":
+                answer = {"pid": os.getpid()}
+            case "start":
+                answer = _start(order)
+            case "wait":
+                answer = {"code": os.waitstatus_to_exitcode(os.waitpid(order["pid"], 0)[1])}
+            case _:
+                done = subprocess.run(order["command"], capture_output=True, text=True, check=False)
+                answer = {"code": done.returncode, "out": done.stdout + done.stderr}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()
