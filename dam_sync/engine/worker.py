@@ -10,6 +10,7 @@ from dam_sync.engine.act import Actor, Prepared
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import Missing
 from dam_sync.engine.guards.sight import TRASH
+from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import removed_before
@@ -35,9 +36,10 @@ class Worker:
     containers: Containers
     told: bool = False  # whether the target's lists were compared with those of the last run
     missing: Missing = field(init=False)
+    origins: Origins = field(init=False)
 
     def __post_init__(self) -> None:
-        self.missing = Missing(self.session)
+        self.missing, self.origins = Missing(self.session), Origins.of(self.session)
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
@@ -98,10 +100,12 @@ class Worker:
         if not crosswalk.selects(asset):
             return replace(prepared, outcome=Outcome(action="skipped", cause="not selected", message="not selected"))
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = crosswalk.draft(asset, marker, await self.terms.known())
+        drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+        if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
+            drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
         if drafted.new_terms and not drafted.faults:
-            await self.terms.ensure(drafted.new_terms)
-            drafted = crosswalk.draft(asset, marker, await self.terms.known())
+            await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
+            drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
         if drafted.faults:
             return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
         draft = await self._named(asset, drafted.draft, marker)

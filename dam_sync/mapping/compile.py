@@ -33,7 +33,7 @@ from dam_sync.mapping.vocabulary import VocabularyRule, path_of
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.errors import MappingError
 from dam_sync.model.faults import Place, nearest
-from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.schema import FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Scalar, Value
 
 LONGEST_MARKER = 64
@@ -159,8 +159,9 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
             builder.fault((*place, "match"), "pins are given, but pin is not among the ways to match")
         trees = [source[spec.source]] if spec.source in source else list(source.values())
         from_tree = any(tree.hierarchical for tree in trees)
-        if spec.source in source and from_tree and not known.hierarchical:
-            builder.notes.append(f"vocabularies.{name}: the target's list is flat; the paths of terms are not carried")
+        if spec.source in source:
+            told = _not_carried(source[spec.source], known)
+            builder.notes.extend(f"vocabularies.{name}: {text}" for text in told)
         yield (
             name,
             VocabularyRule(
@@ -171,9 +172,20 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
                 unmatched=spec.unmatched,
                 pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
                 by_path=from_tree and known.hierarchical,
+                whole=known.hierarchical or known.localized,
                 max_length=known.max_length,
             ),
         )
+
+
+def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:
+    """What terms have at the source and have no room for in the target."""
+    if source.hierarchical and not target.hierarchical:
+        yield "the target's list is flat; the paths of terms are not carried"
+    if source.localized and not target.localized:
+        yield "the target's list has one language; the others of terms are not carried"
+    if source.synonyms and not target.synonyms:
+        yield "the target's list has no synonyms; those of terms are not carried"
 
 
 def _plan(builder: Builder, makes: Makes) -> Plan:

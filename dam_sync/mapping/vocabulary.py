@@ -107,7 +107,8 @@ class VocabularyRule:
     """How the terms of one vocabulary of the source become terms of one of the target.
 
     source: the source's vocabulary key, empty for any. match: ways in the order they are tried. unmatched: create,
-    park, drop, keep, or None for the line's on_error. by_path: both sides are trees.
+    park, drop, keep, or None for the line's on_error. by_path: both sides are trees. whole: a new term is written with
+    more than its label, for the target has levels or languages.
     """
 
     name: str
@@ -117,6 +118,7 @@ class VocabularyRule:
     unmatched: str | None = None
     pins: Mapping[str, str] = field(default_factory=dict)
     by_path: bool = False
+    whole: bool = False
     max_length: int | None = None
 
     def apply(self, value: Scalar, index: TermIndex, tongue: Tongue, rule: str) -> Made:

@@ -58,6 +58,7 @@ class Vocabulary:
     hierarchical: bool = False
     localized: bool = False
     max_length: int | None = None
+    synonyms: bool = False  # its terms may have some
 
 
 @dataclass(frozen=True, slots=True)

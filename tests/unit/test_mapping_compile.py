@@ -280,6 +280,19 @@ def test_a_tree_against_a_list_is_noted(tmp_path: Path) -> None:
     assert compiled(tmp_path, text, target=tree).rules["subject"].by_path
 
 
+def test_what_terms_lose_in_a_poorer_list_is_noted(tmp_path: Path) -> None:
+    text = LEAST + "vocabularies: {subject: {source: keywords, target: subject}}\n"
+    rich = Vocabulary("keywords", localized=True, synonyms=True)
+    source = replace(SOURCE, vocabularies={**SOURCE.vocabularies, "keywords": rich})
+    told = [note for note in compiled(tmp_path, text, source=source).notes if note.startswith("vocabularies.")]
+    assert [note.partition("; ")[2] for note in told] == [
+        "the others of terms are not carried",
+        "those of terms are not carried",
+    ]
+    as_rich = replace(TARGET, vocabularies={**TARGET.vocabularies, "subject": replace(rich, key="subject")})
+    assert not any("not carried" in note for note in compiled(tmp_path, text, source=source, target=as_rich).notes)
+
+
 def test_a_term_field_without_a_list_takes_labels(tmp_path: Path) -> None:
     free = replace(TARGET, fields={**TARGET.fields, "free": Field("free", FieldKind.TERM)})
     assert compiled(tmp_path, with_lines("free: {from: fields.country}"), target=free).vocabularies == {}

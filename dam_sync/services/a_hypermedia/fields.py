@@ -112,11 +112,11 @@ def _vocabularies(forms: Forms, offer: Offer) -> dict[str, Vocabulary]:
         tree = word == "thesaurus"
         label = offer.roots.get(identity, "") or _label(forms, key)
         length = facts.TERM_LETTERS if tree else None
-        found[key] = Vocabulary(key, label, not tree, hierarchical=tree, localized=tree, max_length=length)
+        found[key] = Vocabulary(key, label, not tree, tree, tree, max_length=length, synonyms=tree)
     used = {identity for word, identity in forms.sources.values() if word == "thesaurus"}
     for identity, title in offer.roots.items():
         if identity not in used:
-            found[identity] = Vocabulary(identity, title, False, True, True, facts.TERM_LETTERS)
+            found[identity] = Vocabulary(identity, title, False, True, True, facts.TERM_LETTERS, synonyms=True)
     return found
 
 

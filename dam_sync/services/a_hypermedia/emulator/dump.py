@@ -121,4 +121,5 @@ def _term(library: Library, number: int) -> dict[str, Json]:
         "label": node.titles.get(language) or next(iter(node.titles.values())),
         "path": list(library.thesauri.path(number, language)),
         "labels": dict(node.titles),
+        "synonyms": {language: list(words) for language, words in node.synonyms.items()},
     }
