@@ -8,9 +8,9 @@ import pytest
 
 from dam_sync.app.trial import Emulated
 from dam_sync.services import discover
-from tests.conformance.drafts import KEYS
-from tests.support.anypair import by_bytes, joined, losses_by_asset, lost_silently, ran, tenant_of
-from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.anypair import hurried, joined, living, moved, ran, tenant_of, told_by
+from tests.support.compared import Comparison
+from tests.support.everything import NAMES, OWN_MARKS, everything, receiving
 
 HOME = next(iter(discover()))
 
@@ -18,22 +18,27 @@ HOME = next(iter(discover()))
 @pytest.mark.parametrize("abroad", list(discover()), ids=[kind[0] for kind in discover()])
 def test_what_goes_there_comes_back(tmp_path: Path, abroad: str) -> None:
     with (
+        hurried(),
         tenant_of(HOME, everything()) as left,
         tenant_of(abroad, receiving()) as away,
         tenant_of(HOME, receiving()) as home,
     ):
         here, there, back = Emulated(HOME, left.url), Emulated(abroad, away.url), Emulated(HOME, home.url)
-        losses = []
+        states, always = [], list[str]()
         for name, one, other, tenants in (("there", here, there, (left, away)), ("back", there, back, (away, home))):
             tenants[0].ask("/_emulator/clock", {"advance": 600})  # until its index shows all that was written there
             pair = joined(tmp_path / name, one, other, tenants, OWN_MARKS)
-            report = ran(pair)
-            assert report["parked"] == []
-            losses.append(losses_by_asset(pair))
-        before, between, after = by_bytes(left), by_bytes(away), by_bytes(home)
-    assert after.keys() == before.keys()
+            always += told_by(ran(pair)["notes"])
+            states.append(moved(pair))
+        before, after = living(left), living(home)
+    gone, come = states
+    assert come.parked == {}
+    twins = {asset: come.twins[twin] for asset, twin in gone.twins.items()}
+    assert sorted(twins.values()) == sorted(after)
+    comparison = Comparison(NAMES, {}, twins=twins)
     faults = []
-    for key, row in before.items():
-        told = [*losses[0][row["id"]], *losses[1][between[key]["id"]]]
-        faults += [f"{row['catalogue_id']} {fault}" for fault in lost_silently(row, after[key], told, KEYS, ("", ""))]
+    for asset, twin in twins.items():
+        told = [*gone.losses[asset], *come.losses[gone.twins[asset]], *always]
+        row = before[asset]
+        faults += [f"{row['catalogue_id']} {fault}" for fault in comparison.lost_silently(row, after[twin], told)]
     assert faults == []
