@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
@@ -15,22 +16,17 @@ from dam_sync.emulation.serve import serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.services.b_documents.emulator import emulator
 from tests.conformance.catalogue import library
+from tests.support.stepped_clock import NOW, StillClock
 
-NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
 API = "/api/v1"
 WORK = "/default-domain/workspaces"
 AUTH = ("Administrator", "secret-b")
 EVERYTHING = {"properties": "*", "fetch.document": "versionLabel,lock"}
-
-
-class StillClock:
-    """Time that only `advance` moves."""
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        return None
+USERS = [
+    {"name": "jdoe", "password": "p", "groups": ["administrators"]},
+    {"name": "eve", "password": "p", "groups": ["staff"]},
+]
+MILLIS = int(NOW.timestamp() * 1000)
 
 
 class Platform:
@@ -120,3 +116,19 @@ class Platform:
 def reference(batch: str, index: int = 0) -> dict[str, str]:
     """A blob by reference to an upload."""
     return {"upload-batch": batch, "upload-fileId": str(index)}
+
+
+Open = Callable[..., Platform]
+
+
+@contextmanager
+def platforms() -> Iterator[Open]:
+    """Serves platforms with the rows and options they are given, and closes them at the end."""
+    with ExitStack() as stack:
+
+        def made(*rows: Any, **options: Any) -> Platform:
+            platform = Platform(*rows, **options)
+            stack.callback(platform.close)
+            return platform
+
+        yield made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,21 +14,11 @@ from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.services.c_brandlibrary.emulator import emulator
+from tests.support.stepped_clock import StillClock
 
 TOKEN = "b7kq.c5wxt2rn.z8hmvd3f"
-NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
 EVERYTHING = "attachments,section,collections,custom_fields,tags,library"
 Row = dict[str, Any]
-
-
-class StillClock:
-    """Time that only `advance` moves."""
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        return None
 
 
 def asset_row(key: str, **more: Any) -> Row:

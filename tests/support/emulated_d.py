@@ -16,24 +16,14 @@ from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.services.d_templates.emulator import emulator
+from tests.support.stepped_clock import StillClock
 
-NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = {"X-API-Key": "k-123"}
 OWNER = ("svc-migration", "s3cret-Pass1")
 LIMITED = ("svc-limited", "s3cret-Pass2")
 EVERY = {"includeDeleted": True, "includeVersions": True}
 Row = dict[str, Any]
-
-
-class StillClock:
-    """Time that only `advance` moves."""
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        return None
 
 
 def field(key: str, kind: str = "text", **more: Any) -> Row:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -16,25 +15,15 @@ from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.services.e_profiles.emulator import emulator
+from tests.support.stepped_clock import StillClock
 
 TOKEN = "wat_demo_b1d3c61e03c6"
-NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
 BOTH = {"include_deleted": "true", "include_archived": "true"}
 TOP = {
     "id", "external_id", "version_id", "current_version", "filename", "created_date", "last_update_date",
     "file_upload_date", "deleted_date", "released_and_not_expired", "asset_properties", "file_properties", "metadata",
     "metadata_info", "security", "status", "tags", "ai_tags", "thumbnails", "embeds", "expanded", "_links",
 }  # fmt: skip
-
-
-class StillClock:
-    """Time that only `advance` moves."""
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        return None
 
 
 def asset_row(key: str, **more: Any) -> dict[str, Any]:

@@ -8,7 +8,18 @@ import itertools
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)  # where a `StillClock` stands
 _IDLE_TURNS = 4  # of the loop without a new sleeper, then time may jump
+
+
+class StillClock:
+    """Time of an emulated world that only its `advance` moves."""
+
+    def now(self) -> datetime:
+        return NOW
+
+    async def sleep(self, seconds: float) -> None:
+        return None
 
 
 class SteppedClock:

@@ -6,30 +6,23 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from dam_sync.services.b_documents.emulator.options import options_of
-from tests.support.emulated_b import API, AUTH, EVERYTHING, NOW, Platform
+from tests.support.emulated_b import API, AUTH, EVERYTHING, Open, Platform, platforms
+from tests.support.stepped_clock import NOW
 
-Open = Callable[..., Platform]
 ALL = "SELECT * FROM Document"
 ASSETS = f"{ALL} WHERE ecm:primaryType = 'Photo' AND ecm:isVersion = 0"
 
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
-    with ExitStack() as stack:
-
-        def made(*rows: Any, **options: Any) -> Platform:
-            platform = Platform(*rows, **options)
-            stack.callback(platform.close)
-            return platform
-
+    with platforms() as made:
         yield made
 
 

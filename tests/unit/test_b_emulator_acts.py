@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from tests.conformance.catalogue import asset, library
-from tests.support.emulated_b import API, NOW, WORK, Platform, reference
-
-Open = Callable[..., Platform]
-USERS = [
-    {"name": "jdoe", "password": "p", "groups": ["administrators"]},
-    {"name": "eve", "password": "p", "groups": ["staff"]},
-]
-MILLIS = int(NOW.timestamp() * 1000)
+from tests.support.emulated_b import API, MILLIS, USERS, WORK, Open, Platform, platforms, reference
 
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
-    with ExitStack() as stack:
-
-        def made(*rows: Any, **options: Any) -> Platform:
-            platform = Platform(*rows, **options)
-            stack.callback(platform.close)
-            return platform
-
+    with platforms() as made:
         yield made
 
 

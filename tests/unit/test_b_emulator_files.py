@@ -5,29 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from dam_sync.services.b_documents.emulator.options import options_of
-from tests.support.emulated_b import API, Platform, reference
-
-Open = Callable[..., Platform]
+from tests.support.emulated_b import API, Open, Platform, platforms, reference
 
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
-    with ExitStack() as stack:
-
-        def made(*rows: Any, **options: Any) -> Platform:
-            platform = Platform(*rows, **options)
-            stack.callback(platform.close)
-            return platform
-
+    with platforms() as made:
         yield made
 
 

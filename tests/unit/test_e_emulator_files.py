@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.support.emulated_e import NOW, TOP, Open, asset_row, tenants
+from tests.support.emulated_e import TOP, Open, asset_row, tenants
+from tests.support.stepped_clock import NOW
 
 
 @pytest.fixture
