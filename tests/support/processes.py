@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from tests.support.bulk import Written
-from tests.support.tenants import JOB, Pair, Tenant
+from tests.support.tenants import Pair, Tenant, joined
 
 BACK = """\
 version: 1
@@ -30,7 +30,7 @@ source:
 target:
   kind: a_hypermedia
   base_url: {target}
-  auth: {{flow: basic, login: dam-sync, password: secret-a}}
+  auth: {{flow: basic, login: dam-sync, password: "{password}"}}
 mapping: {mapping}
 state: {state}
 {more}
@@ -71,26 +71,13 @@ def processes(
     target_options: Mapping[str, Any] | None = None,
 ) -> Iterator[Pair]:
     """Both tenants, and a job between them with its state in the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     first = {"lag": 0.2, **(source_options or {})}
     second = {"lag": 0.2, "rate": None, **(target_options or {})}
     with (
         emulating("a_hypermedia", written.source, written.files, **first) as source,
         emulating("e_profiles", written.target, **second) as target,
     ):
-        job = folder / "job.yaml"
-        state = folder / "state" / "job.db"
-        text = JOB.format(
-            source=source.url,
-            target=target.url,
-            password="secret-a",
-            options=options,
-            mapping=written.mapping,
-            state=state,
-            more=more,
-        )
-        job.write_text(text, encoding="utf-8")
-        yield Pair(source, target, job, folder)
+        yield joined(folder, source, target, written.mapping, options=options, more=more)
 
 
 @contextmanager
@@ -109,10 +96,7 @@ def processes_back(
         emulating("e_profiles", written.source, written.files, **first) as source,
         emulating("a_hypermedia", written.target, **second) as target,
     ):
-        job, state = folder / "job.yaml", folder / "state" / "job.db"
-        text = BACK.format(source=source.url, target=target.url, mapping=written.mapping, state=state, more=more)
-        job.write_text(text, encoding="utf-8")
-        yield Pair(source, target, job, folder)
+        yield joined(folder, source, target, written.mapping, template=BACK, more=more)
 
 
 class Measured:

@@ -122,6 +122,32 @@ def emulated(
     return Tenant(served.url, served)
 
 
+def joined(
+    folder: Path,
+    source: Tenant,
+    target: Tenant,
+    mapping: Path,
+    *,
+    template: str = JOB,
+    options: str = "",
+    more: str = "",
+) -> Pair:
+    """Both tenants with a job between them, whose state is in the folder too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    job = folder / "job.yaml"
+    text = template.format(
+        source=source.url,
+        target=target.url,
+        password="secret-a",
+        options=options,
+        mapping=mapping,
+        state=folder / "state" / "job.db",
+        more=more,
+    )
+    job.write_text(text, encoding="utf-8")
+    return Pair(source, target, job, folder)
+
+
 @contextmanager
 def pair(
     folder: Path,
@@ -139,20 +165,7 @@ def pair(
     one = emulated("a_hypermedia", source, files, **{"lag": 0.2, **(source_options or {})})
     two = emulated("e_profiles", target, None, **{"lag": 0.2, "rate": None, **(target_options or {})})
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        job = folder / "job.yaml"
-        state = folder / "state" / "job.db"
-        text = JOB.format(
-            source=one.url,
-            target=two.url,
-            password="secret-a",
-            options=options,
-            mapping=mapping,
-            state=state,
-            more=more,
-        )
-        job.write_text(text, encoding="utf-8")
-        yield Pair(one, two, job, folder)
+        yield joined(folder, one, two, mapping, options=options, more=more)
     finally:
         for tenant in (one, two):
             if tenant.served is not None:
