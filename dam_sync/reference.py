@@ -57,6 +57,7 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "letters in a file name": lambda limits: limits.filename,
     "assets in a membership call": lambda limits: limits.member_batch,
     "index may run behind": lambda limits: f"{limits.lag.total_seconds():.0f} s",
+    "may remove a new asset within": lambda limits: f"{s:.0f} s" if (s := limits.settles.total_seconds()) else "no",
 }
 
 
@@ -104,7 +105,8 @@ def _features(kinds: Sequence[Kind]) -> str:
 
 def _held(holds: Mapping[Feature, Held], feature: Feature, way: str) -> str:
     held = holds.get(feature, Held())
-    return (held.read if way == "source" else held.write) or "no"
+    told = held.read if way == "source" else held.write
+    return told or (f"no: {held.why}" if held.why else "no")
 
 
 def _abilities(kinds: Sequence[Kind]) -> str:

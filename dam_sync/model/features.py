@@ -53,11 +53,12 @@ class Feature(StrEnum):
 class Held:
     """How a feature is held: empty = not at all, `yes`, or how in a few words (`one for each asset`).
 
-    read: as a source. write: as a target.
+    read: as a source. write: as a target. why: the reason for what is not held, where there is one to tell.
     """
 
     read: str = ""
     write: str = ""
+    why: str = ""
 
 
 YES = Held("yes", "yes")

@@ -37,6 +37,9 @@ KIND = Kind(
         "timezone": "zone in which `date` properties are days, for example Europe/Paris (default UTC)",
         "increment": "Minor (default) or Major: the version made of the old file before a new one",
         "repository": "the repository's name, where the server does not tell it",
+        "public_links": "off (default) or on: read the lasting download addresses of files, for redirects, at no call; "
+        "the server decides who may open them",
+        "sections": "off (default) or on: read in which sections assets are published; one more call for each hundred",
         "timeout_header": "the header for longer transactions (default Vendor-Transaction-Timeout)",
     },
     flows={

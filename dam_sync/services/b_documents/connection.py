@@ -48,6 +48,8 @@ class Options:
     increment: str = "Minor"
     repository: str = ""
     timeout_header: str = facts.TIMEOUT_HEADER
+    public_links: bool = False
+    sections: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Options:
@@ -70,6 +72,8 @@ class Options:
             increment=_one_of(given, "increment", ("Minor", "Major")),
             repository=str(given.get("repository") or ""),
             timeout_header=str(given.get("timeout_header") or facts.TIMEOUT_HEADER),
+            public_links=_switch(given, "public_links"),
+            sections=_switch(given, "sections"),
         )
 
 
@@ -286,6 +290,13 @@ def _zone(value: object) -> ZoneInfo:
         return ZoneInfo(str(value or "UTC"))
     except (ZoneInfoNotFoundError, ValueError):
         raise ConfigError(f"option timezone is no known zone: {value!r}", hint="for example Europe/Paris") from None
+
+
+def _switch(given: Mapping[str, object], name: str) -> bool:
+    value = given.get(name) or "off"
+    if value not in (True, "on", "off"):
+        raise ConfigError(f"option {name} takes on or off, not {value!r}")
+    return value != "off"
 
 
 def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> str:

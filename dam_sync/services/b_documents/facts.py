@@ -153,7 +153,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.FOLDER: Held("one for each asset", "one for each asset"),
     Feature.CATEGORY: Held("", ""),
     Feature.COLLECTION: YES,
-    Feature.SECTION: Held("", ""),
+    Feature.SECTION: Held("where an option asks for them", "", "a published copy stays behind when its asset changes"),
     Feature.LABEL: Held("", ""),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Held("", ""),
@@ -163,7 +163,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.GROUPS: Held("who may read by local rights", "local right to read"),
     Feature.RELATIONS: Held("kinds that an option names", "kinds that an option names"),
     Feature.CREATED: Held("yes", "restored by administrators"),
-    Feature.LINKS: Held("", ""),
+    Feature.LINKS: Held("download addresses, where asked for", "", "the server makes its own"),
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 
@@ -196,4 +196,9 @@ ASSUMPTIONS = (
     Assumption(18, "removing the last folder of an asset moves it to the folder for assets without a place", "6.5"),
     Assumption(19, "list constraint values are read as an array or as a bracketed text", "5.1"),
     Assumption(20, "a complex property of latitude, longitude and address, and nothing else, is a place", "3"),
+    Assumption(
+        21, "an asset is in the sections that hold a copy of it; publishing anew may leave its token alone", "2.5"
+    ),
+    Assumption(22, "files go through the server's own upload, also where a storage takes them directly", "6.2"),
+    Assumption(23, "an existing file keeps its name: no call is shown that gives it another", "6.4"),
 )

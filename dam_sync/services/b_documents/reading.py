@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -16,9 +16,12 @@ from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import WHOLE, Line
 from dam_sync.services.b_documents.containers import Containers
 from dam_sync.services.b_documents.fields import needed
+from dam_sync.services.b_documents.publications import Publications
 from dam_sync.services.b_documents.searching import Search, one_of, quoted, select
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
+
+DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every lasting download address
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Reader:
     tenancy: Tenancy
     taxonomy: Taxonomy
     containers: Containers
+    publications: Publications
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library, in ranges of ids where it is large; a window is a thin sweep of all (wire B 2.6)."""
@@ -78,6 +82,7 @@ class Reader:
         terms = await self.taxonomy.stored(needed(server, used))
         collections = await self.containers.collections() if any(_in_collections(row) for row in rows) else {}
         relations = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
+        published = await self.publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
         found = []
         for number, row in enumerate(rows):
             around = wire.Around(
@@ -88,7 +93,10 @@ class Reader:
                 relations=relations[number] if relations else frozenset(),
                 terms=terms,
             )
-            found.append(wire.asset_of(row, server, options, around))
+            asset = wire.asset_of(row, server, options, around)
+            places = asset.placements | published.get(asset.id, frozenset())
+            links = _addresses(row) if options.public_links else {}
+            found.append(replace(asset, placements=places, source_links=links))
         return found
 
     async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
@@ -122,6 +130,17 @@ class Reader:
 
 def _versions_of(some: str, after: str) -> str:
     return select("ecm:isVersion = 1", some, after)
+
+
+def _addresses(row: Json) -> dict[str, str]:
+    """Where the main file can be had for as long as the document stays: the server's own address of it, without the
+    token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""
+    blob = (row.get("properties") or {}).get(wire.CONTENT)
+    told = (
+        [str(blob.get(name) or "").partition("?")[0] for name in ("blobUrl", "data")] if isinstance(blob, dict) else []
+    )
+    lasting = [link for link in told if DOWNLOADS in link]
+    return {"file": lasting[0]} if lasting else {}
 
 
 def _in_collections(row: Json) -> bool:

@@ -30,6 +30,7 @@ from dam_sync.services.b_documents.creating import Creator
 from dam_sync.services.b_documents.fields import Server
 from dam_sync.services.b_documents.files import Files
 from dam_sync.services.b_documents.making import Making
+from dam_sync.services.b_documents.publications import Publications
 from dam_sync.services.b_documents.reading import Reader
 from dam_sync.services.b_documents.searching import Search
 from dam_sync.services.b_documents.taxonomy import Taxonomy
@@ -54,7 +55,8 @@ class DocumentsService(Service):
         self._taxonomy = Taxonomy(self._line, self._tenancy)
         making = Making(self._line, self._tenancy)
         self._containers = Containers(self._line, search, self._tenancy, making)
-        self._reader = Reader(self._line, search, self._tenancy, self._taxonomy, self._containers)
+        publications = Publications(search)
+        self._reader = Reader(self._line, search, self._tenancy, self._taxonomy, self._containers, publications)
         self._files = Files(self._line, self._tenancy)
         uploads = Uploads(self._line, context.budget or MemoryBudget(MEMORY))
         self._writer = Writer(self._line, self._tenancy, self._taxonomy, self._containers, self._reader, uploads)

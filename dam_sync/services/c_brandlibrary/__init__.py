@@ -37,6 +37,7 @@ KIND = Kind(
         "index_lag": "seconds the search may run behind (60), waited before an asset counts as absent",
         "duplicate_window": "seconds in which the account's duplicate detection may remove a new asset (900; 0 where "
         "it is off): runs and `verify` look for such assets",
+        "public_links": "off (default) or on: read the CDN links of assets, for redirects; one more call each",
         "libraries_word": "the word for libraries in this deployment's addresses (libraries)",
     },
     flows={"token": ("token",)},

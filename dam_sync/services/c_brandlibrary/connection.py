@@ -42,6 +42,7 @@ class Options:
     upload_method: str = "auto"
     index_lag: float = facts.LAG.total_seconds()
     duplicate_window: float = facts.SETTLES.total_seconds()
+    public_links: bool = False
     libraries_word: str = "libraries"
 
     @classmethod
@@ -62,6 +63,7 @@ class Options:
             upload_method=_one_of(given, "upload_method", ("auto", "put", "post")),
             index_lag=_number(given, "index_lag", facts.LAG.total_seconds()),
             duplicate_window=_number(given, "duplicate_window", facts.SETTLES.total_seconds()),
+            public_links=_switch(given, "public_links", default=False),
             libraries_word=str(given.get("libraries_word") or "libraries").strip("/"),
         )
 

@@ -160,6 +160,9 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
     Feature.CREATED: Held("yes", ""),
+    Feature.LINKS: Held(
+        "CDN links, where asked for, one call for each published asset", "", "the service makes its own"
+    ),
 }
 
 ASSUMPTIONS = (

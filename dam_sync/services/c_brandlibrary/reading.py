@@ -16,7 +16,7 @@ from dam_sync.model.values import Json, instant_text
 from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
-from dam_sync.services.c_brandlibrary.envelope import related
+from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import PAYLOAD
 from dam_sync.services.c_brandlibrary.library import Library, is_fileless
 from dam_sync.services.c_brandlibrary.links import Links
@@ -207,7 +207,7 @@ class Reader:
             thin = wire.asset_of(row, sense, known)
             return Entry(thin.id, thin.revision, thin.changed_at)
         self.links.keep(row, known)
-        return wire.entry_of(wire.asset_of(row, sense, known))
+        return wire.entry_of(await self._linked(wire.asset_of(row, sense, known)))
 
     def _lacks(self, row: Json, dated: frozenset[str] | None) -> bool:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
@@ -244,7 +244,19 @@ class Reader:
             row = await self._settled(asset, row)
         counts = await self._asset_counts(row)
         self.links.keep(row, counts)
-        return wire.asset_of(row, await self.library.sense(), counts)
+        return await self._linked(wire.asset_of(row, await self.library.sense(), counts))
+
+    async def _linked(self, asset: Asset) -> Asset:
+        """With its CDN link, where the job asks for it. It is asked of single assets alone: one that is pending turns a
+        whole list into an error (wire C 2.2), and one that is not out yet, or not any more, has none (wire C 4)."""
+        if not self.line.options.public_links or asset.status == wire.PENDING:
+            return asset
+        request = self.line.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
+        reply = await self.line.client.send(replace(request, accept=MISSING, asset=asset.id))
+        if reply.status in MISSING:
+            return asset
+        link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
+        return replace(asset, source_links={"cdn": str(link)}) if link else asset
 
     async def _settled(self, asset: AssetId, row: Json) -> Json:
         until = self.line.clock.monotonic() + facts.SETTLE_SECONDS
@@ -255,7 +267,7 @@ class Reader:
         return row
 
     async def _row(self, asset: AssetId) -> Json:
-        """One asset with everything. `cdn_url` is never asked for: it turns pending assets into errors (wire C 2.2)."""
+        """One asset with everything but its CDN link, which a pending asset would refuse together with the rest."""
         row = await self.line.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
         if row["type"] not in wire.FILES:
             row = await self.line.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)

@@ -136,6 +136,7 @@ HOLDS: Mapping[Feature, Held] = dict.fromkeys(Feature, Held()) | {
     Feature.GROUPS: Held("security templates", "security templates"),
     Feature.RELATIONS: Held("one call for each asset", "three kinds"),
     Feature.CREATED: _READ,
+    Feature.LINKS: Held(why="links end after seconds or days"),
     Feature.TRASH: YES,
 }
 
@@ -168,4 +169,5 @@ ASSUMPTIONS = (
     Assumption(24, "dates hold days: a release is put to the next midnight UTC, an expiry to the last", "6.9"),
     Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
     Assumption(26, "a dropdown of two values, yes and no, is a flag", "5.3"),
+    Assumption(27, "the content-intelligence interface is not asked: the main one is complete for assets", "13"),
 )

@@ -28,7 +28,7 @@ TRIAL = Trial(
     denied={"flow": "basic", "login": "Administrator", "password": "wrong-secret"},
     lacks=frozenset({"members", "holds:filename"})
     | {f"limits:{name}" for name in ("per_second", "link", "reach", "largest_bytes")}
-    | words("read", "category section label localized synonyms machine_tags links")
+    | words("read", "category label localized synonyms machine_tags")
     | words("write", "category section label localized synonyms machine_tags links"),
     containers={"folder": "folder", "collection": "collection"},
     fixed=frozenset({"country"}),

@@ -10,7 +10,7 @@ TRIAL = Trial(
     lacks=frozenset({"place", "relate", "holds:relations", "holds:groups", "limits:per_second", "limits:largest_bytes"})
     | {"types", "nested", "sweeps"}
     | words("read", "versions digests long_text html number flag date instant place person email url rows localized")
-    | words("read", "hierarchy term_locales synonyms folder category groups relations links trash")
+    | words("read", "hierarchy term_locales synonyms folder category groups relations trash")
     | words("write", "digests long_text html number flag date instant place person email url rows localized")
     | words("write", "hierarchy term_locales synonyms folder category label machine_tags groups relations created")
     | words("write", "links trash"),

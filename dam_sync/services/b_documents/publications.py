@@ -1,0 +1,59 @@
+"""Sections of service B: where published copies (proxies) of assets are; read alone (wire B 2.5, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.values import Json
+from dam_sync.net.once import Once
+from dam_sync.services.b_documents import facts, wire
+from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
+
+PUBLISHED = "ecm:isProxy = 1 AND ecm:isTrashed = 0"
+
+
+@dataclass(slots=True)
+class Publications:
+    """The tree of sections is read once, copies of some assets by one query for each hundred of them."""
+
+    search: Search
+    _sections: Once[dict[str, Json]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sections = Once(self._read)
+
+    async def of(self, assets: Sequence[AssetId]) -> dict[AssetId, frozenset[Placement]]:
+        """The sections of each asset that has a copy in one."""
+        sections = await self._sections.get()
+        found: dict[AssetId, set[Placement]] = {}
+        for start in range(0, len(assets) if sections else 0, facts.VERSIONS_ASKED):
+            some = one_of("ecm:proxyVersionableId", assets[start : start + facts.VERSIONS_ASKED])
+            for copy in await self.search.everything(partial(select, PUBLISHED, some)):
+                section = str(copy.get("parentRef") or "")
+                if section in sections:
+                    place = Placement("section", _path(sections, section), section)
+                    found.setdefault(AssetId(str(copy.get("versionableId") or "")), set()).add(place)
+        return {asset: frozenset(places) for asset, places in found.items()}
+
+    async def _read(self) -> dict[str, Json]:
+        rows = await self.search.everything(_living_sections)
+        return {str(wire.uid_of(row)): row for row in rows}
+
+
+def _living_sections(after: str) -> str:
+    return select(LIVE, "ecm:isTrashed = 0", after, source="Section")
+
+
+def _path(sections: dict[str, Json], uid: str) -> tuple[str, ...]:
+    """Titles from the highest section down; what a section hangs under that is none is not part of it."""
+    titles: list[str] = []
+    for _ in range(facts.LEVELS):
+        row = sections.get(uid)
+        if row is None:
+            break
+        titles.append(str(row.get("title") or str(row.get("path") or "").rpartition("/")[2]))
+        uid = str(row.get("parentRef") or "")
+    return tuple(reversed(titles))
