@@ -189,6 +189,17 @@ async def test_an_attachment_whose_answer_was_lost_is_one(opened: Open, fault: s
         assert not tenant.faults.unhit()
 
 
+async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(opened: Open) -> None:
+    """The announcement was recorded, the bytes came, and the process was gone before it could say so."""
+    tenant = opened(asset(1))
+    (identity,) = tenant.truth()
+    steps = MemorySteps()
+    for _ in range(2):
+        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), steps)
+    assert [file["size"] for file in tenant.truth()[identity]["attachments"]] == [300]
+    assert tenant.world.api_calls["POST /api/dam/medias/{id}/attachments"] == 1
+
+
 # -- as a source -------------------------------------------------------------------------------------------------------
 
 

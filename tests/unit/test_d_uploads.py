@@ -107,6 +107,22 @@ async def test_a_large_upload_goes_on_where_its_links_were_kept(
     assert not kept or "X-Amz" not in str(vault.kept)
 
 
+@pytest.mark.parametrize("blow_at", range(4, 12))
+async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
+    """A record that was recorded as made is not binned and made once more: its links outlive the process."""
+    vault, steps, content = Vault(), MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
+    try:
+        await opened.connect(vault=vault).create(draft(), content, steps)
+    except Crash:
+        steps.blow_at = None
+        await opened.connect(vault=vault).create(draft(), content, steps)
+    recorded = "record" in steps.done
+    creates = [step for step in opened.script.story if step.startswith("create")]
+    assert recorded
+    assert len(creates) == 1
+    assert "X-Amz" not in str(steps.done)
+
+
 async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opened) -> None:
     content = Bytes("src-1.jpg", b"data")
 

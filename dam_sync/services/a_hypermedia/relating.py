@@ -47,7 +47,8 @@ class Relating:
                 return
             except Rejected:
                 pass  # it lives a quarter of an hour, and the file may have been long in coming
-        await self._upload(asset, content, await self._upload_link(asset, made["id"]))
+        if address := await self._upload_link(asset, made["id"]):
+            await self._upload(asset, content, address)
 
     async def _upload(self, asset: str, content: Content, address: str) -> None:
         await self._tenant.client.send(
@@ -75,13 +76,15 @@ class Relating:
         for item in await self._reading.attachment_items(asset):
             name = item.get("fileName") or item.get("title")
             if name == content.name and whole(item.get("fileSize")) == content.size:
-                return {"id": wanted_id(item), "online": str(item.get("status")).upper() == "ONLINE"}
+                return {"id": wanted_id(item), "online": _is_online(item)}
         return None
 
     async def _upload_link(self, asset: str, identity: str) -> str:
-        """Signed for a quarter of an hour, so read when it is needed and never kept."""
+        """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
         for item in await self._reading.attachment_items(asset):
             if wanted_id(item) == identity:
+                if _is_online(item):
+                    return ""
                 address = file_address(link(item, self._tenant.words.rel("upload-link")))
                 if address:
                     return address
@@ -112,3 +115,8 @@ class Relating:
 
 def _body(reply: Reply) -> Json:
     return reply.json() if reply.body.strip() else {}
+
+
+def _is_online(attachment: Json) -> bool:
+    """Whether its bytes have come."""
+    return str(attachment.get("status")).upper() == "ONLINE"

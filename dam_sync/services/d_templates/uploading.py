@@ -42,21 +42,21 @@ class Made:
 
 @dataclass(slots=True)
 class LinkBook:
-    """Upload links, which are secrets and so no part of what is remembered of the work: those of one file in memory,
-    those of parts in the vault as well, so that a large upload goes on after a crash."""
+    """Upload links, which are secrets and so no part of what is remembered of the work: they are kept in the vault, so
+    that an upload goes on after a crash. Links of small files are taken out of it when the next ones come."""
 
     line: Line
     _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __repr__(self) -> str:
         return f"LinkBook({len(self._links)})"
 
-    async def keep(self, file: str, links: tuple[str, ...], *, large: bool) -> None:
+    async def keep(self, file: str, links: tuple[str, ...]) -> None:
         """Before the first byte goes."""
         self._links[file] = links
-        if large:
-            await self._stored({file: list(links)})
+        await self._stored({file: list(links)})
 
     async def find(self, file: str) -> tuple[str, ...]:
         """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
@@ -70,8 +70,9 @@ class LinkBook:
     async def drop(self, file: str, *, large: bool) -> None:
         """The file is there, or will never be."""
         self._links.pop(file, None)
+        self._gone.add(file)
         if large:
-            await self._stored({file: None})
+            await self._stored({})
 
     @property
     def _name(self) -> str:
@@ -88,8 +89,9 @@ class LinkBook:
         if self.line.vault is None:
             return
         async with self._writing:
+            gone, self._gone = self._gone, set()
             known = {**await self._load(), **changes}
-            await self.line.vault.save(self._name, json.dumps({key: one for key, one in known.items() if one}))
+            await self.line.vault.save(self._name, json.dumps({k: one for k, one in known.items() if k not in gone}))
 
 
 @dataclass(slots=True)
@@ -138,7 +140,7 @@ class Uploader:
         if size and size <= facts.SINGLE_BYTES:
             self.completes = bool(made.upload)
         if size:
-            await self.book.keep(made.file, links, large=size > facts.SINGLE_BYTES)
+            await self.book.keep(made.file, links)
         return made
 
     async def send(self, made: Made, content: Content, steps: Steps) -> None:

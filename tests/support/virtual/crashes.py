@@ -1,0 +1,72 @@
+"""Crash points of a move: which there are, which are tried, and what each left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dam_sync.services import trial_of
+from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.moves import Move, Simulation, State, differences
+
+POINTS: Final = int(os.environ.get("DAM_SYNC_SIM", "2000"))  # crash points over all pairs
+SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))
+LATER, TWICE = 0.2, 0.1  # parts of the moves that bring changes over, and that crash once more while they recover
+IN_DOUBT = 8  # steps under way in one crash
+
+
+@dataclass
+class Tried:
+    """What came of the crash points of one pair."""
+
+    seed: int
+    crashes: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.crashes} crash points, seed {self.seed}"
+
+
+def tried(simulation: Simulation, number: int) -> Tried:
+    """About so many crashes, chosen by the simulation's seed among all there are; with `number` large, each of them."""
+    came = Tried(simulation.seed)
+    rng = random.Random(f"{simulation.seed} {simulation.kinds}")
+    for later, share in ((False, 1 - LATER), (True, LATER)):
+        want, fuse = simulation.reference(later=later)
+        for points in chosen(fuse, max(1, round(number * share)), rng):
+            with simulation.moving() as move:
+                if later:
+                    move.live()
+                    move.change()
+                came.crashes += crashed(move, points)
+                move.live_to_the_end()
+                came.faults += [f"{', then '.join(map(str, points))}: {each}" for each in left_by(move, want, points)]
+    return came
+
+
+def chosen(fuse: Fuse, number: int, rng: random.Random) -> Iterator[Sequence[Point]]:
+    """Lists of moments, one crash each: most of one, some of two."""
+    every = fuse.points()
+    twice = int(number * TWICE / 2)
+    for point in rng.sample(every, min(len(every), number - 2 * twice)):
+        yield (point,)
+    for _ in range(twice):
+        yield rng.sample(every, 2)
+
+
+def crashed(move: Move, points: Sequence[Point]) -> int:
+    """How many of these crashes happened, one a life: a recovery may end before its own."""
+    for happened, point in enumerate(points):
+        if not move.live(point).blown:
+            assert happened, f"a crash {point} was survived"
+            return happened
+    return len(points)
+
+
+def left_by(move: Move, want: State, points: Sequence[Point]) -> Iterator[str]:
+    """What differs from the reference."""
+    uses_up = trial_of(move.target.kind).uses_up
+    yield from differences(move.state(), want, in_doubt=IN_DOUBT * len(points), uses_up=uses_up)

@@ -1,0 +1,278 @@
+"""One small library moved between any two services in virtual time, as often as asked, and how it ended."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dam_sync.app.connecting import connect, job_of
+from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
+from dam_sync.app.wish import Wish
+from dam_sync.emulation.trial import Trial
+from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.service import Operation, Service
+from dam_sync.model.values import Localized
+from dam_sync.services import trial_of
+from dam_sync.transfer.budget import MemoryBudget
+from tests.support.everything import OWN_MARKS
+from tests.support.parts import small_parts
+from tests.support.virtual.clock import EPOCH
+from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.library import library, receiving
+from tests.support.virtual.universe import Tenant, Universe
+
+LIVES = 6  # runs in which a library must be moved
+LEFT = (
+    ("run", "state <> 'done'"),
+    ("work", "state <> 'settled' OR action = 'parked'"),
+    ("step", "true"),
+    ("placement", "true"),
+    ("shard", "NOT done"),
+)
+NOW = re.compile(rf"{EPOCH.year}-(0[1-9]|1[0-2])-\d\dT[\d:.]+(Z|\+00:00)")
+FORGOTTEN = frozenset({"id", "catalogue_id", "changed_at", "imported_at", "current", "object_id", "records"})
+MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
+OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
+FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
+TITLE = "title"
+LAGS = 900.0  # seconds after which every index has what was written
+CHANGED = 3  # assets that get another title
+
+
+@dataclass
+class State:
+    """What can be seen of both sides and of the state file once a library is moved.
+
+    journal: the steps of every source asset; left: what nobody settled. The trash of the target is not looked at: what
+    a crash left half made is brought there.
+    """
+
+    source: Any
+    assets: Any
+    terms: Any
+    containers: Any
+    links: Any
+    journal: Counter[tuple[str, str]]
+    left: dict[str, int]
+
+
+@dataclass
+class Move:
+    """A source, an empty target and no state yet, in a universe of their own."""
+
+    universe: Universe
+    source: Tenant
+    target: Tenant
+    job: Path
+    full: bool = False
+    told: list[str] = field(default_factory=list)
+
+    def live(self, point: Point | None = None) -> Fuse:
+        """One run, killed at `point`; its fuse."""
+        return self.universe.live(self.job, Wish(full=self.full), point)
+
+    def live_to_the_end(self) -> Fuse:
+        """Runs until one goes through, so many at most; what stopped the others is in `told`."""
+        for _ in range(LIVES):
+            try:
+                return self.live()
+            except DamSyncError as error:
+                self.told.append(f"{error.cause}: {error.message} ({error.operation})")
+        raise AssertionError(f"not moved in {LIVES} runs: {self.told}")
+
+    def change(self) -> None:
+        """At the source, some assets get other titles; from now on every asset is looked at."""
+        self.full = True
+        self.universe.do(self._change())
+        self.universe.do(self.universe.clock.sleep(LAGS))  # its index has them by then
+
+    def state(self) -> State:
+        """Both sides as they are now."""
+        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
+            ask = connection.execute
+            links = ask("SELECT source, filename, versions, evidence FROM link ORDER BY source").fetchall()
+            journal = ask("SELECT asset, operation FROM ledger").fetchall()
+            left = {table: ask(f"SELECT count(*) FROM {table} WHERE {rows}").fetchone()[0] for table, rows in LEFT}
+        terms, containers = self.universe.do(self._taxonomy())
+        return State(
+            source=known(self.source.assets),
+            assets=known([row for row in self.target.assets if row["status"] != "trash"]),
+            terms=terms,
+            containers=containers,
+            links=links,
+            journal=Counter((asset, nameless(name)) for asset, name in journal),
+            left=left,
+        )
+
+    async def _change(self) -> None:
+        service = self._connected("source", read_only=False)
+        try:
+            await service.probe()
+            schema = await service.schema()
+            key = trial_of(self.source.kind).prefix + TITLE
+            assert key in schema.fields
+            for name in sorted(row["id"] for row in self.source.assets if row["status"] != "trash")[:CHANGED]:
+                asset = await service.fetch(AssetId(name))
+                await service.update(asset.id, Patch(fields={key: retitled(asset.fields[key])}))
+        finally:
+            await service.close()
+
+    async def _taxonomy(self) -> tuple[Any, Any]:
+        """Terms by vocabulary and containers by kind, as the target's own listings give them."""
+        service = self._connected("target", read_only=True)
+        try:
+            await service.probe()
+            schema = await service.schema()
+            terms, containers = [], []
+            if Operation.TERMS in service.operations:
+                for name in schema.vocabularies:
+                    terms += [(name, tuple(term.path)) async for term in service.terms(name)]
+            if Operation.CONTAINERS in service.operations:
+                containers = [(each.kind, tuple(each.path)) async for each in service.containers()]
+            return sorted(terms), sorted(containers)
+        finally:
+            await service.close()
+
+    def _connected(self, role: str, *, read_only: bool) -> Service:
+        return connect(job_of(self.job), role, Wish(), MemoryBudget(1 << 24), read_only=read_only)
+
+
+def retitled(value: Any) -> Any:
+    """Another title of the same kind."""
+    if isinstance(value, Localized):
+        return Localized({locale: f"{text} anew" for locale, text in value.texts.items()})
+    return f"{value} anew"
+
+
+@dataclass
+class Simulation:
+    """Moves a library from one service to another, each time in a universe of its own."""
+
+    folder: Path
+    kinds: tuple[str, str]
+    seed: int = 0
+
+    @contextmanager
+    def moving(self, *, seed: int | None = None) -> Iterator[Move]:
+        """One library to be moved."""
+        if not self._job.exists():
+            with self._universe(0) as (universe, tenants):
+                self._write(universe, tenants)
+        shutil.rmtree(self.folder / "state", ignore_errors=True)
+        with self._universe(self.seed if seed is None else seed) as (universe, tenants):
+            yield Move(universe, *tenants, self._job)
+
+    def reference(self, *, later: bool = False) -> tuple[State, Fuse]:
+        """How it ends, and how much happens, when nothing goes wrong: with the move, or `later` with the changes."""
+        with self.moving() as move:
+            fuse = move.live()
+            if later:
+                move.change()
+                fuse = move.live()
+            return move.state(), fuse
+
+    @property
+    def _job(self) -> Path:
+        return self.folder / "job.yaml"
+
+    @contextmanager
+    def _universe(self, seed: int) -> Iterator[tuple[Universe, list[Tenant]]]:
+        with ExitStack() as stack:
+            universe = stack.enter_context(Universe(seed))
+            for kind in dict.fromkeys(self.kinds):
+                stack.enter_context(small_parts(kind))
+            rows = library(max(trial_of(kind).part for kind in self.kinds)), receiving()
+            yield (
+                universe,
+                [universe.tenant(kind, each, **options_of(kind)) for kind, each in zip(self.kinds, rows, strict=True)],
+            )
+
+    def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
+        """The job file and a suggested mapping, the same for every move: origins are."""
+        mapping = self.folder / "mapping.yaml"
+        sides = [Emulated(each.kind, each.url, trial_of(each.kind).parted) for each in tenants]
+        job = write_job(self._job, "move", *sides, mapping)
+        universe.do(write_suggested_mapping(job, mapping, trial_of(self.kinds[1]).prefix + OWN_MARKS))
+
+
+def options_of(kind: str) -> dict[str, Any]:
+    """How its emulator is set up: rate, lag and lives as documented."""
+    trial: Trial = trial_of(kind)
+    return {key: value for key, value in {**trial.emulated, **trial.parted_emulated}.items() if key != "rate"}
+
+
+def known(assets: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Everything of assets but their ids and the instants of writing; relations by the file they lead to."""
+    names = {row["id"]: digest(row) for row in assets}
+    rows = ({key: value for key, value in row.items() if key not in MADE_UP} for row in assets)
+    return sorted((plain(row, names) for row in rows), key=repr)
+
+
+def digest(row: Mapping[str, Any]) -> str:
+    """Its current file, else its name."""
+    return str(row["versions"][-1]["digests"]["sha256"] if row["versions"] else row["filename"])
+
+
+def plain(value: Any, names: Mapping[str, str]) -> Any:
+    """A value of a dump without ids, instants of writing as one word."""
+    match value:
+        case Mapping():
+            return {key: plain(each, names) for key, each in sorted(value.items()) if key not in FORGOTTEN}
+        case list() | tuple():
+            return (
+                sorted((plain(each, names) for each in value), key=repr)
+                if _is_set(value)
+                else [plain(each, names) for each in value]
+            )
+        case str():
+            return NOW.sub("now", names.get(value, value))
+    return value
+
+
+def _is_set(values: Sequence[Any]) -> bool:
+    return not any(isinstance(each, Mapping) and "digests" in each for each in values)
+
+
+def nameless(step: str) -> str:
+    """A step without ids of containers, and digests made of them, which differ from target to target."""
+    return step.rpartition(":")[0] if step.startswith(("place:", "update:")) else OF_IDS.sub("-#", step)
+
+
+def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") -> Iterator[str]:
+    """What is not as in the reference. in_doubt: steps whose record was lost, so that they were found instead. uses_up:
+    see `Trial`; the upload before such a step may be recorded again."""
+    for name in ("source", "assets", "terms", "containers", "links", "left"):
+        mine, other = getattr(got, name), getattr(want, name)
+        if mine != other:
+            yield f"{name}: {told(mine, other)}"
+    again = got.journal - want.journal
+    if uses_up:
+        again = Counter({step: n for step, n in again.items() if not step[1].endswith((uses_up, "file"))})
+    if again:
+        yield f"steps recorded again: {dict(again)}"
+    lost = want.journal - got.journal
+    if lost.total() > in_doubt or any(not FINDABLE.search(step) for _, step in lost):
+        yield f"steps not recorded: {dict(lost)}"
+
+
+def told(mine: Any, other: Any) -> str:
+    """The first things that differ, in few words."""
+    if not (isinstance(mine, list) and mine and isinstance(mine[0], Mapping)):
+        return f"{mine} instead of {other}"
+    here, there = ({digest(row): row for row in side} for side in (mine, other))
+    if here.keys() != there.keys() or len(mine) != len(other):
+        return f"{sorted(row['filename'] for row in mine)} instead of {sorted(row['filename'] for row in other)}"
+    return "; ".join(
+        f"{row['filename']} {key}: {row.get(key)} instead of {there[name].get(key)}"
+        for name, row in here.items()
+        for key in row
+        if row.get(key) != there[name].get(key)
+    )
