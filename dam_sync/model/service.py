@@ -11,7 +11,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
@@ -20,7 +20,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
-from dam_sync.model.limits import Limits
+from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 
@@ -442,6 +442,11 @@ class Context:
     bandwidth: float | None = None  # bytes a second over storage and API bodies together
     read_only: bool = False  # the source, and both sides of a dry run: write calls are refused before they are sent
     max_calls: int | None = None
+
+    def paced(self, pace: Pace) -> Pace:
+        """The pace with what the operator asks for instead, where he asks for anything."""
+        per_second, at_once = self.calls_per_second or pace.per_second, self.concurrency or pace.at_once
+        return replace(pace, per_second=per_second, at_once=at_once)
 
 
 @dataclass(frozen=True, slots=True)

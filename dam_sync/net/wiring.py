@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.limits import Pace
+from dam_sync.model.service import Context
 from dam_sync.net.auth import Authenticator
 from dam_sync.net.retry import RetryAfter, standard
 from dam_sync.net.rules import ErrorRule
@@ -35,3 +36,20 @@ class Wiring:
     transport: TransportName = "aiohttp"
     attempts: int = 6
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls, context: Context, service: str, auth: Authenticator | None, rules: Sequence[ErrorRule], pace: Pace
+    ) -> Wiring:
+        """One API at the address of the context, held to all that the context allows."""
+        return cls(
+            service=service,
+            bases={"": context.base_url.rstrip("/")},
+            auth=auth,
+            rules=rules,
+            pace=pace,
+            clock=context.clock,
+            read_only=context.read_only,
+            bandwidth=context.bandwidth,
+            max_calls=context.max_calls,
+        )

@@ -17,24 +17,9 @@ _TOKEN_LIFE = timedelta(minutes=10)  # wire A 1.3: sign short, 5 to 60 min
 
 def connected(context: Context) -> HypermediaService:
     """The service over a client of its own; no call is made yet. Raises ConfigError."""
-    pace = facts.LIMITS.pace
-    if context.calls_per_second:
-        pace = replace(pace, per_second=context.calls_per_second)
-    if context.concurrency:
-        pace = replace(pace, at_once=context.concurrency)
-    wiring = Wiring(
-        service=facts.NAME,
-        bases={"": context.base_url.rstrip("/")},
-        auth=credential(context),
-        rules=facts.RULES,
-        pace=pace,
-        clock=context.clock,
-        read_only=context.read_only,
-        bandwidth=context.bandwidth,
-        max_calls=context.max_calls,
-        headers=_headers(context),
-    )
-    return HypermediaService(Client(wiring), context)
+    pace = context.paced(facts.LIMITS.pace)
+    wiring = Wiring.of(context, facts.NAME, credential(context), facts.RULES, pace)
+    return HypermediaService(Client(replace(wiring, headers=_headers(context))), context)
 
 
 def credential(context: Context) -> Authenticator:

@@ -93,23 +93,9 @@ class Line:
     def open(cls, context: Context) -> Line:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
         options = Options.of(context.options)
-        pace = facts.LIMITS.pace
-        if context.calls_per_second:
-            pace = replace(pace, per_second=context.calls_per_second)
-        if context.concurrency:
-            pace = replace(pace, at_once=context.concurrency)
-        wiring = Wiring(
-            service=facts.NAME,
-            bases={"": context.base_url.rstrip("/")},
-            auth=credential_of(context),
-            rules=facts.RULES,
-            pace=pace,
-            clock=context.clock,
-            read_only=context.read_only,
-            bandwidth=context.bandwidth,
-            max_calls=context.max_calls,
-            headers={"Accept": "application/json"},  # wire B 7.2: or refused values are not named
-        )
+        pace = context.paced(facts.LIMITS.pace)
+        wiring = Wiring.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
+        wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named
         limits = replace(facts.LIMITS, pace=pace)
         base = context.base_url.rstrip("/")
         grant = _grant(context.auth) if context.auth.get("flow") == "oauth" else ""

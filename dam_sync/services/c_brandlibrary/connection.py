@@ -102,18 +102,9 @@ class Line:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
         options = Options.of(context.options)
         limits = limits_of(context, options)
-        wiring = Wiring(
-            service=facts.NAME,
-            bases={"": context.base_url.rstrip("/").removesuffix(ROOT)},
-            auth=credential_of(context),
-            rules=facts.RULES,
-            pace=limits.pace,
-            clock=context.clock,
-            read_only=context.read_only,
-            bandwidth=context.bandwidth,
-            max_calls=context.max_calls,
-            headers=JSON_HEADERS,
-        )
+        wiring = Wiring.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
+        bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
+        wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
         return cls(Client(wiring), context.clock, options, limits, context.read_only)
 
     @property

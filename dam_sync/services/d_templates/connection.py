@@ -125,18 +125,10 @@ class Line:
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
         pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
-        wiring = Wiring(
-            service=facts.NAME,
-            bases={"": context.base_url.rstrip("/")},
-            auth=credential_of(context, options),
-            rules=facts.RULES,
-            pace=replace(pace, per_second=rate or facts.RATE),
-            clock=context.clock,
-            read_only=context.read_only,
-            bandwidth=context.bandwidth,
-            max_calls=context.max_calls,
-            headers={"X-API-Key": _needed(context.auth, "api_key"), "Accept": "application/json"},
-        )
+        kept = replace(pace, per_second=rate or facts.RATE)
+        wiring = Wiring.of(context, facts.NAME, credential_of(context, options), facts.RULES, kept)
+        headers = {"X-API-Key": _needed(context.auth, "api_key"), "Accept": "application/json"}
+        wiring = replace(wiring, headers=headers)
         limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.lag))
         host = urlsplit(context.base_url).netloc
         return cls(Client(wiring), context.clock, options, limits, host, context.vault)

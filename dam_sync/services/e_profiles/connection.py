@@ -94,20 +94,9 @@ class Line:
         options = Options.of(context)
         limits = limits_of(context, options)
         auth = credential_of(context, options)
-        wiring = Wiring(
-            service=facts.NAME,
-            bases={"": context.base_url, "tenant": _tenant_url(context)},
-            auth=auth,
-            rules=facts.RULES,
-            pace=limits.pace,
-            clock=context.clock,
-            read_only=context.read_only,
-            bandwidth=context.bandwidth,
-            max_calls=context.max_calls,
-            retry_after=retry_after,
-            headers=options.headers,
-        )
-        client = Client(wiring)
+        wiring = Wiring.of(context, facts.NAME, auth, facts.RULES, limits.pace)
+        bases = {**wiring.bases, "tenant": _tenant_url(context)}
+        client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
         return cls(client, auth, context.clock, options, limits, _tenant_url(context), context.read_only)
 
     async def get(self, operation: str, path: str, params: Sequence[tuple[str, str]] = (), *, asset: str = "") -> Json:
