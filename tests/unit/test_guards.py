@@ -1,0 +1,377 @@
+"""Guards: what counts as changed, as gone and as too much, over a store and services that are made up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.guards.meaning import refuse_lost_terms
+from dam_sync.engine.guards.missing import Missing
+from dam_sync.engine.guards.sight import FEW, Loss, emptied_target, unseen_source
+from dam_sync.engine.guards.used import changes_between, used_of
+from dam_sync.engine.session import Ask, Session
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.asset import Asset, AssetId, Entry
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.service import Account, Batch, Operation, Shard
+from dam_sync.model.values import Term
+from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.store import SqlStore
+from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
+
+ONE = Shard("one")
+LEASE = timedelta(minutes=5)
+
+
+@dataclass
+class Side:
+    """A service that has some assets, some of them in its trash, and counts how often it is asked."""
+
+    there: set[str] = field(default_factory=set)
+    trash: set[str] = field(default_factory=set)
+    asked: int = 0
+    operations: frozenset[Operation] = frozenset({Operation.FETCH})
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        self.asked += 1
+        if asset not in self.there:
+            raise NotFound("not there", asset=asset)
+        return Asset(asset, "1", status="trash" if asset in self.trash else "published")
+
+
+@dataclass
+class Desk:
+    """As much of a session as guards look at."""
+
+    store: SqlStore
+    source: Side = field(default_factory=Side)
+    target: Side = field(default_factory=Side)
+    source_account: Account = field(default_factory=lambda: Account("s"))
+    target_account: Account = field(default_factory=lambda: Account("t"))
+    target_schema: Schema = TARGET
+    ask: Ask = field(default_factory=Ask)
+    told: list[str] = field(default_factory=list)
+
+    def accept(self, told: Sequence[str]) -> None:
+        self.told.extend(told)
+
+    @property
+    def session(self) -> Session:
+        return cast(Session, self)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def desk(store: SqlStore) -> Desk:
+    return Desk(store)
+
+
+async def linked(store: SqlStore, number: int) -> None:
+    for each in range(number):
+        await store.put_link(LinkRow(f"s{each:03}", f"t{each:03}"))
+
+
+async def found(guard: Any) -> list[Finding]:
+    return [finding async for finding in guard]
+
+
+# -- one stop for everything -------------------------------------------------------------------------------------------
+
+MEANS, RIGHTS = Finding("it means something else", "use a flag", full=True), Finding("it is gone", "look", full=False)
+
+
+@pytest.mark.parametrize(
+    ("findings", "ask", "stops"),
+    [
+        ([], Ask(), False),
+        ([MEANS], Ask(), True),
+        ([MEANS], Ask(full=True), False),
+        ([RIGHTS], Ask(full=True), True),
+        ([MEANS, RIGHTS], Ask(full=True), True),
+        ([MEANS, RIGHTS], Ask(accept_changes=True), False),
+    ],
+)
+def test_which_flag_goes_on(findings: list[Finding], ask: Ask, stops: bool) -> None:
+    if not stops:
+        assert refuse(findings, ask) == tuple(each.message for each in findings)
+        return
+    with pytest.raises(SafetyStop) as caught:
+        refuse(findings, ask)
+    assert all(each.message in caught.value.message and each.hint in caught.value.hint for each in findings)
+
+
+# -- how much is too much ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "gone", "before", "massive"),
+    [
+        (100, 0, 0, False),
+        (100, 20, 0, False),
+        (100, 21, 0, True),
+        (30, FEW, 0, False),  # a few may always go
+        (30, FEW + 1, 0, True),
+        (4, 2, 0, False),
+        (4, 3, 0, True),
+        (100, 60, 50, False),  # known to be gone
+        (100, 61, 50, True),
+        (100, 40, 50, False),  # some came back
+        (100, 40, None, False),  # nobody knows since when
+        (100, 51, None, True),
+        (0, 0, None, False),
+    ],
+)
+def test_how_many_may_go_at_once(known: int, gone: int, before: int | None, massive: bool) -> None:
+    assert Loss(known, gone, before).massive is massive
+
+
+@pytest.mark.parametrize(
+    ("total", "links", "gone", "words"),
+    [
+        (0, 0, 0, "shows no asset"),
+        (1, 0, 0, ""),
+        (5, 10, 0, ""),
+        (4, 10, 0, "the source shows 4 assets, 10 were moved"),
+        (4, 10, 6, ""),
+    ],
+)
+async def test_what_the_source_counts(desk: Desk, total: int, links: int, gone: int, words: str) -> None:
+    await linked(desk.store, links)
+    await desk.store.note("gone", gone)
+    desk.source_account = Account("s", total=total)
+    told = await found(unseen_source(desk.session))
+    assert [words in each.message for each in told] == ([True] if words else [])
+    assert desk.source.asked == 0
+
+
+async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk) -> None:
+    assert not await found(unseen_source(desk.session))
+    await linked(desk.store, 20)
+    assert len(await found(unseen_source(desk.session))) == 1
+    assert desk.source.asked == 5
+    desk.source.there = {f"s{each:03}" for each in range(20)}
+    assert not await found(unseen_source(desk.session))
+    desk.source.there, desk.ask = set(), Ask(only=frozenset({"s001"}))
+    assert not await found(unseen_source(desk.session))
+
+
+async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) -> None:
+    await linked(desk.store, 20)
+    desk.target_account = Account("t", total=10)
+    assert not await found(emptied_target(desk.session))
+    assert desk.target.asked == 0
+    desk.target_account = Account("t", total=9)
+    desk.target.there = {f"t{each:03}" for each in range(20)}  # its index is behind
+    assert not await found(emptied_target(desk.session))
+    desk.target.trash = desk.target.there
+    (told,) = await found(emptied_target(desk.session))
+    assert "shows 9 assets, 20 were moved into it" in told.message
+    desk.target_account, desk.target.there = Account("t"), set()
+    assert len(await found(emptied_target(desk.session))) == 1
+
+
+# -- what goes missing on the way --------------------------------------------------------------------------------------
+
+
+async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
+    missing = Missing(desk.session)
+    for number in range(FEW):
+        assert missing.from_source(AssetId(str(number))).cause == "gone"
+    assert not missing.tripped
+    with pytest.raises(SafetyStop, match=f"{FEW + 1} of {FEW + 1} assets looked for"):
+        missing.from_source(AssetId("one more"))
+    assert missing.tripped
+
+
+async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None:
+    missing = Missing(desk.session, read=100)
+    for number in range(25):
+        missing.from_source(AssetId(str(number)))
+    with pytest.raises(SafetyStop):
+        missing.from_source(AssetId("one more"))
+
+
+async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
+    desk.ask = Ask(accept_changes=True)
+    missing = Missing(desk.session)
+    for number in range(3 * FEW):
+        missing.from_source(AssetId(str(number)))
+    assert not missing.tripped
+    assert desk.told
+
+
+async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:
+    await linked(desk.store, 9)
+    (link,) = (await desk.store.links(["s003"])).values()
+    desk.target.there = {f"t{each:03}" for each in range(9)} - {"t003"}
+    missing, error = Missing(desk.session), NotFound("no such folder")
+    told = await missing.while_writing(error, AssetId("s003"), link)
+    assert "t003 is not in the target any more" in told.message
+    desk.target.there.add("t003")
+    told = await missing.while_writing(error, AssetId("s003"), link)
+    assert told.message == "gone between listing and reading"
+    desk.source.there.add("s003")
+    assert await missing.while_writing(error, AssetId("s003"), link) is error
+    desk.target.there.clear()
+    for _ in range(FEW - 2):  # others are not looked at each time
+        await missing.while_writing(error, AssetId("s003"), link)
+    with pytest.raises(SafetyStop, match="the assets moved into the target before are gone from it"):
+        await missing.while_writing(error, AssetId("s003"), link)
+
+
+# -- schemas -----------------------------------------------------------------------------------------------------------
+
+LINES = (
+    "titleFr: {from: fields.title.fr}",
+    "note: {from: fields.inventory, pipe: [{truncate: {max: 20, on_cut: note}}]}",
+    "country: {from: fields.country}",
+)
+MORE = """\
+tags: {from: "fields.photographer[]"}
+placements: [{from: "placements.folder[].path", as: category}]
+security: {groups: {const: public}}
+"""
+
+
+def with_field(schema: Schema, key: str, **facts: Any) -> Schema:
+    return replace(schema, fields={**schema.fields, key: replace(schema.fields[key], **facts)})
+
+
+def with_vocabulary(schema: Schema, key: str, **facts: Any) -> Schema:
+    known = schema.vocabularies
+    return replace(schema, vocabularies={**known, key: replace(known[key], **facts)})
+
+
+CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
+    "type of a source field": (
+        with_field(SOURCE, "inventory", kind=FieldKind.LONG_TEXT),
+        TARGET,
+        ["source field inventory is long_text, it was text"],
+    ),
+    "languages of a source field": (
+        with_field(SOURCE, "title", localized=False),
+        TARGET,
+        ["source field title has one language, it had several"],
+    ),
+    "a language that is read": (replace(SOURCE, locales=("en",)), TARGET, ["the source lost languages: fr"]),
+    "a language that nobody reads": (replace(SOURCE, locales=("fr",)), TARGET, []),
+    "a source field that nobody reads": (with_field(SOURCE, "cleared", kind=FieldKind.TEXT), TARGET, []),
+    "required": (SOURCE, with_field(TARGET, "note", required=True), ["target field note became required"]),
+    "shorter": (
+        SOURCE,
+        with_field(TARGET, "note", max_length=19),
+        ["target field note takes 19 letters, it took 20"],
+    ),
+    "longer": (SOURCE, with_field(TARGET, "note", max_length=21), []),
+    "a length where there was none": (
+        SOURCE,
+        with_vocabulary(TARGET, "country", max_length=9),
+        ["target vocabulary country takes 9 letters, it took any number"],
+    ),
+    "types that have a field": (
+        SOURCE,
+        with_field(TARGET, "note", types=frozenset({"Images"})),
+        ["target field note is gone from Documents"],
+    ),
+    "a target field that nobody writes": (SOURCE, with_field(TARGET, "shotDate", required=True), []),
+    "groups": (
+        SOURCE,
+        replace(TARGET, groups=frozenset({"public"})),
+        ["the target lost groups: staff"],
+    ),
+    "several": (
+        with_field(SOURCE, "inventory", kind=FieldKind.LONG_TEXT),
+        with_field(TARGET, "note", required=True),
+        ["source field inventory is long_text, it was text", "target field note became required"],
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_of_a_schema_that_the_mapping_uses(tmp_path: Path, change: str) -> None:
+    source, target, words = CHANGES[change]
+    text = with_lines(*LINES) + MORE
+    crosswalk = compiled(tmp_path, text)
+    before = used_of(crosswalk, SOURCE, TARGET)
+    assert list(changes_between(before, used_of(crosswalk, source, target))) == words
+    assert list(changes_between(used_of(crosswalk, source, target), used_of(crosswalk, source, target))) == []
+
+
+def test_a_line_that_came_or_went_is_no_change_of_a_schema(tmp_path: Path) -> None:
+    few, many = compiled(tmp_path, with_lines(LINES[0])), compiled(tmp_path, with_lines(*LINES) + MORE)
+    one, two = used_of(few, SOURCE, TARGET), used_of(many, SOURCE, TARGET)
+    assert list(changes_between(two, one, lists=False)) == []
+    assert list(changes_between(one, two, lists=False)) == []
+    assert list(changes_between({}, two)) == []
+
+
+def index_of(*labels: str) -> TermIndex:
+    index = TermIndex()
+    for label in labels:
+        index.add(Term(label, label))
+    return index
+
+
+async def test_a_closed_list_that_lost_terms(desk: Desk) -> None:
+    """`country` takes no new terms; in `subject` what is missing is made."""
+    await refuse_lost_terms(desk.session, {"country": index_of("Italy", "Spain"), "subject": index_of("Sea")})
+    await refuse_lost_terms(desk.session, {"country": index_of("Italy"), "subject": index_of("Sea")})
+    await linked(desk.store, 1)
+    await refuse_lost_terms(desk.session, {"country": index_of("Italy", "Spain"), "subject": index_of()})
+    for _ in range(2):
+        with pytest.raises(SafetyStop, match=r"list country lost 1 of its values \(Italy\)"):
+            await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+    desk.ask = Ask(full=True)
+    await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+    desk.ask = Ask()
+    await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+
+
+# -- the store's part --------------------------------------------------------------------------------------------------
+
+
+async def test_samples_are_spread_over_all_links(store: SqlStore) -> None:
+    assert await store.sample_links(5) == []
+    await linked(store, 10)
+    assert [row.source for row in await store.sample_links(5)] == ["s000", "s002", "s004", "s006", "s008"]
+    assert len(await store.sample_links(50)) == 10
+
+
+async def test_what_is_in_the_trash_is_gone(store: SqlStore) -> None:
+    await linked(store, 3)
+    run = (await store.begin("museum", "run")).id
+    thrown = Entry(AssetId("s001"), "2", deleted=True)
+    await store.record(run, ONE, Batch((thrown, Entry(AssetId("s000"), "2")), None), ())
+    assert await store.gone(0, 9) == (1, ["s001"])
+    assert await store.gone(run, 9) == (2, ["s001", "s002"])
+
+
+async def test_a_run_that_begins_anew_looks_at_everything_again(store: SqlStore) -> None:
+    assert await store.is_blank()
+    run = (await store.begin("museum", "run")).id
+    batch = Batch((Entry(AssetId("a"), "1"), Entry(AssetId("b"), "1")), None)
+    await store.record(run, ONE, batch, ())
+    for work in await store.claim(run, 9, LEASE):
+        await store.settle(work, Outcome("created", link=LinkRow(work.asset, f"t-{work.asset}")))
+    await store.record(run, ONE, batch, ())
+    assert (await store.tally(run))["open"] == 0
+    await store.begin_anew(run)
+    assert not await store.shards_complete(run)
+    await store.record(run, ONE, batch, ())
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["open"], tally["created"]) == (2, 2, 0)
+    assert not await store.is_blank()
