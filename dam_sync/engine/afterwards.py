@@ -17,6 +17,7 @@ from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
+CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
 
 
 async def place(session: Session) -> None:
@@ -68,8 +69,12 @@ async def relate(session: Session) -> None:
     while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
             after = row.seq
-            if row.owner_target and row.other_target:
-                await _relate(session, steps, row)
+            if not row.owner_target or not row.other_target:
+                continue
+            if not session.target_schema.relation_circles and await session.store.leads(row.kind, row.other, row.owner):
+                await session.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
+                continue
+            await _relate(session, steps, row)
 
 
 async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:

@@ -110,7 +110,7 @@ class Worker:
             return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
         draft = await self._named(asset, drafted.draft, marker)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
-        return replace(prepared, drafted=replace(drafted, draft=draft))
+        return replace(prepared, asset=crosswalk.related(asset), drafted=replace(drafted, draft=draft))
 
     async def _named(self, asset: Asset, draft: Draft, marker: str) -> Draft:
         """A file name nobody else has, where a file name decides what an upload becomes."""

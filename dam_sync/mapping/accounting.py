@@ -20,7 +20,8 @@ LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
 class Books:
     """What there is to know about the source's side: fields that need no line, and what the target holds.
 
-    read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest.
+    read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest. related:
+    what kinds of relation are called in the target, where that is not as at the source.
     """
 
     read: frozenset[str] = frozenset()
@@ -29,6 +30,7 @@ class Books:
     quiet: bool = False
     holds: frozenset[str] = frozenset()
     relation_kinds: frozenset[str] | None = None
+    related: Mapping[str, str] = field(default_factory=dict)
 
     def close(
         self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
@@ -144,5 +146,7 @@ def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
 def _unrelated(asset: Asset, books: Books) -> Iterator[Loss]:
     """Relations of a kind that the target does not know."""
     if "relations" in books.holds and books.relation_kinds is not None:
-        for kind in sorted({relation.kind for relation in asset.relations} - books.relation_kinds):
+        for kind in sorted({relation.kind for relation in asset.relations}):
+            if books.related.get(kind, kind) in books.relation_kinds:
+                continue
             yield Loss(f"relations.{kind}", NOT_HELD, "the target has no such kind of relation")

@@ -147,3 +147,18 @@ def check_held(builder: Builder) -> None:
     for place, line, feature in blocks:
         if line is not None and feature not in holds:
             builder.fault(place, f"the target cannot be given {feature}", "remove the line; it becomes a named loss")
+    _check_relations(builder)
+
+
+def _check_relations(builder: Builder) -> None:
+    """The target has every kind of relation that is named for it."""
+    kinds, target = builder.document.body.relations.kinds, builder.target
+    if kinds and "relations" not in target.holds:
+        hint = "remove the block; relations become named losses"
+        builder.fault(("relations",), "the target cannot be given relations", hint)
+        return
+    known = target.relation_kinds
+    for kind, theirs in kinds.items() if known is not None else ():
+        if theirs not in known:
+            told = f"the target has no kind of relation {theirs}"
+            builder.fault(("relations", "kinds", kind), told, nearest(theirs, known))

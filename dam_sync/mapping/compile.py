@@ -71,7 +71,15 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
         notes=tuple(dict.fromkeys(builder.notes)),
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=Books(frozenset(builder.fields_read), ignored, derived, quiet, _held(target), target.relation_kinds),
+        books=Books(
+            frozenset(builder.fields_read),
+            ignored,
+            derived,
+            quiet,
+            _held(target),
+            target.relation_kinds,
+            plan.relations,
+        ),
         selection=selection,
         tongue=tongue,
         lookups=document.lookups,
@@ -209,6 +217,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         expiry=single(("security", "expiry"), body.security.expiry, Fit(text_field("expiry", kind=moment))),
         rights_by_day=target.rights_by_day,
         profiles=Profiles(_profile_line(builder), makes.by_profile),
+        relations=body.relations.kinds,
     )
 
 

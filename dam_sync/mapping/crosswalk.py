@@ -60,6 +60,7 @@ class Plan:
     expiry: Line | None = None
     rights_by_day: bool = False
     profiles: Profiles = field(default_factory=Profiles)
+    relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
 
     def lines(self) -> Iterator[Line]:
         """Every line there is."""
@@ -112,6 +113,13 @@ class Crosswalk:
     def selects(self, asset: Asset) -> bool:
         """Whether the asset takes part at all."""
         return self.selection.takes(asset)
+
+    def related(self, asset: Asset) -> Asset:
+        """The asset with its relations called as in the target."""
+        kinds = self.plan.relations
+        return replace(
+            asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
+        )
 
     def draft(self, asset: Asset, marker_value: str, terms: Mapping[str, TermIndex]) -> Drafted:
         """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key."""

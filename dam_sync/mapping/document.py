@@ -191,6 +191,13 @@ class SecurityLines(Part):
     expiry: Line | None = None
 
 
+class RelationLines(Part):
+    """What relations are called in the target: kind there by kind at the source. One that is not named keeps its name;
+    what the target lacks is a named loss."""
+
+    kinds: Mapping[str, str] = Field(default_factory=dict)
+
+
 class Example(Part):
     """A test: a sparse neutral asset, and what must come of it by target field."""
 
@@ -214,6 +221,7 @@ class MappingFile(Part):
         tuple[PlacementLine, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)
     ] = ()
     security: SecurityLines = Field(default_factory=SecurityLines)
+    relations: RelationLines = Field(default_factory=RelationLines)
     ignore: tuple[str, ...] = ()
     unmapped: Literal["fail", "report", "ignore"] = "fail"
     tests: tuple[Example, ...] = ()

@@ -76,9 +76,9 @@ class _Suggesting:
         lines = (*fields, *self._asset(), *self._tag_line(pairing), *self._placements(), *self._security())
         self._tell_unread(lines)
         ignored = sorted(key for key, known in source.fields.items() if _kept_there(known))
-        return Suggestion(
-            lines, self.vocabularies, self.profile, self.locales, tuple(ignored), tuple(dict.fromkeys(self.notes))
-        )
+        relations = dict(self._relations())
+        notes = tuple(dict.fromkeys(self.notes))
+        return Suggestion(lines, self.vocabularies, self.profile, self.locales, tuple(ignored), notes, relations)
 
     def _readable(self) -> list[Field]:
         fields = [known for known in self.source.fields.values() if not _kept_there(known)]
@@ -237,6 +237,21 @@ class _Suggesting:
         for word, path in (("release", "release_at"), ("expiry", "expires_at")):
             if word in holds:
                 yield SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
+
+    def _relations(self) -> Iterator[tuple[str, str]]:
+        """Kinds of relation that are called otherwise in the target; those of which nobody can tell are noted."""
+        theirs = self.target.relation_kinds
+        if "relations" not in self.target.holds or theirs is None:
+            return
+        for kind in sorted((self.source.relation_kinds or frozenset()) - theirs):
+            found = next((one for one in sorted(theirs) if compact(one) == compact(kind)), "")
+            if found:
+                yield kind, found
+            elif theirs:
+                self.notes.append(
+                    f"relations of kind {one_line(kind)} have no counterpart: each becomes a named loss until "
+                    f"`relations: {{kinds: …}}` names one of {', '.join(map(one_line, sorted(theirs)))}"
+                )
 
     def _tell_unread(self, lines: Sequence[SuggestedLine]) -> None:
         """Name what no line reads; a run tells each as a loss."""

@@ -51,7 +51,7 @@ class SuggestedLine:
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A whole first mapping. vocabularies: the blocks by name; ignore: the source's fields that need no line; notes:
-    what a person should look at."""
+    what a person should look at; relations: kinds at the target by kinds at the source."""
 
     lines: tuple[SuggestedLine, ...]
     vocabularies: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -59,6 +59,7 @@ class Suggestion:
     locales: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    relations: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """The mapping file: YAML with comments, complete; it compiles against the schemas it was made from."""
@@ -81,6 +82,8 @@ class Suggestion:
         told = (f"  - {flow(line.written)}  # {one_line(line.why, LONGEST_COMMENT)}" for line in placed)
         yield from block("placements", told)
         yield from block("security", self._entries("security"))
+        if self.relations:
+            yield entry("relations", {"kinds": self.relations}, "kinds of relation by their names")
         if self.ignore:
             yield entry("ignore", self.ignore, "kept by the source itself")
         yield "unmapped: report"

@@ -87,6 +87,7 @@ class Schema:
     container_bulk: frozenset[str] | None = None  # kinds that `place` fills; None: all, where the service has `place`
     container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     relation_kinds: frozenset[str] | None = None  # kinds of relation it can be given; None: any
+    relation_circles: bool = True  # relations of one kind may lead back to where they began
     rights_by_day: bool = False  # release and expiry are days: a time of day is lost
     fileless: bool = True  # it takes assets without a file
     holds: frozenset[str] = frozenset()

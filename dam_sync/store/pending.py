@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, select, update
@@ -111,6 +111,19 @@ class Relations(Part):
 
         return await self._read(job)
 
+    async def leads(self, kind: str, start: str, goal: str) -> bool:
+        """Whether relations of this kind that were written lead from one source asset to another, or it is the same."""
+
+        def job(c: Connection) -> bool:
+            seen, waiting = {start}, [start]
+            while waiting and goal not in seen:
+                fresh = [other for piece in pieces(waiting) for other in _written(c, kind, piece)]
+                waiting = [other for other in dict.fromkeys(fresh) if other not in seen]
+                seen.update(waiting)
+            return goal in seen
+
+        return await self._read(job)
+
     async def relation_refused(self, row: RelationRow, why: str) -> None:
         """The target will not have it; it is kept to be told."""
         one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)
@@ -156,6 +169,16 @@ def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
 def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:
     chosen = select(table.c.refused, func.count()).group_by(table.c.refused).order_by(table.c.refused)
     return [(row[0], int(row[1])) for row in c.execute(chosen)]
+
+
+def _written(c: Connection, kind: str, owners: Sequence[str]) -> Iterator[str]:
+    """The other ends of what these assets have: asked for, and neither waiting nor refused."""
+    open_rows = select(RELATION.c.owner, RELATION.c.other).where(RELATION.c.kind == kind, RELATION.c.owner.in_(owners))
+    undone = {(row.owner, row.other) for row in c.execute(open_rows)}
+    for row in c.execute(select(LINK.c.source, LINK.c.relations).where(LINK.c.source.in_(owners))):
+        for named, other in from_text(row.relations):
+            if named == kind and (row.source, other) not in undone:
+                yield other
 
 
 def _spot(c: Connection, placement: Placement) -> int:

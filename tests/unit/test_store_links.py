@@ -130,6 +130,23 @@ async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
     assert await store.next_relations(9) == []
 
 
+async def test_relations_that_were_written_lead_from_asset_to_asset(store: SqlStore) -> None:
+    """Those that wait or were refused lead nowhere, nor do those of another kind."""
+    ways = {"a": ("view", "b"), "b": ("view", "c"), "c": ("view", "a"), "d": ("detail", "a")}
+    for owner, (kind, other) in ways.items():
+        await store.put_link(LinkRow(owner, f"t-{owner}", relations=((kind, other),)))
+        await settle(store, owner, relations=((kind, AssetId(other)),))
+    assert not await store.leads("view", "a", "c")
+    rows = {row.owner: row for row in await store.next_relations(9)}
+    await store.relations_done([rows["a"], rows["b"], rows["d"]])
+    assert await store.leads("view", "a", "c")
+    assert not await store.leads("view", "c", "a")
+    await store.relation_refused(rows["c"], "a circle")
+    assert not await store.leads("view", "c", "a")
+    assert not await store.leads("view", "d", "a")
+    assert await store.leads("view", "e", "e")
+
+
 async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore) -> None:
     await store.put_link(LinkRow("a", "t1"))
     await store.put_link(LinkRow("b", "t2"))

@@ -217,6 +217,7 @@ def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
         container_kinds=frozenset({"collection"}),
         container_depth={"collection": 1},
         relation_kinds=frozenset(facts.KINDS_OF_LINK),
+        relation_circles=False,  # wire D 11.18
         rights_by_day=True,
         holds=frozenset(holds),
     )
