@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from dam_sync.services import discover, trial_of
-from tests.support.anypair import Row, any_pair, large_for, living, moved, planned, ran, told_by
+from tests.conformance.catalogue import LINK
+from tests.support.anypair import (
+    Row,
+    any_pair,
+    large_for,
+    living,
+    moved,
+    name_relations,
+    planned,
+    ran,
+    told_by,
+)
 from tests.support.compared import Comparison
 from tests.support.everything import DATES, GROWN, NAMES, OWN_MARKS, everything, receiving
 
@@ -21,6 +32,9 @@ IN_PARTS = ":begin"  # the step that begins an upload in parts
 def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: str, target: str) -> None:
     library = everything(large_for(target), without=trial_of(source).refuses)
     with any_pair(tmp_path, source, target, library, receiving(), OWN_MARKS) as pair:
+        kinds = relations_between(source, target)
+        if kinds:
+            name_relations(pair, kinds)
         plan = planned(pair)
         report = ran(pair)
         there, found, state = living(pair.source), living(pair.target), moved(pair)
@@ -31,7 +45,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert not [
             code for side in (pair.source, pair.target) for code in ("429", "413", "414") if code in side.refused
         ]
-        comparison = Comparison(NAMES, DATES, (trial_of(source).prefix, trial_of(target).prefix), state.twins)
+        comparison = Comparison(NAMES, DATES, (trial_of(source).prefix, trial_of(target).prefix), state.twins, kinds)
         always, faults = told_by(report["notes"]), []
         for asset, twin in state.twins.items():
             told = comparison.lost_silently(there[asset], found[twin], [*state.losses[asset], *always])
@@ -45,6 +59,13 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert again["operations"] == {}
         assert again["counts"]["created"] == again["counts"]["updated"] == 0
         assert again["counts"]["parked"] <= len(state.parked)
+
+
+def relations_between(source: str, target: str) -> dict[str, str]:
+    """The library's kind of relation as either side calls it, where both have relations and the names differ."""
+    names = [trial_of(kind).relation or LINK for kind in (source, target)]
+    without = any("relate" in trial_of(kind).lacks for kind in (source, target))
+    return {} if without or names[0] == names[1] else {names[0]: names[1]}
 
 
 def parked_for(target: str, there: Mapping[str, Row]) -> dict[str, str]:

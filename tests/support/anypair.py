@@ -28,6 +28,7 @@ Row = Mapping[str, Any]
 QUICK = {"lag": 0.2}
 NOT_READ = re.compile(r"(\w+)s are not read")
 FASTER = 10.0  # how much faster than ours the clock goes by which both services and the run between them live
+ON_REQUEST = ("sections",)
 NOT_CARRIED = {
     "the target's list is flat; the paths": "terms.paths",
     "the target's list has one language; the others": "terms.languages",
@@ -45,7 +46,12 @@ def any_pair(
     target in parts."""
     with hurried(), small_parts(target), tenant_of(source, library) as first, receiver_of(target, empty) as second:
         into = Emulated(target, second.url, trial_of(target).parted)
-        yield joined(folder, Emulated(source, first.url), into, (first, second), marker, **more)
+        yield joined(folder, Emulated(source, first.url, asked_of(source)), into, (first, second), marker, **more)
+
+
+def asked_of(source: str) -> dict[str, str]:
+    """Options by which a source is asked for what it does not read by itself."""
+    return {name: "on" for name in ON_REQUEST if name in discover()[source].settings}
 
 
 def large_for(target: str) -> int:
@@ -93,6 +99,14 @@ def joined(
     job = write_job(folder / "job.yaml", "pair", source, target, mapping, **more)
     asyncio.run(write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + marker))
     return Pair(*tenants, job, folder)
+
+
+def name_relations(pair: Pair, kinds: Mapping[str, str]) -> None:
+    """Add to the mapping what kinds of relation are called in the target."""
+    mapping = pair.folder / "mapping.yaml"
+    mapping.write_text(
+        f"{mapping.read_text(encoding='utf-8')}relations: {{kinds: {json.dumps(kinds)}}}\n", encoding="utf-8"
+    )
 
 
 def planned(pair: Pair) -> dict[str, Any]:

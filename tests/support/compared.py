@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
@@ -20,12 +20,14 @@ BETWEEN = "; "  # what a suggested mapping joins several values with
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What to compare. names: of fields; dates: fields of the target alone, by what of an asset they take; prefixes:
-    before the names at either side; twins: ids at the target by ids at the source."""
+    before the names at either side; twins: ids at the target by ids at the source; kinds: of relations likewise, where
+    they differ."""
 
     names: Sequence[str]
     dates: Mapping[str, str]
     prefixes: tuple[str, str] = ("", "")
     twins: Mapping[str, str] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def lost_silently(self, source: Row, target: Row, losses: Iterable[str]) -> list[str]:
         """What the target's row has not, has otherwise or has too much, and no named loss tells."""
@@ -64,7 +66,9 @@ class Comparison:
         have = {(each["kind"], each["target"]) for each in target["relations"]}
         for each in source["relations"]:
             twin = self.twins[each["target"]] if self.twins is not None else each["target"]
-            if (each["kind"], twin) not in have and not told & {"relations", f"relations.{each['kind']}"}:
+            kind = self.kinds.get(each["kind"], each["kind"])
+            named = {"relations", f"relations.{each['kind']}", f"relations.{kind}"}
+            if (kind, twin) not in have and not told & named:
                 yield f"relations: {each['kind']} to {each['target']} is not among {sorted(have)}"
 
 
