@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
+from dam_sync.net.moments import http_date
 from dam_sync.net.multipart import FormPart
 from dam_sync.net.redact import redact
 
@@ -79,6 +81,11 @@ class Reply:
                 asset=self.asset,
                 hint=_HTML_HINT if self.is_html else "",
             ) from None
+
+    def ahead_of(self, now: datetime) -> timedelta:
+        """How far the service's clock is ahead of this, by the whole seconds of its `Date`; none where it has none."""
+        theirs = http_date(self.headers.get("date", ""))
+        return theirs - now if theirs else timedelta(0)
 
     @property
     def is_html(self) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import TypeAlias
 
 import tenacity
@@ -15,6 +14,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import Throttled, Transient
 from dam_sync.net.call import Request, looks_like_html
 from dam_sync.net.failures import Unreached
+from dam_sync.net.moments import http_date
 from dam_sync.net.transport import Answer
 
 RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
@@ -59,12 +59,8 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
         pass
     else:
         return max(0.0, seconds) if math.isfinite(seconds) else None
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    until = http_date(text)
+    return max(0.0, (until - now).total_seconds()) if until else None
 
 
 def retrying(

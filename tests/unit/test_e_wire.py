@@ -15,6 +15,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Right
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Localized, Person, Place, Term
+from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import fields, query, trees, wire
 from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
 from dam_sync.services.e_profiles.tokens import tenant_of
@@ -406,7 +407,7 @@ def test_queries_are_spelt_with_instants_in_utc() -> None:
 
 def test_a_driving_instant_must_be_one() -> None:
     with pytest.raises(ContractBroken):
-        wire.moment("yesterday")
+        moment("yesterday")
     assert wire.id_of(ASSET) == AssetId(ASSET["id"])
     with pytest.raises(ContractBroken):
         wire.id_of({})

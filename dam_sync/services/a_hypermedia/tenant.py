@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from urllib.parse import quote
 
 from dam_sync.model.clock import Clock
@@ -169,7 +168,7 @@ class Tenant:
             release=release,
             links={road: _bare(href) for road, href in relations.items() if href},
             user=tail(link(dam, self.words.rel("current-user"))),
-            skew=self._skew(reply),
+            skew=reply.ahead_of(self.clock.now()),
         )
 
     async def _dam(self, path: str, release: tuple[int, ...]) -> Json:
@@ -180,12 +179,6 @@ class Tenant:
                 said = ".".join(map(str, release))
                 error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
             raise
-
-    def _skew(self, reply: Reply) -> timedelta:
-        try:
-            return parsedate_to_datetime(reply.headers.get("date", "")) - self.clock.now()
-        except (TypeError, ValueError):
-            return timedelta(0)
 
 
 def resource_of(reply: Reply) -> Json:

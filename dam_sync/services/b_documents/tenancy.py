@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
@@ -88,7 +86,7 @@ class Tenancy:
             user=user.name,
             release=release.text,
             total=total,
-            clock_skew=self._skew(reply),
+            clock_skew=reply.ahead_of(self.line.clock.now()),
             notes=self._notes(release, user),
         )
 
@@ -174,13 +172,6 @@ class Tenancy:
         if self.line.grant == "client_credentials":
             return "client credentials need release 2025.3 and a user whose name is the client_id"
         return ""
-
-    def _skew(self, reply: Reply) -> timedelta:
-        try:
-            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
-        except ValueError:
-            return timedelta(0)
-        return theirs.astimezone(UTC) - self.line.clock.now()
 
     def _notes(self, release: Release, user: User) -> tuple[str, ...]:
         root = self.line.options.root or facts.WORKSPACES

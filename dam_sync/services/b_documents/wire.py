@@ -9,7 +9,8 @@ from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
-from dam_sync.model.values import Json, Value, parse_instant
+from dam_sync.model.values import Json, Value
+from dam_sync.net.moments import moment
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import Server
@@ -214,13 +215,3 @@ def reads(ace: Json) -> bool:
     """Whether an entry lets somebody read now or always."""
     lives = str(ace.get("status") or "effective") != "archived"
     return ace.get("granted") is True and ace.get("permission") in facts.READS and lives
-
-
-def moment(text: Json) -> datetime | None:
-    """An instant of the wire. Raises ContractBroken on a text that is none."""
-    if not text:
-        return None
-    try:
-        return parse_instant(str(text))
-    except ValueError:
-        raise ContractBroken(f"{str(text)[:40]!r} is no instant") from None

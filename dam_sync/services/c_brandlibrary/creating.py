@@ -9,6 +9,7 @@ from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
@@ -192,7 +193,7 @@ def refuse_swallowed(row: Json, draft: Draft) -> None:
             hint="the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
         )
     for name, text in wire.availability(draft.rights).items():
-        if name in attributes and wire.moment(attributes[name]) != parse_instant(text):
+        if name in attributes and moment(attributes[name]) != parse_instant(text):
             raise Rejected(
                 f"the asset was made, but {name} was not kept",
                 asset=row["id"],

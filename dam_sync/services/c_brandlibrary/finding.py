@@ -11,6 +11,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Call
 from dam_sync.model.values import Json
+from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, marks, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.library import Library
@@ -63,7 +64,7 @@ class Finder:
             ours = [row["id"] for row in document.rows if is_ours(row, marker)]
             if ours:
                 return str(ours[-1])  # the oldest, should there be two
-            made = [wire.moment(row["attributes"].get("created_at")) for row in document.rows]
+            made = [moment(row["attributes"].get("created_at")) for row in document.rows]
             if not made or document.more is False or (made[-1] is not None and made[-1] < since):
                 return None
             if number * facts.RECENT_PAGE >= (document.total or 0):

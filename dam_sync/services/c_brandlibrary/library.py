@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.net.client import Reply
 from dam_sync.net.once import Once
 from dam_sync.services.c_brandlibrary import facts, fields, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -62,7 +59,7 @@ class Library:
             user=str(user["attributes"].get("email") or user["id"]),
             release="v4",
             total=self.counted,
-            clock_skew=self._skew(reply),
+            clock_skew=reply.ahead_of(self.line.clock.now()),
             notes=tuple(await self._notes(library, user["id"])),
         )
 
@@ -161,13 +158,6 @@ class Library:
             if any(each["id"] == user for each in related(row, "user"))
         ]
         return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
-
-    def _skew(self, reply: Reply) -> timedelta:
-        try:
-            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
-        except ValueError:
-            return timedelta(0)
-        return theirs.astimezone(UTC) - self.line.clock.now()
 
 
 def is_fileless(section: Json) -> bool:

@@ -10,7 +10,8 @@ from datetime import datetime
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Window
-from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.net.moments import moment
+from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.listing import Listing, ids_of
@@ -43,7 +44,7 @@ class Presence:
             )
             document = await self.line.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
-            made = wire.moment(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
+            made = moment(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
             if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
                 return True
             if number * facts.LONG_PAGE >= (document.total or 0):

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
+from dam_sync.net.moments import moment
 from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -84,7 +85,7 @@ class Reader:
         )
         document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.library.id(),), asked)
         last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
-        changed = wire.moment(last)
+        changed = moment(last)
         return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
 
     async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
@@ -348,7 +349,7 @@ def _changed_in(row: Json, window: Window) -> bool:
 
 
 def _in(row: Json, name: str, window: Window) -> bool:
-    moment = wire.moment(row["attributes"].get(name))
-    if moment is None:
+    when = moment(row["attributes"].get(name))
+    if when is None:
         return True
-    return (window.since is None or moment >= window.since) and (window.until is None or moment < window.until)
+    return (window.since is None or when >= window.since) and (window.until is None or when < window.until)

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.codec import fingerprint
-from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Json, Value, parse_instant
+from dam_sync.model.values import Json, Value
+from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.envelope import related
 from dam_sync.services.c_brandlibrary.fields import DESCRIPTION, NAME, PAYLOAD, Keys, key_of
@@ -131,16 +131,6 @@ def count_of(attachment: Json) -> int:
     """How many versions an attachment tells; 1 where it does not tell."""
     count = attachment["attributes"].get("version_count")
     return count if isinstance(count, int) and count > 0 else 1
-
-
-def moment(text: Json) -> datetime | None:
-    """An instant of the wire. Raises ContractBroken on a text that is none."""
-    if not text:
-        return None
-    try:
-        return parse_instant(str(text))
-    except ValueError:
-        raise ContractBroken(f"{text!r} is no instant") from None
 
 
 def is_fresh(link: str, now: datetime) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 
 from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
+from dam_sync.net.call import Reply
 from dam_sync.net.once import Once, together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
@@ -46,16 +46,13 @@ class Knowledge:
             user=text_of(user, "emailId", "username", "userId"),
             release="v1.5",
             total=total,
-            clock_skew=self._skew(reply.headers.get("date", "")),
+            clock_skew=self._skew(reply),
             notes=await self._notes(total),
         )
 
-    def _skew(self, date: str) -> timedelta:
+    def _skew(self, reply: Reply) -> timedelta:
         """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
-        try:
-            ahead = parsedate_to_datetime(date) - self.line.clock.now()
-        except (TypeError, ValueError):
-            return timedelta(0)
+        ahead = reply.ahead_of(self.line.clock.now())
         return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
 
     async def _notes(self, total: int | None) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.net.auth import Authenticator, Bearer, RotatingToken, TokenAsBasic
 from dam_sync.net.client import Client, Reply, Request, Wiring
+from dam_sync.net.moments import moment
 from dam_sync.net.retry import standard
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.wire import moment
 
 RECENT = 4096  # uploads remembered as fresh, at most
 

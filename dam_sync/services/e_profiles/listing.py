@@ -14,6 +14,7 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import facts, query, wire
 from dam_sync.services.e_profiles.searching import Search
 
@@ -163,7 +164,7 @@ def _is_new(row: Json, after: datetime | None, known: frozenset[str]) -> bool:
 
 def created(row: Json) -> datetime:
     """The upload instant of an asset. Raises ContractBroken without one."""
-    when = wire.moment(row.get("created_date"))
+    when = moment(row.get("created_date"))
     if when is None:
         raise ContractBroken("an asset came without `created_date`", operation=facts.SEARCH)
     return when

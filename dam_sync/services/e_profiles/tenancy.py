@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.walk import walk
@@ -13,7 +11,6 @@ from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.net.client import Reply
 from dam_sync.services.e_profiles import facts, fields, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.fields import Tenant
@@ -48,7 +45,7 @@ class Tenancy:
             user=str(user.get("username") or user.get("email") or user.get("uuid")),
             release="v2",
             total=hits.total,
-            clock_skew=self._skew(reply),
+            clock_skew=reply.ahead_of(self.line.clock.now()),
             notes=self._notes(hits, archives),
         )
 
@@ -111,13 +108,6 @@ class Tenancy:
         except Denied:
             return []
         return [fields.profile_of(row) for row in wire.items_of(reply)]
-
-    def _skew(self, reply: Reply) -> timedelta:
-        try:
-            theirs = parsedate_to_datetime(reply.headers.get("date", ""))
-        except ValueError:
-            return timedelta(0)
-        return theirs.astimezone(UTC) - self.line.clock.now()
 
     def _notes(self, hits: wire.Hits, archives: bool) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Revision, Rights
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Value, instant_text, parse_instant
+from dam_sync.model.values import Json, Value, instant_text
+from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.facts import LINK_RESERVE
 from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Profile, Tenant
 from dam_sync.services.e_profiles.values import decode, encode
@@ -171,16 +172,6 @@ def rights_of(security: Json) -> Rights:
         expires_at=moment(security.get("expiration_date")),
         groups=_words(security.get("asset_groups")),
     )
-
-
-def moment(text: Json) -> datetime | None:
-    """An instant of the wire. Raises ContractBroken on a text that is none."""
-    if not text:
-        return None
-    try:
-        return parse_instant(str(text))
-    except ValueError:
-        raise ContractBroken(f"{text!r} is no instant") from None
 
 
 def _words(rows: Json) -> frozenset[str]:
