@@ -158,7 +158,7 @@ def _check_relations(builder: Builder) -> None:
         builder.fault(("relations",), "the target cannot be given relations", hint)
         return
     known = target.relation_kinds
-    for kind, theirs in kinds.items() if known is not None else ():
-        if theirs not in known:
+    for kind, theirs in kinds.items():
+        if known is not None and theirs not in known:
             told = f"the target has no kind of relation {theirs}"
             builder.fault(("relations", "kinds", kind), told, nearest(theirs, known))
