@@ -184,7 +184,8 @@ class Tenancy:
             (self.search.forbidden, "queries to the repository are forbidden, so an index answers, which may lag"),
             (self.line.read_only and not self.line.options.relations, "relations are not read; the option `relations` "
              "names the kinds, at one call for each asset and kind"),
-            (self.line.read_only, "sections are not read: what is published there keeps its folder and collections"),
+            (self.line.read_only and not self.line.options.sections, "sections are not read; the option `sections` "
+             "asks for them, at one more call for each hundred assets"),
         )  # fmt: skip
         return tuple(text for holds, text in told if holds)
 
