@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dam_sync.engine.run import first_cause
 from dam_sync.engine.session import Ask, Progress
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested
@@ -86,6 +87,8 @@ def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> in
         except asyncio.CancelledError:
             hint = "run the same command again; it continues where it stopped"
             raise StopRequested("stopped at once by a second Ctrl-C", hint=hint) from None
+        except BaseExceptionGroup as several:
+            raise first_cause(several) from several
 
     return asyncio.run(main())
 

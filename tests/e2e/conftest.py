@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.emulation.library import write_empty_tenant, write_library
+from tests.support.disks import WAY
 from tests.support.tenants import Pair, pair
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
@@ -28,3 +29,11 @@ def tenants(library: Path, tmp_path: Path) -> Iterator[Pair]:
         tmp_path, library / "catalogue.jsonl", library / "target.jsonl", MAPPING, files=library / "files"
     ) as joined:
         yield joined
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the small disk of the tests was: the strongest this machine allows."""
+    reports = (report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ()))
+    ways = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == WAY}
+    for way in sorted(ways):
+        terminalreporter.write_line(f"{WAY} {way}")

@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.disks import Disk, forking_disks, small_disk
+from tests.support.disks import WAY, Disk, forking_disks, small_disk
 from tests.support.forking import Forking
 from tests.support.small import Meanwhile, Ran, Small, digests, photo, photos, small
 from tests.support.tenants import Tenant, duplicates
 
 MB = 1_000_000
 ROOM = 24 * MB
-WAY = "the small disk was"
 GIVEN = "wrt_demo_7cWhrsuc0l56756L"  # the emulated service's first refresh token, good once
 Disks = tuple[Forking, type[Disk]]
 

@@ -19,6 +19,7 @@ from tests.support.forking import Forked, Forking
 from tests.support.small import Ran
 
 FILLER = "filler"
+WAY = "the small disk was"  # begins what a test tells of it
 SUPERUSER = os.geteuid() == 0
 NAMESPACE = ("unshare", "--mount", "--propagation", "private", *(() if SUPERUSER else ("--map-root-user",)))
 

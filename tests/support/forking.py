@@ -22,6 +22,7 @@ from typing import IO, Any
 import pytest
 
 from dam_sync.cli import cli
+from tests.support import small
 from tests.support.small import Ran, hurry, set_right
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,13 @@ class Forked:
     forking: Forking
     readers: list[threading.Thread] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    spoken: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def first_line(self) -> str:
+        """Of what it says, once it has said it; what is there, where it ended without."""
+        self.spoken.wait()
+        return self.texts["out"].splitlines()[0]
 
     def wait(self) -> Ran:
         """What it said, and its exit code once it has ended; below 0 for the signal that ended it."""
@@ -46,16 +54,20 @@ class Forked:
             reader.join()
         return Ran(int(code), self.texts["out"], self.texts["err"])
 
-    def kill(self) -> None:
-        """kill -9, and wait until it is gone."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.wait()
+    def end(self, how: int = signal.SIGKILL) -> Ran:
+        """kill -9, or another signal, and wait until it is gone."""
+        os.kill(self.pid, how)
+        return self.wait()
 
 
 class Forking:
-    """The process that forks, begun by `before` (a program that starts another). A context manager."""
+    """The process that forks, begun by `before` (a program that starts another). A context manager.
 
-    def __init__(self, before: Sequence[str] = ()) -> None:
+    The commands live by a clock that is so much `faster`: pauses cost little, waiting in small steps costs more.
+    """
+
+    def __init__(self, before: Sequence[str] = (), faster: float = small.FASTER) -> None:
+        self._faster = faster
         self._command = [*before, sys.executable, "-m", "tests.support.forking"]
 
     def __enter__(self) -> Forking:
@@ -79,10 +91,11 @@ class Forking:
             for pipe in pipes.values():
                 os.mkfifo(pipe)
             order = {"arguments": arguments, "environment": environment, "limit": limit, "heeding": heeding}
+            order["faster"] = self._faster
             forked = Forked(int(self.ask({"do": "start", "pipes": pipes, **order})["pid"]), self)
             for stream, pipe in pipes.items():
                 reading = os.fdopen(os.open(pipe, os.O_RDONLY), encoding="utf-8", errors="replace")
-                forked.readers.append(threading.Thread(target=_read, args=(reading, stream, forked.texts)))
+                forked.readers.append(threading.Thread(target=_read, args=(reading, stream, forked)))
         for reader in forked.readers:
             reader.start()
         return forked
@@ -117,6 +130,7 @@ def _start(order: Order) -> dict[str, Any]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], resource.RLIM_INFINITY))
         if order["heeding"]:
             _heed()
+        small.FASTER = order["faster"]
         code = _command(order["arguments"])
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
         sys.excepthook(*sys.exc_info())
@@ -138,9 +152,15 @@ def _heed() -> None:
     raise OSError(get_errno(), "cannot give up rights")
 
 
-def _read(reading: IO[str], stream: str, texts: dict[str, str]) -> None:
+def _read(reading: IO[str], stream: str, forked: Forked) -> None:
+    forked.texts[stream] = ""
     with reading:
-        texts[stream] = reading.read()
+        for line in reading:
+            forked.texts[stream] += line
+            if stream == "out":
+                forked.spoken.set()
+    if stream == "out":
+        forked.spoken.set()
 
 
 def _command(arguments: Sequence[str]) -> int:
