@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pytest
+from sqlalchemy import Engine, create_engine
 
 from dam_sync.app import connecting
 from dam_sync.app.jobs import run_job
@@ -21,12 +22,15 @@ from dam_sync.emulation.world import World
 from dam_sync.model.clock import SystemClock
 from dam_sync.net import line
 from dam_sync.services import discover
-from dam_sync.store import runs, store
+from dam_sync.store import opening, runs, store
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.loop import VirtualLoop
 from tests.support.virtual.wire import Network, VirtualWire
 from tests.support.virtual.writer import VirtualWriter
+
+_FILES: dict[tuple[Any, Path, int], Any] = {}
+_SHARED: list[Engine] = []
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -67,6 +71,7 @@ class Universe:
         patch.setattr(runs, "process_lives", lambda pid: False)
         for name in ("load_job", "load_mapping"):  # the same files, read in every life
             patch.setattr(connecting, name, _remembered(getattr(connecting, name)))
+        patch.setattr(opening, "create_engine", _engine)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,12 +121,22 @@ def _bound(method: Any) -> Any:
 
 def _remembered(load: Any) -> Any:
     """A loader that reads a file once, as long as it is the same."""
-    known: dict[tuple[Path, int], Any] = {}
 
     def remembered(path: Path, *arguments: Any) -> Any:
-        key = path, path.stat().st_mtime_ns
-        if key not in known:
-            known[key] = load(path, *arguments)
-        return known[key]
+        key = load, path, path.stat().st_mtime_ns
+        if key not in _FILES:
+            _FILES[key] = load(path, *arguments)
+        return _FILES[key]
 
     return remembered
+
+
+def _engine(*arguments: Any, **options: Any) -> Engine:
+    """An engine that shares its dialect, and so what it compiled, with those of other lives."""
+    engine = create_engine(*arguments, **options)
+    if not _SHARED:
+        engine.connect().close()  # tells the dialect what the driver can do
+        _SHARED.append(engine)
+    engine.dialect, engine._compiled_cache = _SHARED[0].dialect, _SHARED[0]._compiled_cache
+    engine.pool._dialect = engine.dialect
+    return engine
