@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from tests.support.small import PASSWORD, TOKEN, Ran, Small, hurry, photo, photo
 TWIN: dict[str, Any] = {"login": "twin", "password": "secret-twin", "permission": "ADMIN"}
 OTHER: dict[str, Any] = {"name": "other", "token": "wat_demo_otherother"}
 VERBS = ("plan", "run", "verify")
-ASSETS = 30
+ASSETS = 24
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _fast() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         hurry(patch)
+        patch.setattr(httpx, "create_ssl_context", cache(httpx.create_ssl_context))  # read once for all commands
         yield
 
 
@@ -57,8 +59,10 @@ def edited(job: Small, *pairs: tuple[str, str]) -> Iterator[None]:
     good = job.pair.job.read_text(encoding="utf-8")
     for old, new in pairs:
         job.edit(old, new)
-    yield
-    job.pair.job.write_text(good, encoding="utf-8")
+    try:
+        yield
+    finally:
+        job.pair.job.write_text(good, encoding="utf-8")
 
 
 def state_of(tenant: Any) -> Any:
@@ -143,8 +147,10 @@ def changed_field(fields: dict[str, Any], key: str, **facts: Any) -> Iterator[No
     """A field that an administrator changed, for a while."""
     good = fields[key]
     fields[key] = replace(good, **facts)
-    yield
-    fields[key] = good
+    try:
+        yield
+    finally:
+        fields[key] = good
 
 
 def test_a_changed_schema_of_the_target(moved: Small) -> None:
@@ -221,20 +227,19 @@ def test_assets_removed_from_the_source(tmp_path: Path) -> None:
     """A few are told, many stop a delta, most stop it before anything is listed; nothing is removed in the target."""
     with small(tmp_path, photos(ASSETS)) as job:
         job.run()
-        thrown_away(job, range(1, 4))
+        thrown_away(job, (1, 2))
         (note,) = [note for note in job.run().data["notes"] if "gone from the source" in note]
-        assert note.startswith("3 assets moved before are gone from the source (8801, 8802, 8803), 3 of them since")
+        assert note.startswith("2 assets moved before are gone from the source (8801, 8802), 2 of them since")
         assert not [note for note in job.run().data["notes"] if "gone from the source" in note]
-        thrown_away(job, range(4, 16))
-        words = ("12 of 27 assets moved from the source before are gone from it or in its trash", "--accept-changes")
-        for options in ((), (), ("--full",)):
-            job.ran("run", "--no-progress", *options, code=6).says(*words)
+        thrown_away(job, range(3, 14))
+        words = ("11 of 22 assets moved from the source before are gone from it or in its trash", "--accept-changes")
         stopped(job, *words, "nothing is removed in the target")
+        job.ran("run", "--no-progress", "--full", code=6).says(*words)
         job.run("--accept-changes")
         job.run()
         job.ran("verify", "--no-progress", code=0)
-        thrown_away(job, range(16, 25))
-        stopped(job, "the source shows 6 assets, 30 were moved from it before", "--accept-changes")
+        thrown_away(job, range(14, 21))
+        stopped(job, "the source shows 4 assets, 24 were moved from it before", "--accept-changes")
         job.ran("verify", "--accept-changes", "--no-progress", code=0)
         job.run("--accept-changes")
         job.run("--full")

@@ -20,6 +20,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Account, Batch, Operation, Shard
 from dam_sync.model.values import Term
@@ -29,6 +30,7 @@ from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
 
 ONE = Shard("one")
 LEASE = timedelta(minutes=5)
+LIMITS = Limits(100, Pace(), lag=timedelta(seconds=30))
 
 
 @dataclass
@@ -39,6 +41,8 @@ class Side:
     trash: set[str] = field(default_factory=set)
     asked: int = 0
     operations: frozenset[Operation] = frozenset({Operation.FETCH})
+    limits: Limits = LIMITS
+    late: frozenset[str] = frozenset()  # what its index shows only after a while
 
     async def fetch(self, asset: AssetId) -> Asset:
         self.asked += 1
@@ -59,6 +63,15 @@ class Desk:
     target_schema: Schema = TARGET
     ask: Ask = field(default_factory=Ask)
     told: list[str] = field(default_factory=list)
+    waited: float = 0.0
+
+    @property
+    def clock(self) -> Desk:
+        return self
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited += seconds
+        self.target.there |= self.target.late
 
     def accept(self, told: Sequence[str]) -> None:
         self.told.extend(told)
@@ -177,10 +190,13 @@ async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) 
     desk.target_account = Account("t", total=9)
     desk.target.there = {f"t{each:03}" for each in range(20)}  # its index is behind
     assert not await found(emptied_target(desk.session))
+    desk.target.there, desk.target.late = set(), frozenset(desk.target.there)
+    assert not await found(emptied_target(desk.session))
+    assert desk.waited == 30
     desk.target.trash = desk.target.there
     (told,) = await found(emptied_target(desk.session))
     assert "shows 9 assets, 20 were moved into it" in told.message
-    desk.target_account, desk.target.there = Account("t"), set()
+    desk.target_account, desk.target.there, desk.target.late = Account("t"), set(), frozenset()
     assert len(await found(emptied_target(desk.session))) == 1
 
 

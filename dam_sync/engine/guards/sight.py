@@ -98,8 +98,13 @@ async def emptied_target(session: Session) -> AsyncIterator[Finding]:
 
 
 async def target_is_empty(session: Session) -> bool:
-    """Whether most of some linked assets, spread over the library, are gone from the target."""
-    return await _mostly_gone(session.target, [link.target for link in await session.store.sample_links(SAMPLE)])
+    """Whether most of some linked assets, spread over the library, are gone from the target, also once its index can
+    be behind no more."""
+    asked = [link.target for link in await session.store.sample_links(SAMPLE)]
+    if not await _mostly_gone(session.target, asked):
+        return False
+    await session.clock.sleep(session.target.limits.lag.total_seconds())
+    return await _mostly_gone(session.target, asked)
 
 
 async def refuse_incredible_listing(session: Session, listed: int) -> None:
