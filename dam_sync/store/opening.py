@@ -47,7 +47,8 @@ WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_REFUSED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
 def path_of(where: Path | str) -> Path:
@@ -150,11 +151,11 @@ def meaning_of(error: BaseException, path: Path, what: str = STATE) -> DamSyncEr
     if code in _BROKEN:
         hint = "restore it from a backup; without one the assets that were moved are not known any more"
         return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
-    if code == sqlite3.SQLITE_READONLY or (isinstance(error, OSError) and error.errno == errno.EROFS):
-        hint = "check that the disk is not mounted read-only and that this user may read and write file and folder"
-        return ConfigError(f"{what} {path} cannot be written ({_plain(error)})", hint=hint)
-    if code in _REFUSED or isinstance(error, PermissionError):
-        hint = "check that the file and its folder exist and that this user may read and write both"
+    if code in _REFUSED or (isinstance(error, OSError) and error.errno in _NOT_ALLOWED):
+        hint = (
+            "check that the file and its folder exist, that this user may read and write both,"
+            " and that the disk is not mounted read-only"
+        )
         return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
     hint = "check the disk and the `state:` line of the job file"
     return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)

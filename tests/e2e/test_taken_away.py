@@ -128,3 +128,16 @@ def test_a_spool_that_is_removed_while_it_is_used_is_made_anew(tmp_path: Path) -
         assert seen == [True]
         job.mend()
         assert len(job.ends_complete()) == 3
+
+
+def test_an_exported_state_goes_on_in_the_place_of_the_first(tmp_path: Path) -> None:
+    with small(tmp_path, photos(3)) as job:
+        job.run("--limit", "1", code=8)
+        copy = tmp_path / "backup" / "copy.db"
+        job.ran("state", "export", "-o", str(copy), code=0).says(str(copy))
+        job.ran("state", "export", "-o", str(copy), code=2).says("there is a file at", "name a new file")
+        job.ran("state", "export", code=2).says("export -o FILE")
+        shutil.rmtree(job.state.parent)
+        job.state.parent.mkdir()
+        copy.replace(job.state)
+        assert len(job.ends_complete()) == 3

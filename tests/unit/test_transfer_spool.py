@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -37,6 +38,19 @@ async def test_what_is_written_can_be_read_as_often_as_needed(tmp_path: Path) ->
         for _ in range(2):
             assert [block async for block in file.blocks(3)] == [b"abc", b"def", b"g"]
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+async def test_a_file_that_somebody_removes_can_still_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    async with spool_file(folder) as file:
+        await file.append(b"abcdefg")
+        await file.flush()
+        shutil.rmtree(folder)
+        assert await file.read(2, 5) == b"cde"
+        assert [block async for block in file.blocks(4, 1)] == [b"bcde", b"fg"]
+        async with spool_file(folder) as other:
+            await other.append(b"x")
+    assert list(folder.iterdir()) == []
 
 
 async def test_only_the_owner_may_look(tmp_path: Path) -> None:
