@@ -23,7 +23,17 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Membership, Operation, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.drafts import KEYS, full_draft, made, places, plain_draft, values_for, vocabulary_of, writes
+from tests.conformance.drafts import (
+    KEYS,
+    full_draft,
+    made,
+    places,
+    plain_draft,
+    spell,
+    values_for,
+    vocabulary_of,
+    writes,
+)
 from tests.conformance.tenant import Tenant, content
 from tests.support.connected import alike, body, entries
 from tests.support.steps import MemorySteps
@@ -46,6 +56,17 @@ async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> N
     assert await places(tenant, service)  # as a run has read them before it plans
     told = service.forecast(draft, size)
     await check(tenant, told, lambda: made(tenant, service, draft, size))
+
+
+@forecasts
+@creates
+@pytest.mark.needs(Operation.ENSURE_TERM)
+async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(service: Service) -> None:
+    """A plan makes no terms; it foretells them, and the drafts that use them after them."""
+    term = Term("Moor", path=("Moor",))
+    assert service.forecast(term)
+    draft = await plain_draft(service, fields={spell(service, "subject"): (replace(term, id="planned-1"),)})
+    assert service.forecast(draft, 700)
 
 
 @forecasts

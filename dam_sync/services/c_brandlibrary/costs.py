@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
@@ -30,6 +30,7 @@ class Costs:
     _told: set[str] = field(default_factory=set)
     _made: int = 0  # of those made at the same time, who share calls
     _held: Counter[str] = field(default_factory=Counter)  # their values by key
+    _extended: bool = False  # a plan has counted terms that no list has yet
 
     def forecast(self, change: Change, size: int) -> Mapping[str, int]:
         """See `Service.forecast`; what would be refused before its first call costs nothing."""
@@ -47,6 +48,7 @@ class Costs:
             case FileRef():
                 return Counter({facts.ASSET: 1, facts.ATTACHMENT: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ATTACHMENT: 1})
             case Term():
+                self._extended = True
                 return Counter({facts.PUT_KEY: 1})
             case Placement():
                 return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
@@ -121,4 +123,8 @@ class Costs:
 
     @property
     def _keys(self) -> Keys:
-        return self.library.keys.now or Keys()
+        """The keys; lists refuse nothing once they would have what a plan only counts."""
+        known = self.library.keys.now or Keys()
+        if not self._extended:
+            return known
+        return replace(known, rows=tuple(replace(row, restricted=False) for row in known.rows))
