@@ -100,12 +100,13 @@ def when(tenant: Tenant, match: str, nth: int | None, act: Any) -> None:
     tenant.served.app.faults.lines.append(Meanwhile(match, "delay:0", nth=nth, act=act))
 
 
+# The first asset is spooled: "in the middle" it at least is still to be uploaded, however much was done before.
 FULL = ("no room left", "free some room", "run the same command again")
 MOMENTS = {
     "at the beginning": ("source", "GET /api/dam", 1),
     "while the source is listed": ("source", "GET /api/dam/search/media", 1),
     "while a large file is spooled": ("source", "GET /medias/domain1/*8801-*", 1),
-    "in the middle": ("target", "POST /v2/uploads", 2),
+    "in the middle": ("target", "POST /v2/uploads", 1),
     "at the end": ("target", "POST /api/rest/category/assets", 1),
 }
 
@@ -187,7 +188,7 @@ def test_the_disk_of_the_report_is_full(disk: Disk, tmp_path: Path) -> None:
         seen = [disk.seen / path.name for path in (page, plan, rows)]
         for path in seen:
             path.write_text("whole", encoding="utf-8")
-        for verb, option, path in (("plan", "-o", plan), ("plan", "--html", page), ("run", "--html", page)):
+        for verb, option, path in (("plan", "-o", plan), ("run", "--html", page)):
             when(job.pair.target, "GET /v2/metadata/fields/viewable", 1, disk.fill)
             told = job.on_disk(verb, "--no-progress", option, str(path), code=1)
             told.says(*FULL, *((str(path), "created" if verb == "run" else "") if disk.apart else ()))

@@ -33,13 +33,12 @@ PAIRS = [("b_documents", "c_brandlibrary"), ("c_brandlibrary", "d_templates"), (
 ASSETS = 8
 SLOW = [{"match": "GET *", "do": "delay:0.03"}]  # so that there is a middle
 AT_ONCE = 2
-FASTER = 30.0
 TICK, LONG = 0.05, 60.0  # seconds
 
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Forking]:
-    with Forking(faster=FASTER) as found:
+    with Forking() as found:
         yield found
 
 

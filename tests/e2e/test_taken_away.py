@@ -17,7 +17,8 @@ from dam_sync.store import holding, opening
 from tests.support.small import Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000
-SHORT, PATIENCE, LONG = 0.4, 2.0, 60.0  # seconds
+SHORT, PATIENCE, LONG = 0.4, 1.5, 60.0  # seconds
+FASTER = 5.0  # a process that waits for the state must not seem to stand still for long
 HOLDER = """
 import select, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)
@@ -31,6 +32,7 @@ connection.execute("ROLLBACK")
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
+    monkeypatch.setattr("tests.support.small.FASTER", FASTER)
     monkeypatch.setattr(opening, "BUSY_SECONDS", PATIENCE)
 
 

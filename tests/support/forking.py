@@ -27,6 +27,7 @@ from tests.support.small import Ran, hurry, set_right
 
 ROOT = Path(__file__).parents[2]
 STREAMS = ("out", "err")
+FASTER = 10.0  # a process that a busy machine lets wait must not seem to stand still for long
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
 Order = Mapping[str, Any]
 
@@ -66,7 +67,7 @@ class Forking:
     The commands live by a clock that is so much `faster`: pauses cost little, waiting in small steps costs more.
     """
 
-    def __init__(self, before: Sequence[str] = (), faster: float = small.FASTER) -> None:
+    def __init__(self, before: Sequence[str] = (), faster: float = FASTER) -> None:
         self._faster = faster
         self._command = [*before, sys.executable, "-m", "tests.support.forking"]
 
