@@ -146,7 +146,7 @@ class RateLimit:
     def take(self) -> float:
         """0.0 if the call may pass (and it is counted), else after how many seconds to come again."""
         now = self.world.now().timestamp()
-        while self._taken and self._taken[0] <= now - 1.0:
+        while self._taken and not now - 1.0 < self._taken[0] <= now:  # what is ahead: the clock was set back
             self._taken.popleft()
         if len(self._taken) < self.per_second:
             self._taken.append(now)

@@ -63,7 +63,7 @@ class Pipeline:
         session = self.session
         while not self._enough():
             crawled = self.crawled.is_set()
-            works = await session.store.claim(session.run.id, self._room(), LEASE)
+            works = await session.store.claim(session.run.id, self._room(), LEASE, self.in_hand)
             self.claimed += len(works)
             for work in works:
                 self.in_hand[work.asset] = work

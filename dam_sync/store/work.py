@@ -29,12 +29,18 @@ _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (W
 class Queue(Part):
     """Work rows from claim to settled."""
 
-    async def claim(self, run: int, at_most: int, lease: timedelta) -> list[Work]:
-        """The next rows in listing order; a lease that ran out makes a row claimable again."""
+    async def claim(self, run: int, at_most: int, lease: timedelta, held: Collection[str] = ()) -> list[Work]:
+        """The next rows in listing order; a lease that ran out makes a row claimable again.
+
+        held: what the caller works at; it is his, though he stood still for longer than a lease.
+        """
         now, until = self._now(), self._now(lease)
 
         def job(c: Connection) -> list[Work]:
-            chosen = select(WORK).where(text(OPEN), WORK.c.due <= now).order_by(WORK.c.seq).limit(at_most)
+            free = [text(OPEN), WORK.c.due <= now]
+            if held:
+                free.append(WORK.c.asset.not_in(list(held)))
+            chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most)
             rows = c.execute(chosen).all()
             begun = begun_among(c, [row.asset for row in rows])
             if rows:

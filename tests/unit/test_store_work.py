@@ -60,6 +60,15 @@ async def test_put_back_work_waits_its_time_and_keeps_its_attempts(store: SqlSto
     assert [work.asset for work in await store.claim(run, 9, LEASE)] == ["a"]
 
 
+async def test_what_is_in_hand_is_not_claimed_again_though_its_lease_ran_out(store: SqlStore, clock: SetClock) -> None:
+    """A machine that slept wakes up with every lease at its end, and in the middle of its work."""
+    run = await listed(store, "a", "b")
+    (work,) = await store.claim(run, 1, LEASE)
+    clock.skip(60 * 60)
+    assert [each.asset for each in await store.claim(run, 9, LEASE, {work.asset: work})] == ["b"]
+    await store.settle(work, Outcome("skipped"))
+
+
 async def test_settling_twice_counts_once(store: SqlStore) -> None:
     run = await listed(store, "a")
     (work,) = await store.claim(run, 1, LEASE)

@@ -30,6 +30,10 @@ class VirtualClock:
         """See `Clock.sleep`."""
         await asyncio.sleep(max(0.0, seconds))
 
+    def jump(self, seconds: float) -> None:
+        """So many seconds pass at once, as while a machine sleeps: whatever was due is late."""
+        self._loop.jump(seconds)
+
     def chance(self) -> float:
         """See `Clock.chance`."""
         return self._rng.random()

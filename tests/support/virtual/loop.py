@@ -52,6 +52,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Seconds since this world began."""
         return self._jumping.now
 
+    def jump(self, seconds: float) -> None:
+        """Let so many seconds pass at once."""
+        self._jumping.now += seconds
+
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """See `VirtualLoop`."""
         future = self.create_future()

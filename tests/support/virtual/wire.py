@@ -5,37 +5,31 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx
 from starlette.types import ASGIApp, Message
 
+from dam_sync.emulation.app import Application
 from dam_sync.net.failures import failure
 from dam_sync.net.transport import Answer, Outgoing, Wire
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.fuse import CALL, Fuse
+from tests.support.virtual.reply import Reply
+from tests.support.virtual.weather import Weather
 
 NEAR, FAR = 0.004, 0.030  # seconds that a way takes
 
 
-@dataclass(slots=True)
-class Reply:
-    """What came back. broken: the connection broke behind the last of `blocks`."""
-
-    status: int = 0
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    blocks: list[bytes] = field(default_factory=list)
-    broken: bool = False
-
-
 class Network:
-    """Who is served at which origin, and how long ways take. `trace` is what happened: instant, call, status."""
+    """Who is served at which origin, how long ways take, and what goes wrong on them. `trace` is what happened:
+    instant, call, status."""
 
     def __init__(self, clock: VirtualClock, seed: int) -> None:
         self.clock = clock
-        self.hosts: dict[str, ASGIApp] = {}
+        self.hosts: dict[str, Application] = {}
+        self.weather = Weather(clock)
         self.trace: list[tuple[float, str, int]] = []
         self._rng = random.Random(f"network {seed}")
         self._under_way: set[asyncio.Task[Reply]] = set()
@@ -47,16 +41,18 @@ class Network:
         return str(app.world.api_origin)
 
     async def carry(self, outgoing: Outgoing) -> Reply:
-        """There and back. The service goes on with what it began, whether or not somebody still waits."""
+        """There and back. What was sent arrives, and the service goes on with it, though nobody may wait any more."""
         parts = urlsplit(outgoing.address)
         app = self.hosts.get(f"{parts.scheme}://{parts.netloc}")
         if app is None:
             raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
+        return await self.weather.carried(app, outgoing, lambda: self._delivered(app, outgoing))
+
+    async def _delivered(self, app: ASGIApp, outgoing: Outgoing) -> Reply:
         body = await _body_of(outgoing)
         request = httpx.Request(
             outgoing.method, outgoing.address, headers=dict(outgoing.headers), content=b"".join(body) or None
         )
-        await self.clock.sleep(self._way())
         task = asyncio.ensure_future(self._served(app, request, body))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -86,6 +82,7 @@ class Network:
             else:
                 reply.blocks.append(bytes(message.get("body", b"")))
 
+        await self.clock.sleep(self._way())
         try:
             await app(_scope(request), receive, send)
         except ConnectionResetError:
@@ -115,18 +112,27 @@ class VirtualWire(Wire):
         except httpx.TransportError as problem:
             raise failure(problem, outgoing.host) from None
         self._fuse.leave(CALL, number)
-        return Answer(httpx.Response(reply.status, headers=reply.headers, stream=_Stream(reply)), outgoing)
+        stream = _Stream(reply, self._network.clock)
+        return Answer(httpx.Response(reply.status, headers=reply.headers, stream=stream), outgoing)
 
     async def close(self) -> None:
         """See `Wire.close`."""
 
 
 class _Stream(httpx.AsyncByteStream):
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
+    def __init__(self, reply: Reply, clock: VirtualClock) -> None:
+        self._reply, self._clock = reply, clock
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for block in self._reply.blocks:
+        first, rest = self._reply.halves() if self._reply.pause else (self._reply.blocks, [])
+        for block in first:
+            if block:
+                yield block
+        if self._reply.pause:
+            await self._clock.sleep(self._reply.pause)
+        if self._reply.stalls:
+            raise httpx.ReadTimeout("no bytes any more")
+        for block in rest:
             if block:
                 yield block
         if self._reply.broken:

@@ -168,7 +168,7 @@ class Window:
         if self.rate is None:
             return 1_000_000, 0.0
         now = self._world.now().timestamp()
-        while self._taken and self._taken[0] <= now - 1.0:
+        while self._taken and not now - 1.0 < self._taken[0] <= now:  # what is ahead: the clock was set back
             self._taken.popleft()
         if len(self._taken) < self.rate:
             self._taken.append(now)
