@@ -11,7 +11,7 @@ from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 
 MOST_PAGES = 1_000_000
-_SEEN, _TOTAL = "seen", "total"
+_SEEN, _TOTAL, _OWED = "seen", "total", "owed"
 
 
 async def walk(
@@ -21,17 +21,19 @@ async def walk(
 
     Cursors carry how many rows were seen, so a resumed walk is checked like an unbroken one. Raises TruncatedListing
     when the listing goes in circles, holds more than `pager.reach`, shrinks under a pager that would then miss rows,
-    ends with fewer rows than its total, or has more than `most_pages` pages. A total that grows is no fault.
+    ends with fewer rows than its total, or has more than `most_pages` pages; when a page had room for rows that it
+    counted and did not give, and they are not behind it either. A total that grows is no fault.
     """
     count = _Count.resumed(pager, start)
     cursor = pager.first() if start is None else _bare(start)
     places, pages = _Circles("the listing gave one position twice"), _Circles("the listing gave one page twice")
     for _ in range(most_pages):
         places.refuse(dict(cursor))
-        page = await fetch(pager.params(cursor))
+        params = pager.params(cursor)
+        page = await fetch(params)
         if page.rows:
             pages.refuse(list(page.rows))
-        count.take(page)
+        count.take(page, params.get("size"))
         behind = pager.after(cursor, page)
         if behind is None:
             count.finish()
@@ -44,7 +46,7 @@ async def walk(
 
 
 def _bare(cursor: Cursor) -> Cursor:
-    return {key: part for key, part in cursor.items() if key not in (_SEEN, _TOTAL)}
+    return {key: part for key, part in cursor.items() if key not in (_SEEN, _TOTAL, _OWED)}
 
 
 @dataclass(slots=True)
@@ -54,15 +56,17 @@ class _Count:
     pager: Pager
     seen: int = 0
     total: int | None = None  # of the whole listing
+    owed: int = 0  # rows counted by a page with room for them, that did not come with it
 
     @classmethod
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
-        return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL)) if start else cls(pager)
+        return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
-    def take(self, page: Page) -> None:
+    def take(self, page: Page, size: int | None) -> None:
         before, self.seen = self.seen, self.seen + len(page.rows)
         if page.total is None:
             return
+        self._refuse_held_back(page, page.total, size)
         total = page.total + before if self.pager.remaining else page.total
         if self.pager.shifting and self.total is not None and total < self.total:
             raise TruncatedListing(
@@ -71,6 +75,17 @@ class _Count:
             )
         self.total = total
         self._refuse_more_than_reach(page.total)
+
+    def _refuse_held_back(self, page: Page, total: int, size: int | None) -> None:
+        """A walk that goes on behind the last key it saw never comes back to a row left out before it."""
+        if not self.pager.remaining or size is None:
+            return
+        if total < self.owed:
+            raise TruncatedListing(
+                f"a page of the listing counted {self.owed - total} rows more than it gave, and they came not later",
+                hint="run the same command again; if it stays, the service's index is not in order",
+            )
+        self.owed = total - len(page.rows) if len(page.rows) < min(size, total) else 0
 
     def _refuse_more_than_reach(self, total: int) -> None:
         reach = self.pager.reach
@@ -94,7 +109,7 @@ class _Count:
 
     def memory(self) -> dict[str, Json]:
         known = {} if self.total is None else {_TOTAL: self.total}
-        return {_SEEN: self.seen, **known}
+        return {_SEEN: self.seen, **known, **({_OWED: self.owed} if self.owed else {})}
 
 
 class _Circles:

@@ -59,6 +59,25 @@ async def test_a_keyset_that_does_not_move_is_noticed() -> None:
         await drain(fetch, Keyset(2, "id"))
 
 
+def numbered(*keys: int) -> list[dict[str, int]]:
+    return [{"id": key} for key in keys]
+
+
+async def test_a_row_that_is_left_out_before_the_last_key_is_missed() -> None:
+    """Its page counted it and had room for it, and the next one counts what is behind the last key."""
+    with pytest.raises(TruncatedListing, match="counted 1 rows more than it gave"):
+        await drain(scripted([Page(numbered(1, 3, 4), 4), Page([], 0)]), Keyset(9, "id"))
+    first, cursor = await anext(walk(scripted([Page(numbered(1, 3, 4), 4)]), Keyset(9, "id")))
+    assert len(first.rows) == 3
+    with pytest.raises(TruncatedListing, match="counted 1 rows more"):
+        [page async for page in walk(scripted([Page([], 0)]), Keyset(9, "id"), cursor)]
+
+
+async def test_a_keyset_that_gives_smaller_pages_than_asked_is_no_fault() -> None:
+    pages = [Page(numbered(1, 2), 5), Page(numbered(3, 4), 3), Page(numbered(5), 1)]
+    assert len(await drain(scripted(pages), Keyset(9, "id"))) == 5
+
+
 async def test_a_listing_that_ends_early_is_truncated() -> None:
     fetch = scripted([Page(rows(0, 10), 25), Page(rows(10, 20), 25), Page([], 25)])
     with pytest.raises(TruncatedListing, match="promised 25 rows and gave 20") as caught:
