@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,15 @@ def job_of(path: Path) -> Job:
     return load_job(path, discover())
 
 
-def connect(job: Job, role: str, wish: Wish, budget: MemoryBudget, *, read_only: bool) -> Service:
+def connect(
+    job: Job,
+    role: str,
+    wish: Wish,
+    budget: MemoryBudget,
+    *,
+    read_only: bool,
+    may_write: Callable[[], None] | None = None,
+) -> Service:
     """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
     side = job.source if role == "source" else job.target
     limits = job.limits
@@ -67,18 +75,24 @@ def connect(job: Job, role: str, wish: Wish, budget: MemoryBudget, *, read_only:
         bandwidth=limits.bandwidth,
         read_only=read_only,
         max_calls=wish.max_calls or limits.max_calls,
+        may_write=may_write,
     )
     return discover()[side.kind].connect(context)
 
 
 @asynccontextmanager
-async def connected(job: Job, wish: Wish, *, dry: bool = False) -> AsyncIterator[Opened]:
-    """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction."""
+async def connected(
+    job: Job, wish: Wish, *, dry: bool = False, may_write: Callable[[], None] | None = None
+) -> AsyncIterator[Opened]:
+    """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
+
+    may_write: asked before each call that may write to the target; raises when it must not be sent.
+    """
     async with AsyncExitStack() as stack:
         budget = MemoryBudget(MEMORY_FOR_FILES)
         source = connect(job, "source", wish, budget, read_only=True)
         stack.push_async_callback(source.close)
-        target = connect(job, "target", wish, budget, read_only=dry)
+        target = connect(job, "target", wish, budget, read_only=dry, may_write=may_write)
         stack.push_async_callback(target.close)
         if dry:
             target = DryTarget(target)

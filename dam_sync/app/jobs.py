@@ -53,7 +53,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await SystemClock().sleep(SETTLE_SECONDS)
-            opened = await stack.enter_async_context(connected(job, wish))
+            opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
             session = session_of(opened, store, run, wish)
             await refuse_before_run(session)
             sweep_spool(job.state_path.parent / "spool")

@@ -25,9 +25,9 @@ from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import DamSyncError, StopRequested, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.store.runs import HEARTBEAT_SECONDS
 
 log = structlog.get_logger(__name__)
-HEARTBEAT_SECONDS = 5.0
 
 
 async def execute(session: Session) -> None:

@@ -21,6 +21,7 @@ from dam_sync.net.retry import PATIENCE
 from dam_sync.net.transport import READ_SECONDS, Answer, Outgoing, Wire
 from dam_sync.net.wiring import Wiring
 
+_READING = frozenset({"GET", "HEAD"})
 _TOO_FAST = frozenset({429, 503})
 _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-agent"})  # to another origin
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
@@ -73,6 +74,7 @@ class Line:
         self._clock = wiring.clock
         self._wire = Wire(wiring.transport)
         self._max_calls = wiring.max_calls
+        self._may_write = wiring.may_write
         self._retry_after = wiring.retry_after
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in wiring.headers.items()}}
         self._api = asyncio.Semaphore(max(1, wiring.pace.at_once))
@@ -87,13 +89,16 @@ class Line:
         """Send and read the head of the answer; its body too where the shape says so or the answer is no success.
 
         Only the API lane sees `credential` and the service's own headers. Raises StopRequested before a call too many,
-        Throttled before a call in a pause longer than anybody waits, and what `Wire.open` raises.
+        Throttled before a call in a pause longer than anybody waits, what `may_write` raises before a call that is no
+        GET or HEAD, and what `Wire.open` raises.
         """
         outgoing = self._outgoing(shape, address, credential)
         async with self._api if address.api else self.storage:
             turn = await self._admit(shape.operation) if address.api else None
             if isinstance(shape.body, bytes):
                 await self.flow.pass_on(len(shape.body))
+            if self._may_write is not None and shape.method not in _READING:
+                self._may_write()
             answer = await self._opened(outgoing, turn)
             if shape.whole or not 200 <= answer.status < 300:
                 await self.flow.pass_on(len(await answer.read()))

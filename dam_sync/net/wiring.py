@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.clock import Clock
@@ -19,8 +19,9 @@ class Wiring:
     """All a client needs to know of one service and one credential.
 
     bases: addresses of the API by name, "" is the first. pace: see `Pace`; bandwidth: bytes a second over all bodies;
-    max_calls: API calls this client may send in its life; retry_after: reads a pause in seconds from an answer's
-    headers (lower case) and the instant; attempts: how often a call is sent at most; headers: of every API call.
+    max_calls: API calls this client may send in its life; may_write: see `Context`; retry_after: reads a pause in
+    seconds from an answer's headers (lower case) and the instant; attempts: how often a call is sent at most; headers:
+    of every API call.
     """
 
     service: str
@@ -32,6 +33,7 @@ class Wiring:
     read_only: bool = False
     bandwidth: float | None = None
     max_calls: int | None = None
+    may_write: Callable[[], None] | None = None
     retry_after: RetryAfter = standard
     transport: TransportName = "aiohttp"
     attempts: int = 6
@@ -52,4 +54,5 @@ class Wiring:
             read_only=context.read_only,
             bandwidth=context.bandwidth,
             max_calls=context.max_calls,
+            may_write=context.may_write,
         )

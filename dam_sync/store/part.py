@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +25,7 @@ PIECE = 500  # ids in one statement
 class Desk:
     """The open file, as every part sees it. `writer` is None when it was opened read-only.
 
-    run: the run this process holds, 0 for none. holder: this process's token in leases.
+    run: the run this process holds, 0 for none. holder: this process's token in leases. beat_at: its last sign of life.
     """
 
     path: Path
@@ -34,6 +34,7 @@ class Desk:
     writer: Writer | None
     holder: str
     run: int = 0
+    beat_at: datetime | None = None
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
 
 

@@ -9,13 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
 
-from dam_sync.model.errors import SafetyStop, StoreBusy
+from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.tables import OPEN, RUN, SHARD, STEP, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
+STILL = timedelta(seconds=20)  # without a heartbeat a process trusts its lease for so long, well before others end it
+HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # steps of a run rather than of an asset
 HISTORY = 1_000
 
@@ -43,8 +45,9 @@ class Runs(Part):
             c.execute(update(RUN).where(RUN.c.id == row.id).values(ended_at=None, **lease))
             return Run(row.id, row.id, row.job, row.command, instant(row.started_at), True, self._desk.holder)
 
+        now = self._desk.clock.now()
         run = await self._write(job_)
-        self._desk.run = run.id
+        self._desk.run, self._desk.beat_at = run.id, now
         if self._desk.writer is not None:
             self._desk.writer.guard = self._refuse_when_taken_over
         return run
@@ -57,7 +60,20 @@ class Runs(Part):
             if c.execute(update(RUN).where(mine).values(beat_at=self._now())).rowcount == 0:
                 raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
+        now = self._desk.clock.now()
         await self._write(job)
+        self._desk.beat_at = now
+
+    def prove_held(self) -> None:
+        """Raises Throttled, for the length of a heartbeat, when this process stood still so long that another may have
+        taken its run over: what was about to be sent to a target must wait until a sign of life went through."""
+        beat = self._desk.beat_at
+        still = (self._desk.clock.now() - beat).total_seconds() if self._desk.run and beat is not None else 0.0
+        if still > STILL.total_seconds():
+            raise Throttled(
+                f"this process stood still for {still:.0f} s, another may have taken its run over: nothing is sent",
+                retry_after=HEARTBEAT_SECONDS,
+            )
 
     async def finish(self, run: int, outcome: Json) -> None:
         """Close the run. Raises SafetyStop while a shard or a row is open; safe to repeat."""

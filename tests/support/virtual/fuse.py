@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 COMMIT, CALL = "commit", "call"
@@ -32,12 +33,26 @@ class Fuse:
     point: Point | None = None
     counts: dict[str, int] = field(default_factory=lambda: {COMMIT: 0, CALL: 0})
     blown: bool = False
+    frozen: asyncio.Event | None = None  # while it is there and not set, the process stands still
+
+    reached: dict[tuple[str, int], asyncio.Event] = field(default_factory=dict)
+
+    async def reaches(self, kind: str, number: int) -> None:
+        """Returns once the process has come to that commit or call."""
+        await self.reached.setdefault((kind, number), asyncio.Event()).wait()
+
+    async def awake(self) -> None:
+        """Returns once the process does not stand still."""
+        if self.frozen is not None:
+            await self.frozen.wait()
 
     def enter(self, kind: str) -> int:
         """Something is about to happen; its number. Raises Crash instead when it must not."""
         if not self.blown:
             self.counts[kind] += 1
         number = self.counts[kind]
+        if (kind, number) in self.reached:
+            self.reached[kind, number].set()
         self._look(Point(kind, BEFORE, number))
         return number
 

@@ -8,19 +8,18 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dam_sync.app.connecting import connect, job_of
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.app.wish import Wish
-from dam_sync.emulation.trial import Trial
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Localized
-from dam_sync.services import trial_of
+from dam_sync.services import discover, trial_of
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
 from tests.support.parts import small_parts
@@ -44,6 +43,7 @@ OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests ma
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
 TITLE = "title"
 LAGS = 900.0  # seconds after which every index has what was written
+BEHIND = 0.9  # of the lag that is waited out
 CHANGED = 3  # assets that get another title
 
 
@@ -154,11 +154,12 @@ def retitled(value: Any) -> Any:
 
 @dataclass
 class Simulation:
-    """Moves a library from one service to another, each time in a universe of its own."""
+    """Moves a library from one service to another, each time in a universe of its own. options: of the target."""
 
     folder: Path
     kinds: tuple[str, str]
     seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def moving(self, *, seed: int | None = None) -> Iterator[Move]:
@@ -198,15 +199,17 @@ class Simulation:
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         """The job file and a suggested mapping, the same for every move: origins are."""
         mapping = self.folder / "mapping.yaml"
-        sides = [Emulated(each.kind, each.url, trial_of(each.kind).parted) for each in tenants]
-        job = write_job(self._job, "move", *sides, mapping)
+        source, target = (Emulated(each.kind, each.url, trial_of(each.kind).parted) for each in tenants)
+        target = replace(target, options={**target.options, **self.options})
+        job = write_job(self._job, "move", source, target, mapping)
         universe.do(write_suggested_mapping(job, mapping, trial_of(self.kinds[1]).prefix + OWN_MARKS))
 
 
 def options_of(kind: str) -> dict[str, Any]:
-    """How its emulator is set up: rate, lag and lives as documented."""
-    trial: Trial = trial_of(kind)
-    return {key: value for key, value in {**trial.emulated, **trial.parted_emulated}.items() if key != "rate"}
+    """How its emulator is set up: rate and lives as documented, an index nearly as far behind as is waited for."""
+    trial, lag = trial_of(kind), discover()[kind].limits.lag.total_seconds() * BEHIND
+    found = {key: value for key, value in {**trial.emulated, **trial.parted_emulated}.items() if key != "rate"}
+    return {**found, "lag": lag} if lag else found
 
 
 def known(assets: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -29,6 +30,8 @@ from tests.support.virtual.loop import VirtualLoop
 from tests.support.virtual.wire import Network, VirtualWire
 from tests.support.virtual.writer import VirtualWriter
 
+FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
+_WHOLE = Fuse()
 _FILES: dict[tuple[Any, Path, int], Any] = {}
 _SHARED: list[Engine] = []
 
@@ -58,7 +61,6 @@ class Universe:
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, seed)
         self.network = Network(self.clock, seed)
-        self.fuse = Fuse()
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
@@ -66,8 +68,9 @@ class Universe:
         patch = self._patch
         for name in ("now", "monotonic", "sleep", "chance", "token"):
             patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
-        patch.setattr(line, "Wire", lambda name: VirtualWire(self.network, self.fuse))
-        patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, self.fuse))
+        patch.setattr(line, "Wire", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
+        patch.setattr(line.Line, "exchange", _standing_still(line.Line.exchange))
+        patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for name in ("load_job", "load_mapping"):  # the same files, read in every life
             patch.setattr(connecting, name, _remembered(getattr(connecting, name)))
@@ -94,18 +97,32 @@ class Universe:
 
     def live(self, job: Path, wish: Wish | None = None, point: Point | None = None) -> Fuse:
         """One process that runs the job, killed at `point`; its fuse. Raises what stopped the run otherwise."""
-        fuse = self.fuse = Fuse(point)
+        fuse = Fuse(point)
         try:
-            self.do(run_job(job, wish or Wish()))
+            self.do(process(job, fuse, wish))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:
             if not fuse.blown:
                 raise
-        finally:
-            self.fuse = Fuse()
         self.do(self.network.calm())
         return fuse
+
+
+async def process(job: Path, fuse: Fuse, wish: Wish | None = None) -> Any:
+    """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
+    FUSE.set(fuse)
+    return await run_job(job, wish or Wish())
+
+
+def _standing_still(exchange: Any) -> Any:
+    """A call is not begun while its process stands still."""
+
+    async def exchanged(self: Any, *arguments: Any) -> Any:
+        await FUSE.get(_WHOLE).awake()
+        return await exchange(self, *arguments)
+
+    return exchanged
 
 
 def _bound(method: Any) -> Any:

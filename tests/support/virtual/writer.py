@@ -31,6 +31,7 @@ class VirtualWriter(Writer):
         """See `Writer.run`."""
         if self._closed:
             raise RuntimeError("the store was closed")
+        await self._fuse.awake()
         return await asyncio.shield(self._loop.run_in_executor(None, self._alone, job))
 
     async def close(self) -> None:
