@@ -5,8 +5,11 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, insert, select
 
 from dam_sync.store.part import Part, from_text, to_text
+from dam_sync.store.ready import Ready
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.tables import LEDGER
+
+_ADD = Ready(insert(LEDGER).inline(), ("run", "operation", "asset", "target", "detail", "at"))
 
 
 class Ledger(Part):
@@ -32,4 +35,4 @@ class Ledger(Part):
 def append(c: Connection, row: LedgerRow) -> None:
     """Add a row; its `seq` is given by the table."""
     values = {"run": row.run, "operation": row.operation, "asset": row.asset, "target": row.target, "at": row.at}
-    c.execute(insert(LEDGER).values(detail=to_text(row.detail), **values))
+    _ADD.run(c, detail=to_text(row.detail), **values)

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, or_, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.part import Part, from_text, pieces, to_text
+from dam_sync.store.ready import Ready, listed
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.tables import LINK, NAME, WORK, instant, stamp
+
+_BY_SOURCE = Ready(select(LINK).where(LINK.c.source.in_(listed("ids"))))
+_BY_TARGET = Ready(select(LINK).where(LINK.c.target.in_(listed("ids"))))
+_NAMES = ("folded", "owner")
+_RESERVE = Ready(upsert(NAME).on_conflict_do_nothing(), _NAMES)
+_OWNER = Ready(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
+_COLUMNS = tuple(each.name for each in fields(LinkRow))
+_TEXTS = ("versions", "attachments", "relations", "draft")
+
+
+def _put(*columns: str) -> Ready:
+    """An insert of these columns that replaces them in the link its source had."""
+    added = upsert(LINK)
+    changed = {name: added.excluded[name] for name in columns if name != "source"}
+    return Ready(added.on_conflict_do_update(index_elements=["source"], set_=changed), columns)
+
+
+_PUT, _PUT_SEEN = _put(*_COLUMNS), _put(*_COLUMNS, "seen_run")
 
 
 class Links(Part):
@@ -20,11 +39,11 @@ class Links(Part):
 
     async def links(self, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
         """The links of these source assets; those without one are absent."""
-        return await self._found(sources, LINK.c.source.in_, lambda row: row.source)
+        return await self._found(sources, _BY_SOURCE, lambda row: str(row.source))
 
     async def links_by_target(self, targets: Sequence[str]) -> dict[AssetId, LinkRow]:
         """The links that lead to these target assets, by target."""
-        return await self._found(targets, LINK.c.target.in_, lambda row: row.target)
+        return await self._found(targets, _BY_TARGET, lambda row: str(row.target))
 
     async def put_link(self, row: LinkRow) -> None:
         """Write a link, in place of the one its source had; when it was last listed stays as it was."""
@@ -59,11 +78,9 @@ class Links(Part):
 
         return await self._read(job)
 
-    async def _found(
-        self, ids: Sequence[str], among: Callable[[Sequence[str]], Any], key: Callable[[Row[Any]], str]
-    ) -> dict[AssetId, LinkRow]:
+    async def _found(self, ids: Sequence[str], chosen: Ready, key: Callable[[Any], str]) -> dict[AssetId, LinkRow]:
         def job(c: Connection) -> dict[AssetId, LinkRow]:
-            rows = (row for piece in pieces(ids) for row in c.execute(select(LINK).where(among(piece))))
+            rows = (row for piece in pieces(ids) for row in chosen.all(c, ids=to_text(list(piece))))
             return {AssetId(key(row)): link_of(row) for row in rows}
 
         return await self._read(job) if ids else {}
@@ -76,8 +93,8 @@ class Names(Part):
         """None when the name is now (or was already) `owner`'s, else the owner that has it; safe to repeat."""
 
         def job(c: Connection) -> str | None:
-            c.execute(upsert(NAME).values(folded=folded, owner=owner).on_conflict_do_nothing())
-            has: str = c.execute(select(NAME.c.owner).where(NAME.c.folded == folded)).scalar_one()
+            _RESERVE.run(c, folded=folded, owner=owner)
+            has = str(_OWNER.value(c, folded=folded))
             return None if has == owner else has
 
         return await self._write(job)
@@ -86,23 +103,23 @@ class Names(Part):
         """Names that are there already, as (folded name, owner); a name somebody has stays with him."""
         values = [{"folded": folded, "owner": owner} for folded, owner in rows]
         if values:
-            await self._write(lambda c: c.execute(upsert(NAME).on_conflict_do_nothing(), values) and None)
+            await self._write(lambda c: _RESERVE.run_all(c, values))
 
     async def first_time(self, key: str) -> bool:
         """Whether nobody named this key before; it is kept among the names from now on."""
-        row = upsert(NAME).values(folded=key, owner="").on_conflict_do_nothing()
-        return await self._write(lambda c: c.execute(row).rowcount == 1)
+        return await self._write(lambda c: _RESERVE.run(c, folded=key, owner="") == 1)
 
 
 def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> None:
     """Insert or replace; `seen_run` is left as it was unless given."""
-    values = asdict(link)
-    values |= {name: to_text(values[name]) for name in ("digests", "versions", "attachments", "relations", "draft")}
+    values = {name: getattr(link, name) for name in _COLUMNS}
+    values |= {name: to_text(values[name]) for name in _TEXTS}
+    values["digests"] = to_text(dict(link.digests))
     values["made_at"] = stamp(link.made_at) if link.made_at else ""
-    if seen_run is not None:
-        values["seen_run"] = seen_run
-    changed = {name: value for name, value in values.items() if name != "source"}
-    c.execute(upsert(LINK).values(values).on_conflict_do_update(index_elements=["source"], set_=changed))
+    if seen_run is None:
+        _PUT.run(c, **values)
+    else:
+        _PUT_SEEN.run(c, **values, seen_run=seen_run)
 
 
 def drop_link(c: Connection, source: str) -> None:
@@ -115,7 +132,7 @@ def _rows(c: Connection, chosen: Select[Any]) -> list[LinkRow]:
     return [link_of(row) for row in c.execute(chosen)]
 
 
-def link_of(row: Row[Any]) -> LinkRow:
+def link_of(row: Any) -> LinkRow:
     """A link as the table has it."""
     return LinkRow(
         source=row.source,

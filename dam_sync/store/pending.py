@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.service import Membership
 from dam_sync.store.part import Part, from_text, pieces, to_text
+from dam_sync.store.ready import Ready, listed
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.tables import LINK, MEMBER, PLACEMENT, RELATION, SPOT
+
+_PLACE = ("kind", "path", "container")
+_SPOT = Ready(select(SPOT.c.id).where(*(SPOT.c[name] == bindparam(name) for name in _PLACE)))
+_ADD_SPOT = Ready(upsert(SPOT).on_conflict_do_nothing(), _PLACE)
+_QUEUED = upsert(PLACEMENT)
+_QUEUE = Ready(
+    _QUEUED.on_conflict_do_update(
+        index_elements=["spot", "asset"], set_={"adds": _QUEUED.excluded.adds, "refused": ""}
+    ),
+    ("spot", "asset", "adds"),
+)
+_DONE = Ready(delete(PLACEMENT).where(PLACEMENT.c.spot == bindparam("of"), PLACEMENT.c.asset.in_(listed("ids"))))
+_MEMBERS = Ready(
+    select(MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
+    .join(SPOT, SPOT.c.id == MEMBER.c.spot)
+    .where(MEMBER.c.asset.in_(listed("ids")))
+)
 
 
 class Members(Part):
@@ -35,13 +53,11 @@ class Members(Part):
 
     async def members_of(self, assets: Sequence[str]) -> dict[AssetId, frozenset[Placement]]:
         """The containers of these assets; assets in none are absent."""
-        columns = (MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
-        joined = select(*columns).join(SPOT, SPOT.c.id == MEMBER.c.spot)
 
         def job(c: Connection) -> dict[AssetId, frozenset[Placement]]:
             found: dict[AssetId, set[Placement]] = {}
             for piece in pieces(assets):
-                for row in c.execute(joined.where(MEMBER.c.asset.in_(piece))):
+                for row in _MEMBERS.all(c, ids=to_text(list(piece))):
                     found.setdefault(AssetId(row.asset), set()).add(_placement(row))
             return {asset: frozenset(placements) for asset, placements in found.items()}
 
@@ -86,7 +102,7 @@ class Placements(Part):
         def job(c: Connection) -> None:
             spot = _spot(c, placement)
             for piece in pieces(ids):
-                c.execute(delete(PLACEMENT).where(PLACEMENT.c.spot == spot, PLACEMENT.c.asset.in_(piece)))
+                _DONE.run(c, of=spot, ids=to_text(list(piece)))
 
         await self._write(job)
 
@@ -151,13 +167,7 @@ def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]
         key = placement, placement.id
         spots[key] = spots.get(key) or _spot(c, placement)
         values.append({"spot": spots[key], "asset": asset, "adds": adds})
-    added = upsert(PLACEMENT)
-    c.execute(
-        added.on_conflict_do_update(
-            index_elements=["spot", "asset"], set_={"adds": added.excluded.adds, "refused": ""}
-        ),
-        values,
-    )
+    _QUEUE.run_all(c, values)
 
 
 def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
@@ -188,9 +198,11 @@ def _spot(c: Connection, placement: Placement) -> int:
         "path": to_text(list(placement.path)),
         "container": placement.id,
     }
-    c.execute(upsert(SPOT).values(values).on_conflict_do_nothing())
-    chosen = select(SPOT.c.id).where(*(SPOT.c[name] == value for name, value in values.items()))
-    return int(c.execute(chosen).scalar_one())
+    known = _SPOT.value(c, **values)
+    if known is None:
+        _ADD_SPOT.run(c, **values)
+        known = _SPOT.value(c, **values)
+    return int(known)
 
 
 def _placement(row: Any) -> Placement:

@@ -7,11 +7,12 @@ import socket
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.store.part import Part, from_text, to_text
+from dam_sync.store.ready import Ready
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.tables import OPEN, RUN, SHARD, STEP, WORK, instant
 
@@ -20,6 +21,8 @@ STILL = timedelta(seconds=20)  # without a heartbeat a process trusts its lease 
 HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # steps of a run rather than of an asset
 HISTORY = 1_000
+
+_OWNER = Ready(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
 class Runs(Part):
@@ -126,9 +129,9 @@ class Runs(Part):
     def _refuse_when_taken_over(self, c: Connection) -> None:
         """Before every commit of a process that believes it holds a run."""
         run = self._desk.run
-        row = c.execute(select(RUN).where(RUN.c.id == run)).first() if run else None
-        if row is not None and row.owner != self._desk.holder:
-            raise _taken_over(row, run)
+        owner = _OWNER.value(c, run=run) if run else None
+        if owner is not None and owner != self._desk.holder:
+            raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
 
 def process_lives(pid: int) -> bool:

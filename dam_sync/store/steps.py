@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
@@ -16,6 +16,7 @@ from dam_sync.model.service import Call
 from dam_sync.model.values import Json
 from dam_sync.store.ledger import append
 from dam_sync.store.part import Desk, Part, from_text, pieces, to_text
+from dam_sync.store.ready import Ready
 from dam_sync.store.rows import LedgerRow, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.tables import STEP, instant
@@ -24,6 +25,16 @@ ASSET_SCOPE = "asset:"
 SILENT = "note: "  # begins the names of steps that write nothing to a target: the ledger does not tell them
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
 """After these it is certain that nothing was written: an answer said no, or nothing was sent."""
+
+_ONE = (STEP.c.scope == bindparam("scope"), STEP.c.name == bindparam("name"))
+_KEPT = Ready(select(STEP.c.state, STEP.c.at, STEP.c.result).where(*_ONE))
+_ADDED = upsert(STEP)
+_NEW = {name: _ADDED.excluded[name] for name in ("at", "state", "result")}
+_PUT = Ready(
+    _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
+    ("scope", "name", "at", "state", "result"),
+)
+_DROP = Ready(delete(STEP).where(STEP.c.scope == bindparam("scope")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +116,7 @@ class StoredSteps(Part):
         return await self._record(name, result)
 
     async def _kept(self, name: str, keep: timedelta | None) -> _Kept | None:
-        chosen = select(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name)
-        row: Row[Any] | None = await self._read(lambda c: c.execute(chosen).first())
+        row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
         if row is None:
             return None
         if keep is not None and row.state == "done" and instant(row.at) + keep <= self._desk.clock.now():
@@ -134,9 +144,7 @@ class StoredSteps(Part):
         return result
 
     def _put(self, c: Connection, name: str, state: str, result: Json) -> None:
-        values = {"at": self._now(), "state": state, "result": to_text(result)}
-        row = upsert(STEP).values(scope=self._scope, name=name, **values)
-        c.execute(row.on_conflict_do_update(index_elements=["scope", "name"], set_=values))
+        _PUT.run(c, scope=self._scope, name=name, at=self._now(), state=state, result=to_text(result))
 
 
 class StepKeeping(Part):
@@ -162,7 +170,7 @@ def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
 
 def drop_steps(c: Connection, asset: str) -> None:
     """The steps of an asset that is settled."""
-    c.execute(delete(STEP).where(STEP.c.scope == ASSET_SCOPE + asset))
+    _DROP.run(c, scope=ASSET_SCOPE + asset)
 
 
 def vouch_for(c: Connection, assets: Select[Any]) -> None:

@@ -14,6 +14,7 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.pending import add_placements, add_relations
+from dam_sync.store.ready import Ready
 from dam_sync.store.rows import Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
 from dam_sync.store.steps import begun_among, drop_steps, vouch_for
@@ -23,6 +24,25 @@ UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: 
 UNCERTAIN = "Uncertain"
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
+_NOW = Ready(
+    select(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run).where(
+        WORK.c.asset == bindparam("of")
+    )
+)
+_CLOSED: dict[str, Any] = {
+    "state": "settled",
+    "due": "",
+    "holder": "",
+    "payload": None,
+    **{
+        name: bindparam(f"new_{name}")
+        for name in ("action", "cause", "operation", "message", "hint", "losses", "evidence", "settled_at")
+    },
+}
+_CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
+_AGAIN = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
+_REOPEN = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
+_MADE_ANEW = Ready(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -37,7 +57,7 @@ class Queue(Part):
         now, until = self._now(), self._now(lease)
 
         def job(c: Connection) -> list[Work]:
-            free = [text(OPEN), WORK.c.due <= now]
+            free: list[Any] = [text(OPEN), WORK.c.due <= now]
             if held:
                 free.append(WORK.c.asset.not_in(list(held)))
             chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most)
@@ -84,12 +104,12 @@ class Queue(Part):
         now = self._now()
 
         def job(c: Connection) -> None:
-            row = c.execute(select(WORK).where(WORK.c.asset == work.asset)).first()
+            row = _NOW.first(c, of=work.asset)
             if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._desk.holder):
                 raise StoreBusy("somebody else works at this asset now", asset=work.asset)
             if row.state == "settled":
                 return
-            c.execute(update(WORK).where(WORK.c.seq == row.seq).values(_settled(row, outcome, now)))
+            _settle(c, row, outcome, now)
             _settle_rest(c, row, outcome)
 
         await self._write(job)
@@ -185,31 +205,30 @@ class Queue(Part):
             await self._write(lambda c: c.execute(statement, held) and None)
 
 
-def _settled(row: Row[Any], outcome: Outcome, now: str) -> dict[str, Any]:
-    """The row's new values: closed, or pending once more when it was listed anew."""
+def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
+    """The row itself: closed, or pending once more when it was listed anew."""
     if row.again:
-        return {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
-    return {
-        "state": "settled",
-        "due": "",
-        "holder": "",
-        "payload": None,
-        "action": outcome.action,
-        "cause": outcome.cause,
-        "operation": outcome.operation,
-        "message": outcome.message,
-        "hint": outcome.hint,
-        "losses": to_text(outcome.losses),
-        "evidence": outcome.evidence,
-        "settled_at": now,
-    }
+        _REOPEN.run(c, at=row.seq)
+        return
+    _CLOSE.run(
+        c,
+        at=row.seq,
+        new_action=outcome.action,
+        new_cause=outcome.cause,
+        new_operation=outcome.operation,
+        new_message=outcome.message,
+        new_hint=outcome.hint,
+        new_losses=to_text(outcome.losses),
+        new_evidence=outcome.evidence,
+        new_settled_at=now,
+    )
 
 
-def _settle_rest(c: Connection, row: Row[Any], outcome: Outcome) -> None:
+def _settle_rest(c: Connection, row: Any, outcome: Outcome) -> None:
     """What has to be true together with the row."""
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
-        c.execute(delete(REMOVAL).where(REMOVAL.c.source == row.asset))
+        _MADE_ANEW.run(c, of=row.asset)
     elif outcome.action == "removed":
         drop_link(c, row.asset)
     if outcome.placements:
