@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 .DEFAULT_GOAL := help
 
-.PHONY: help setup fmt check test conformance sim e2e bench demo emulate reference assumptions
+.PHONY: help setup fmt check test conformance sim sim-mutants e2e bench demo emulate reference assumptions
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -33,8 +33,11 @@ test: $(STAMP) ## every test but the benchmarks
 conformance: $(STAMP) ## the service contract, over every service
 	$(BIN)/pytest -q -n 2 tests/conformance
 
-sim: $(STAMP) ## every crash point and every lost answer of a tiny library, some minutes
-	DAM_SYNC_SIM=1 $(BIN)/pytest -q -n 2 tests/simulation
+sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7
+	DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
+
+sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
+	$(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py
 
 e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
 	$(BIN)/pytest -q tests/e2e

@@ -52,10 +52,24 @@ def foreign_edits(
     wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
     edited = []
     for key in sorted(wanted):
-        now, ours = canonical(actual.fields.get(key)), [canonical(state.get(key)) for state in (*wrote, wanted)]
-        if now not in ours and _known(schema, key):
+        ours = [state.get(key) for state in (*wrote, wanted)]
+        if not _is_one_of(actual.fields.get(key), ours) and _known(schema, key):
             edited.append(key)
     return edited
+
+
+def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:
+    """Whether a value is one of these, or a text whose languages each are: some services write them one by one."""
+    if canonical(now) in [canonical(each) for each in ours]:
+        return True
+    if not isinstance(now, Localized):
+        return False
+    wrote = [each.texts for each in ours if isinstance(each, Localized)]
+    wrote += [{}] * (None in ours)
+    return all(
+        now.texts.get(locale, "").strip() in {texts.get(locale, "").strip() for texts in wrote}
+        for locale in {*now.texts, *(locale for texts in wrote for locale in texts)}
+    )
 
 
 def canonical(value: Value | None) -> list[str]:

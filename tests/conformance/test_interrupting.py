@@ -26,11 +26,12 @@ from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
 from tests.support.connected import MemoryVault
-from tests.support.fuse import Crash as Killed
-from tests.support.fuse import Fuse, Point
+from tests.support.fuse import install
 from tests.support.interrupted import Breaking
 from tests.support.parts import small_parts
 from tests.support.steps import MemorySteps
+from tests.support.virtual.fuse import Crash as Killed
+from tests.support.virtual.fuse import Fuse, Point
 
 PARTS = 4
 MOMENTS = 150  # more than any upload has
@@ -217,9 +218,9 @@ async def test_a_kill_around_any_call_sends_no_finished_part_again(parted: Tenan
     """Reads and calls of the storage too; what the killed process had under way in other lanes goes nowhere."""
     for number in range(1, MOMENTS):
         async with upload(parted, way) as one:
-            fuse = Fuse("http:/", Point("call", when, number))
+            fuse = Fuse(Point("call", when, number))
             with pytest.MonkeyPatch.context() as patch:
-                fuse.install(patch)
+                install(fuse, patch)
                 ended = await one.interrupted()
             if not fuse.blown:
                 assert not ended

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.services import discover
+from tests.simulation.conftest import TRIED
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation
 
@@ -22,6 +23,6 @@ def test_no_crash_leaves_a_trace(
     tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
 ) -> None:
     came = tried(Simulation(tmp_path, kinds, SEED), -(-POINTS // len(PAIRS)))
-    record_property("points tried", str(came))
+    record_property(TRIED, str(came))
     assert came.faults == [], f"seed {came.seed}"
     assert came.crashes >= POINTS // len(PAIRS)

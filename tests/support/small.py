@@ -24,6 +24,7 @@ from dam_sync.cli import cli
 from dam_sync.emulation.faults import Fault
 from dam_sync.emulation.library import schema_records, target_records
 from dam_sync.model.clock import SystemClock
+from dam_sync.store import runs
 from tests.support.tenants import Pair, duplicates, pair
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
@@ -65,6 +66,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     for module in (asking, checks, connecting, jobs, wish):
         if hasattr(module, "SystemClock"):
             patch.setattr(module, "SystemClock", FastClock)
+    patch.setattr(runs, "STILL", timedelta(days=1))  # a tenth of a second of a busy machine is no standing still
 
 
 @dataclass(slots=True)

@@ -121,3 +121,14 @@ def test_what_is_as_wanted_already_is_no_foreign_edit() -> None:
     half_written = asset(fields={"title": "Ocean", "subject": ("Boat",)})
     assert foreign_edits([before], {"title": "Ocean", "subject": ("Ship",)}, half_written, SCHEMA) == []
     assert foreign_edits([before], {"title": None}, asset(fields={}), SCHEMA) == []
+
+
+def test_a_text_of_which_some_languages_were_written_before_a_crash_is_no_foreign_edit() -> None:
+    before = {"title": {"texts": {"en": "Sea", "fr": "Mer"}}}
+    wanted = {"title": Localized({"en": "Ocean", "fr": "Océan"})}
+    half = asset(fields={"title": Localized({"en": "Sea", "fr": "Océan"})})
+    assert foreign_edits([before], wanted, half, SCHEMA) == []
+    added = asset(fields={"title": Localized({"en": "Sea", "fr": "Océan", "de": "Meer"})})
+    assert foreign_edits([before], wanted, added, SCHEMA) == ["title"]
+    taken = asset(fields={"title": Localized({"fr": "Océan"})})
+    assert foreign_edits([before], wanted, taken, SCHEMA) == ["title"]
