@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, InvalidValue, NotFound
+from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
@@ -24,6 +24,7 @@ from dam_sync.services.b_documents import facts
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
 KINDS = ("date", "long_text", "html", "email", "url", "text")
+_VOID = 204
 _ID = re.compile(r"[0-9A-Za-z_.-]{1,64}")
 _TOKEN_LIFE = timedelta(minutes=10)  # wire B 1.4: sign short
 
@@ -127,7 +128,7 @@ class Line:
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Reply:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
-        would run as a script (wire B 6.1)."""
+        would run as a script, ContractBroken for an answer that is neither void nor documents (wire B 6.1)."""
         for text in _all_texts(params):
             if text.lstrip().startswith("expr:"):
                 raise InvalidValue("a text that starts with `expr:` would be run by the server; refused")
@@ -135,8 +136,23 @@ class Line:
         if given:
             body["input"] = given
         path = f"{facts.API}/automation/{operation}"
-        return await self.client.send(
-            replace(Request(facts.OPERATION + operation, "POST", path, json=body), **cast("dict[str, Json]", how))
+        request = Request(facts.OPERATION + operation, "POST", path, json=body)
+        reply = await self.client.send(replace(request, **cast("dict[str, Json]", how)))
+        if 200 <= reply.status < 300 and reply.status != _VOID:
+            _refuse_nothing_done(reply)
+        return reply
+
+
+def _refuse_nothing_done(reply: Reply) -> None:
+    """An answer that something on the way gave does not say that the operation ran."""
+    said = reply.json()
+    if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
+        raise ContractBroken(
+            "answered without the documents, so nothing says that it was done",
+            service=reply.service,
+            operation=reply.operation,
+            asset=reply.asset,
+            hint="a proxy may have answered in the service's place; run the same command again, it will be done anew",
         )
 
 
