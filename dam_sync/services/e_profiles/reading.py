@@ -92,7 +92,7 @@ class Reader:
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
         tenant = await self.tenancy.tenant()
-        told: dict[AssetId, wire.More] = {}
+        told: dict[AssetId, wire.More | None] = {}
 
         async def tell(row: Json) -> None:
             identity = wire.id_of(row)
@@ -107,16 +107,16 @@ class Reader:
             raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
         for row in rows:
             self.links.keep(row)
-        return tuple(wire.entry_of(row, wire.asset_of(row, tenant, told[wire.id_of(row)])) for row in rows)
+        return tuple(wire.entry_of(row, tenant, told[wire.id_of(row)]) for row in rows)
 
-    async def _more(self, row: Json, archived: bool) -> wire.More:
-        """Versions and documents of one listed asset; none of what is gone meanwhile."""
+    async def _more(self, row: Json, archived: bool) -> wire.More | None:
+        """Versions and documents of one listed asset; None of what is gone meanwhile, to be asked for by its id."""
         identity = wire.id_of(row)
         try:
             versions = await self.versions(identity) if wire.needs_versions(row) else []
             return wire.More(versions, await self._documents(identity), archived)
         except NotFound:
-            return wire.More(archived=archived)
+            return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:
         return await self.links.documents(asset) if self.line.options.documents else []

@@ -48,9 +48,11 @@ def link_query(address: str) -> list[tuple[str, str]]:
     return parse_qsl(urlsplit(address).query, keep_blank_values=True)
 
 
-def entry_of(row: Json, asset: Asset) -> Entry:
-    """A search row; `asset` is the whole record, its versions read."""
-    return Entry(asset.id, asset.revision, asset.changed_at, asset, row.get("deleted_date") is not None)
+def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
+    """A search row, with the whole record where its versions and documents were read."""
+    asset = asset_of(row, tenant, more or More())
+    whole = None if more is None else asset
+    return Entry(asset.id, asset.revision, asset.changed_at, whole, row.get("deleted_date") is not None)
 
 
 # -- one asset ---------------------------------------------------------------------------------------------------------

@@ -25,12 +25,13 @@ class Tried:
     every: int = 0
     stops: int = 0
     parked: int = 0
+    verified: int = 0
     faults: list[str] = field(default_factory=list)
     unhit: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         told = f"{self.scripts} of {self.every} faults, seed {self.seed}"
-        return f"{told}: {self.stops} runs were stopped, {self.parked} assets parked"
+        return f"{told}: {self.stops} runs were stopped, {self.parked} assets parked, {self.verified} lies verified"
 
 
 def pairs(seed: int) -> list[tuple[str, str]]:
@@ -56,6 +57,7 @@ def try_pack(reference: Reference, pack: Sequence[Script], came: Tried) -> None:
     ending = stormed(reference, pack)
     came.stops += len(ending.stops)
     came.parked += len(ending.parked)
+    came.verified += bool(ending.verified)
     if not ending.wrong and not ending.unhit:
         return
     if len(pack) == 1:

@@ -1,0 +1,42 @@
+"""Everything that a network or a service does to a call, at every call of every service as source and as target.
+
+The migration goes through, or stops with an error for people and goes through the next time; what it parks is named,
+and goes through when it is let. `DAM_SYNC_FAULTS=all` tries every fault at every call, a number so many of them, by
+`DAM_SYNC_SEED`; without it every fault is tried once for each service and role. `DAM_SYNC_AT_ONCE=1` tries each in a
+migration of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.virtual.crashes import SEED
+from tests.support.virtual.faults import pairs, tried
+from tests.support.virtual.moves import Simulation
+from tests.support.virtual.scripts import Reference, Script, stormed
+
+PAIRS = pairs(SEED)
+SLEPT = ("a_hypermedia", "e_profiles"), Script("target", "POST /v2/uploads/chunks/upload", "sleeps:90000")
+HID = ("e_profiles", "a_hypermedia"), Script("source", "GET /api/rest/asset/uuid/{id}", "sticky status:404")
+LIED = ("e_profiles", "d_templates"), Script("target", "POST /v1/asset/complete", "odd:2")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "script"), [SLEPT, HID, LIED], ids=["two at one asset", "no attachments", "never completed"]
+)
+def test_what_once_left_a_trace(tmp_path: Path, kinds: tuple[str, str], script: Script) -> None:
+    ending = stormed(Reference.of(Simulation(tmp_path, kinds, SEED)), [script])
+    assert (ending.wrong, ending.unhit, ending.verified) == ([], [], [])
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
+def test_no_fault_leaves_a_trace(
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+) -> None:
+    came = tried(Simulation(tmp_path, kinds, SEED), len(PAIRS))
+    record_property("points tried", str(came))
+    assert came.faults == [], f"seed {came.seed}"
+    assert came.unhit == [], f"seed {came.seed}"
