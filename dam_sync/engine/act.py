@@ -17,7 +17,6 @@ from dam_sync.engine.plan import (
     Skip,
     Update,
     decide,
-    draft_digest,
     fresh_attachments,
     fresh_relations,
     version_key,
@@ -26,7 +25,7 @@ from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import refuse_removed
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.service import Call, Content, Operation, Steps
@@ -217,19 +216,18 @@ class Actor:
         return self.session.contents(file, draft.filename if mapped else file.name or draft.filename)
 
     def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
-        current = asset.file
+        """As it will be settled; see `_settled`."""
+        current, meant = asset.file, draft_to_json(draft)
         return LinkRow(
             source=asset.id,
             target=made,
-            source_revision=asset.revision,
-            source_fingerprint=fingerprint(asset),
-            draft_fingerprint=draft_digest(draft),
+            draft_fingerprint=digest_of(meant),
             filename=draft.filename,
             evidence="V1",
             digests=dict(current.digests) if current else {},
             size=current.size if current else None,
             versions=_keys(versions),
-            draft=draft_to_json(draft),
+            draft=meant,
             made_at=self._now(),
         )
 

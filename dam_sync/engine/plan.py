@@ -149,11 +149,6 @@ def version_key(file: FileRef) -> str:
     return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])
 
 
-def draft_digest(draft: Draft) -> str:
-    """A digest of all that a draft would write."""
-    return digest_of(draft_to_json(draft))
-
-
 def patch_between(before: Json, draft: Draft) -> Patch:
     """What to change so that the asset we last wrote as `before` (a draft in JSON) becomes `draft`."""
     after = draft_to_json(draft)

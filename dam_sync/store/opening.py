@@ -25,8 +25,6 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine
@@ -107,18 +105,24 @@ def engine_of(path: Path, *, read_only: bool = False) -> Engine:
     return create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
 
 
-@contextmanager
-def transaction(connection: Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
     """All or nothing; IMMEDIATE takes the file at once, DEFERRED only reads a consistent state."""
-    raw = raw_of(connection)
-    raw.execute(f"BEGIN {kind}")
-    try:
-        yield
-        raw.execute("COMMIT")
-    except BaseException:
-        if raw.in_transaction:
-            raw.execute("ROLLBACK")
-        raise
+
+    __slots__ = ("_begin", "_raw")
+
+    def __init__(self, connection: Connection, kind: str = "IMMEDIATE") -> None:
+        self._raw, self._begin = raw_of(connection), f"BEGIN {kind}"
+
+    def __enter__(self) -> None:
+        self._raw.execute(self._begin)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._raw.execute("COMMIT")
+        finally:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
 
 
 def raw_of(connection: Connection) -> sqlite3.Connection:
@@ -128,15 +132,22 @@ def raw_of(connection: Connection) -> sqlite3.Connection:
     return raw
 
 
-@contextmanager
-def told(path: Path, what: str = STATE) -> Iterator[None]:
+class told:  # noqa: N801 -- reads as a word, like those of contextlib
     """Turns errors of SQLite and of the file system into ours. what: the file is called so."""
-    try:
-        yield
-    except DBAPIError as error:
-        raise meaning_of(error.orig or error, path, what) from error
-    except (sqlite3.Error, OSError) as error:
-        raise meaning_of(error, path, what) from error
+
+    __slots__ = ("_path", "_what")
+
+    def __init__(self, path: Path, what: str = STATE) -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DBAPIError):
+            raise meaning_of(error.orig or error, self._path, self._what) from error
+        if isinstance(error, sqlite3.Error | OSError):
+            raise meaning_of(error, self._path, self._what) from error
 
 
 def meaning_of(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:

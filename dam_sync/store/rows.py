@@ -47,12 +47,29 @@ class ShardRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A step as the file has it; its result is JSON text."""
+
+    state: str
+    at: str
+    result: str
+
+
+@dataclass(slots=True)
+class Memory:
+    """The steps of one scope as the file has them, for as long as that is `certain`."""
+
+    steps: dict[str, Kept] = field(default_factory=dict)
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """One asset to be dealt with, under a lease.
 
     seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, where the
     listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether steps
-    of an earlier try were kept when it was claimed.
+    of an earlier try were kept when it was claimed. steps: those taken since then, where there were none before.
     """
 
     seq: int
@@ -62,6 +79,7 @@ class Work:
     deleted: bool = False
     attempt: int = 0
     begun: bool = False
+    steps: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

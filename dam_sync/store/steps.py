@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +16,10 @@ from dam_sync.model.values import Json
 from dam_sync.store.ledger import append
 from dam_sync.store.part import Desk, Part, from_text, pieces, to_text
 from dam_sync.store.ready import Ready
-from dam_sync.store.rows import LedgerRow, Work
+from dam_sync.store.rows import Kept, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.tables import STEP, instant
+from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"
 SILENT = "note: "  # begins the names of steps that write nothing to a target: the ledger does not tell them
@@ -37,21 +37,13 @@ _PUT = Ready(
 _DROP = Ready(delete(STEP).where(STEP.c.scope == bindparam("scope")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A step as the file has it."""
-
-    state: str
-    at: str
-    result: Json
-
-
 class StoredSteps(Part):
     """The steps of one piece of work, or of a run. Implements `model.service.Steps`."""
 
-    def __init__(self, desk: Desk, scope: str, asset: str, run: int) -> None:
+    def __init__(self, desk: Desk, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
         super().__init__(desk)
         self._scope, self._asset, self._run = scope, asset, run
+        self._memory = memory or Memory(certain=False)
 
     async def once(
         self,
@@ -70,7 +62,7 @@ class StoredSteps(Part):
         try:
             kept = await self._kept(name, keep)
             if kept is not None and kept.state == "done":
-                return kept.result
+                return from_text(kept.result)
             return await self._take(name, call, found, kept, harmless)
         finally:
             del self._desk.flights[key]
@@ -87,14 +79,17 @@ class StoredSteps(Part):
                     matching = STEP.c.name == name
                 c.execute(delete(STEP).where(STEP.c.scope == self._scope, matching))
 
-        await self._write(job)
+        await self._change(job)
+        steps = self._memory.steps
+        for kept in [kept for kept in steps if any(_matches(kept, name) for name in names)]:
+            del steps[kept]
 
     async def recall(self, name: str) -> Json:
         """See `Steps.recall`."""
         kept = await self._kept(name, None)
-        return kept.result if kept is not None and kept.state == "done" else None
+        return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
-    async def _take(self, name: str, call: Call, found: Call | None, kept: _Kept | None, harmless: bool) -> Json:
+    async def _take(self, name: str, call: Call, found: Call | None, kept: Kept | None, harmless: bool) -> Json:
         """Not recorded yet, as far as the file knows."""
         if kept is not None and found is not None and (result := await found()) is not None:
             return await self._record(name, result)
@@ -115,36 +110,58 @@ class StoredSteps(Part):
             raise
         return await self._record(name, result)
 
-    async def _kept(self, name: str, keep: timedelta | None) -> _Kept | None:
-        row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
-        if row is None:
+    async def _kept(self, name: str, keep: timedelta | None) -> Kept | None:
+        if self._memory.certain:
+            kept = self._memory.steps.get(name)
+        else:
+            row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
+            kept = None if row is None else Kept(row.state, row.at, row.result)
+        if kept is None:
             return None
-        if keep is not None and row.state == "done" and instant(row.at) + keep <= self._desk.clock.now():
+        if keep is not None and kept.state == "done" and instant(kept.at) + keep <= self._desk.clock.now():
             return None
-        return _Kept(row.state, row.at, from_text(row.result))
+        return kept
 
     async def _intend(self, name: str) -> None:
-        await self._write(lambda c: self._put(c, name, "intent", None))
+        intent = Kept("intent", self._now(), to_text(None))
+        await self._change(lambda c: self._put(c, name, intent))
+        self._memory.steps[name] = intent
 
     async def _withdraw(self, name: str) -> None:
         gone = delete(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name, STEP.c.state != "done")
-        await self._write(lambda c: c.execute(gone) and None)
+
+        def job(c: Connection) -> None:
+            c.execute(gone)
+
+        await self._change(job)
+        self._memory.steps.pop(name, None)
 
     async def _record(self, name: str, result: Json) -> Json:
         run = self._run or self._desk.run
         target, detail = (result, None) if isinstance(result, str) else ("", result)
-        row = LedgerRow(0, run, name, self._asset, target, detail, self._now())
+        now = self._now()
+        row = LedgerRow(0, run, name, self._asset, target, detail, now)
+        done = Kept("done", now, to_text(result))
 
         def job(c: Connection) -> None:
-            self._put(c, name, "done", result)
+            self._put(c, name, done)
             if not name.startswith(SILENT):
                 append(c, row)
 
-        await self._write(job)
+        await self._change(job)
+        self._memory.steps[name] = done
         return result
 
-    def _put(self, c: Connection, name: str, state: str, result: Json) -> None:
-        _PUT.run(c, scope=self._scope, name=name, at=self._now(), state=state, result=to_text(result))
+    def _put(self, c: Connection, name: str, step: Kept) -> None:
+        _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
+
+    async def _change(self, job: Job[None]) -> None:
+        """Durable when it returns; where it does not, the file alone knows."""
+        try:
+            await self._write(job)
+        except BaseException:
+            self._memory.certain = False
+            raise
 
 
 class StepKeeping(Part):
@@ -152,11 +169,16 @@ class StepKeeping(Part):
 
     def steps(self, work: Work, run: int) -> StoredSteps:
         """The steps of one asset; they outlive the process and end when the work is settled."""
-        return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run)
+        memory = None if work.begun else work.steps  # of new work there is nothing to read
+        return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     def run_steps(self, scope: str) -> StoredSteps:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
         return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)
+
+
+def _matches(kept: str, name: str) -> bool:
+    return kept.startswith(name[:-1]) if name.endswith("*") else kept == name
 
 
 def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
