@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dam_sync.emulation.catalogue import Catalogue
 from dam_sync.emulation.control import control_routes
 from dam_sync.emulation.faults import ODD, Fault, Faults
+from dam_sync.emulation.leftovers import Leftovers, nothing_left
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.storage import storage_host
 from dam_sync.emulation.world import Json, RateLimit, Visit, World
@@ -44,20 +45,24 @@ def application(
     *,
     load: Load | None = None,
     dump: Dump | None = None,
+    leftovers: Leftovers = nothing_left,
     error: ErrorBody = plain_error,
     rate: float | None = None,
 ) -> Application:
     """The service: `routes` on its API host, the object store on the storage host, control routes under `/_emulator`.
 
     load(catalogue, files) fills the tenant and becomes `app.state.load`; dump() gives the ground truth, one neutral
-    asset each; error makes the bodies of what the kit answers itself (404, 405, 429, 500); rate: calls a second.
+    asset each; leftovers() what lies about besides assets; error makes the bodies of what the kit answers itself (404,
+    405, 429, 500); rate: calls a second.
     """
     limit = RateLimit(world, rate) if rate else None
-    return Application(routes, world, faults, objects, load=load, dump=dump, error=error, limit=limit)
+    return Application(
+        routes, world, faults, objects, load=load, dump=dump, leftovers=leftovers, error=error, limit=limit
+    )
 
 
 class Application(Starlette):
-    """See `application`; `state` carries world, faults, objects, load and dump."""
+    """See `application`; `state` carries world, faults, objects, load, dump and leftovers."""
 
     def __init__(
         self,
@@ -68,6 +73,7 @@ class Application(Starlette):
         *,
         load: Load | None,
         dump: Dump | None,
+        leftovers: Leftovers = nothing_left,
         error: ErrorBody,
         limit: RateLimit | None,
     ) -> None:
@@ -79,7 +85,8 @@ class Application(Starlette):
         self.state.world, self.state.faults, self.state.objects = world, faults, objects
         self.state.load = load or _nothing_to_load
         self.state.dump = dump or (lambda: ())
-        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump)])
+        self.state.leftovers = lambda: list(leftovers())
+        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump, leftovers)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sort the call to the storage host, the control routes or the API."""

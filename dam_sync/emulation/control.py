@@ -10,13 +10,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dam_sync.emulation.faults import Faults
+from dam_sync.emulation.leftovers import Leftovers, nothing_left
 from dam_sync.emulation.world import Json, World
 
 Dump = Callable[[], Iterable[Mapping[str, Json]]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def control_routes(world: World, faults: Faults, dump: Dump) -> list[Route]:
+def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftovers = nothing_left) -> list[Route]:
     """Routes that are neither counted nor struck by faults, and need no credentials."""
     return [
         Route("/_emulator/calls", _calls(world)),
@@ -24,6 +25,7 @@ def control_routes(world: World, faults: Faults, dump: Dump) -> list[Route]:
         Route("/_emulator/faults", _fault_lines(faults), methods=["GET", "POST", "DELETE"]),
         Route("/_emulator/clock", _clock(world), methods=["GET", "POST"]),
         Route("/_emulator/assets", _assets(dump)),
+        Route("/_emulator/leftovers", _leftovers(leftovers)),
         Route("/_emulator/events", _events(world)),
     ]
 
@@ -71,6 +73,13 @@ def _assets(dump: Dump) -> Endpoint:
         return StreamingResponse(_lines(dump()), media_type="application/jsonl")
 
     return assets
+
+
+def _leftovers(leftovers: Leftovers) -> Endpoint:
+    async def told(request: Request) -> Response:
+        return JSONResponse(list(leftovers()))
+
+    return told
 
 
 def _events(world: World) -> Endpoint:

@@ -16,6 +16,7 @@ from dam_sync.services.a_hypermedia.emulator.call import Instance
 from dam_sync.services.a_hypermedia.emulator.dump import ground_truth
 from dam_sync.services.a_hypermedia.emulator.errors import Refusal
 from dam_sync.services.a_hypermedia.emulator.hal import refusal
+from dam_sync.services.a_hypermedia.emulator.leftovers import leftovers_of
 from dam_sync.services.a_hypermedia.emulator.loading import Loader, add_users
 from dam_sync.services.a_hypermedia.emulator.options import options_of
 from dam_sync.services.a_hypermedia.emulator.routes import routes_of
@@ -41,6 +42,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
         objects,
         load=load,
         dump=lambda: ground_truth(instance.library),
+        leftovers=lambda: leftovers_of(instance),
         error=_error,
         rate=instance.options.rate,
     )

@@ -53,6 +53,11 @@ class Uploads:
             raise not_found("file")
         return found
 
+    def alive(self) -> list[Descriptor]:
+        """All that have not expired."""
+        now = self.world.now()
+        return [one for one in self._by_id.values() if now < one.expires]
+
     def expire(self, number: str) -> None:
         """Take a temporary file away, with what had come of it."""
         found = self._by_id.pop(number, None)

@@ -17,6 +17,7 @@ from dam_sync.emulation.world import RateLimit, World
 from dam_sync.services.b_documents.emulator.calls import exception
 from dam_sync.services.b_documents.emulator.dump import ground_truth
 from dam_sync.services.b_documents.emulator.enrichers import enrichers_of
+from dam_sync.services.b_documents.emulator.leftovers import leftovers_of
 from dam_sync.services.b_documents.emulator.loading import Loader
 from dam_sync.services.b_documents.emulator.options import Options, options_of
 from dam_sync.services.b_documents.emulator.routes import routes_of
@@ -41,7 +42,8 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     limit = RateLimit(world, given.rate) if given.rate else None
     app = Platform(
         routes_of(server), world, faults, objects,
-        load=load, dump=lambda: ground_truth(server.repository), error=_error, limit=limit,
+        load=load, dump=lambda: ground_truth(server.repository), leftovers=lambda: leftovers_of(server),
+        error=_error, limit=limit,
     )  # fmt: skip
     app.aliases = Aliases(given)
     app.storage = _no_head(app.storage)

@@ -16,6 +16,7 @@ from dam_sync.services.c_brandlibrary.emulator.browsing import Browsing
 from dam_sync.services.c_brandlibrary.emulator.calls import Gate, kit_error
 from dam_sync.services.c_brandlibrary.emulator.creating import Creator
 from dam_sync.services.c_brandlibrary.emulator.dump import ground_truth
+from dam_sync.services.c_brandlibrary.emulator.leftovers import leftovers_of
 from dam_sync.services.c_brandlibrary.emulator.links import Links
 from dam_sync.services.c_brandlibrary.emulator.loading import Loader
 from dam_sync.services.c_brandlibrary.emulator.options import options_of
@@ -63,6 +64,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
         objects,
         load=load,
         dump=lambda: ground_truth(tenant),
+        leftovers=lambda: leftovers_of(tenant, uploads),
         error=kit_error(given),
     )
     app.storage = Storage(tenant, links, uploads, storage_host(objects))

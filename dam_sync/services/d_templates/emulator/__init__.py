@@ -16,12 +16,14 @@ from dam_sync.services.d_templates.emulator.calls import Gate, kit_error
 from dam_sync.services.d_templates.emulator.collections import Collections
 from dam_sync.services.d_templates.emulator.deliveries import post
 from dam_sync.services.d_templates.emulator.dump import ground_truth
+from dam_sync.services.d_templates.emulator.leftovers import leftovers_of
 from dam_sync.services.d_templates.emulator.loading import Loader
 from dam_sync.services.d_templates.emulator.options import options_of
 from dam_sync.services.d_templates.emulator.people import People
 from dam_sync.services.d_templates.emulator.routes import routes_of
 from dam_sync.services.d_templates.emulator.state import Tenant
 from dam_sync.services.d_templates.emulator.storage import Storage
+from dam_sync.services.d_templates.emulator.uploads import Creation
 
 __all__ = ["emulator"]
 
@@ -38,14 +40,16 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     collections = Collections(tenant)
     accounts = Accounts(world, given, people.users)
     storage = Storage(tenant, storage_host(objects))
+    creation = Creation(tenant, storage)
     tenant.webhooks.post = post
 
     def load(catalogue: Catalogue, files: Path | None) -> None:
         Loader(tenant, people, collections).load(catalogue, files)
 
     app = application(
-        routes_of(tenant, accounts, collections, storage), world, faults, objects,
-        load=load, dump=lambda: ground_truth(tenant, collections), error=kit_error,
+        routes_of(tenant, accounts, collections, storage, creation), world, faults, objects,
+        load=load, dump=lambda: ground_truth(tenant, collections),
+        leftovers=lambda: leftovers_of(tenant, creation, collections), error=kit_error,
     )  # fmt: skip
     app.storage = storage
     app.add_middleware(Gate, tenant=tenant, options=given)

@@ -10,6 +10,8 @@ from dam_sync.services.d_templates.emulator.collections import Collections
 from dam_sync.services.d_templates.emulator.records import Record, Refusal, User, failed, refused
 from dam_sync.services.d_templates.emulator.state import Tenant
 
+HELPER = "Bulk edit "
+
 
 class BulkEdits:
     """Jobs without a status call; each makes a helper collection."""
@@ -28,7 +30,7 @@ class BulkEdits:
             self._tenant.security(sent["securityTemplateIds"])
         job = self._tenant.uuid()
         files = [self._tenant.records[each].file_id for each in ids if each in self._tenant.records]
-        helper = self._collections.new(f"Bulk edit {job}", "privateSecured", files, user, ())
+        helper = self._collections.new(f"{HELPER}{job}", "privateSecured", files, user, ())
         self._tenant.after(self._tenant.options.bulk_lag, lambda: self._run(sent, user))
         return {"jobId": job, "collectionId": helper.id}
 

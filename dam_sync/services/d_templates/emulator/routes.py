@@ -28,10 +28,11 @@ from dam_sync.services.d_templates.emulator.uploads import Creation
 Line = tuple[str, str, Handler]
 
 
-def routes_of(tenant: Tenant, accounts: Accounts, collections: Collections, storage: Storage) -> list[Route]:
+def routes_of(
+    tenant: Tenant, accounts: Accounts, collections: Collections, storage: Storage, creation: Creation
+) -> list[Route]:
     """Every route of the service."""
     renderer = Renderer(tenant, storage.rendition)
-    creation = Creation(tenant, storage)
     people, schema, hooks = PeopleCalls(tenant, accounts), SchemaCalls(tenant), HookCalls(tenant)
     lines = [
         *_asset_lines(AssetCalls(tenant, renderer, storage, creation)),

@@ -124,6 +124,10 @@ class Creation:
             self._tenant.received(found.object_id, blob, _etag([blob]))
         return blob.digests().md5
 
+    def open(self) -> list[Upload]:
+        """Multipart uploads neither completed nor cancelled; one of a single part is over with its bytes."""
+        return [each for each in self._uploads.values() if not each.over and not (each.small and each.parts)]
+
     def complete(self, sent: Mapping[str, Json], user: User) -> Json:
         """`POST /asset/complete`: join the parts, or give them up (wire D 6.3). Raises Refusal 400."""
         action = "cancel" if sent.get("action") == "abort" else sent.get("action")

@@ -15,11 +15,13 @@ from dam_sync.services.e_profiles.emulator.accounts import Accounts
 from dam_sync.services.e_profiles.emulator.calls import Gate, Window, kit_error
 from dam_sync.services.e_profiles.emulator.deliveries import Post
 from dam_sync.services.e_profiles.emulator.dump import ground_truth
+from dam_sync.services.e_profiles.emulator.leftovers import leftovers_of
 from dam_sync.services.e_profiles.emulator.links import Links
 from dam_sync.services.e_profiles.emulator.loading import Loader
 from dam_sync.services.e_profiles.emulator.options import options_of
 from dam_sync.services.e_profiles.emulator.routes import routes_of
 from dam_sync.services.e_profiles.emulator.state import Tenant
+from dam_sync.services.e_profiles.emulator.uploads import Uploads
 
 __all__ = ["emulator"]
 
@@ -32,14 +34,15 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     tenant = Tenant(world, objects, given)
     accounts = Accounts(world, given)
     tenant.webhooks.post = Post(tenant.webhooks, given.deliveries).take
-    links = Links(tenant, storage_host(objects))
+    links, uploads = Links(tenant, storage_host(objects)), Uploads(tenant)
 
     def load(catalogue: Catalogue, files: Path | None) -> None:
         Loader(tenant, catalogue, files).load()
 
     app = application(
-        routes_of(tenant, accounts, links), world, faults, objects,
-        load=load, dump=lambda: ground_truth(tenant), error=kit_error(world),
+        routes_of(tenant, accounts, links, uploads), world, faults, objects,
+        load=load, dump=lambda: ground_truth(tenant), leftovers=lambda: leftovers_of(tenant, uploads),
+        error=kit_error(world),
     )  # fmt: skip
     app.storage = links
     app.add_middleware(Gate, window=Window(world, given.rate))

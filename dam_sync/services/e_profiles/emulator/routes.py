@@ -18,7 +18,7 @@ from dam_sync.services.e_profiles.emulator.uploads import Uploads
 Line = tuple[str, str, Handler]
 
 
-def routes_of(tenant: Tenant, accounts: Accounts, links: Links) -> list[Route]:
+def routes_of(tenant: Tenant, accounts: Accounts, links: Links, uploads: Uploads) -> list[Route]:
     """Every route; the four of OAuth need no token."""
     schema, old = SchemaCalls(tenant, accounts), OldCalls(tenant, accounts, links)
     public: tuple[Line, ...] = (
@@ -26,7 +26,7 @@ def routes_of(tenant: Tenant, accounts: Accounts, links: Links) -> list[Route]:
         ("GET", "/allowaccess", old.consent),
         ("POST", "/api/rest/oauth/token", old.token),
     )
-    lines = (*_asset_lines(tenant, links), *_upload_lines(tenant), *_schema_lines(schema), *_old_lines(old))
+    lines = (*_asset_lines(tenant, links), *_upload_lines(tenant, uploads), *_schema_lines(schema), *_old_lines(old))
     return [
         *(Route(path, Endpoint(accounts, handler, public=True), methods=[verb]) for verb, path, handler in public),
         *(Route(path, Endpoint(accounts, handler), methods=[verb]) for verb, path, handler in lines),
@@ -57,8 +57,8 @@ def _asset_lines(tenant: Tenant, links: Links) -> tuple[Line, ...]:
     )
 
 
-def _upload_lines(tenant: Tenant) -> tuple[Line, ...]:
-    uploads = UploadCalls(tenant, Uploads(tenant))
+def _upload_lines(tenant: Tenant, taken: Uploads) -> tuple[Line, ...]:
+    uploads = UploadCalls(tenant, taken)
     return (
         ("POST", "/v2/uploads", uploads.create),
         ("GET", "/v2/uploads/profiles", uploads.profiles),

@@ -64,6 +64,16 @@ class Uploads:
             raise Refusal(404, "session_not_found", "No such upload session, or it has expired")
         return found
 
+    def open(self) -> dict[str, Session]:
+        """Sessions that live and are not complete, by id."""
+        now = self._now()
+        return {key: one for key, one in self._sessions.items() if not one.file_id and now <= one.deadline}
+
+    def files(self) -> dict[str, tuple[Blob, float]]:
+        """Bytes and deadline of every file that may be named by an upload."""
+        now = self._now()
+        return {key: (blob, deadline) for key, (blob, deadline) in self._files.items() if now <= deadline}
+
     def enter(self) -> None:
         """One chunk operation more. Raises Refusal 429 for the 41st at once (spec 002, Limits, E)."""
         if self.at_once >= self._tenant.options.chunk_slots:
