@@ -169,7 +169,10 @@ class Patch:
         return self == Patch()
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))  # `dumps` makes one each time
+
+
 def digest_of(data: object) -> str:
     """A short stable digest of JSON data."""
-    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(data)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -19,6 +19,7 @@ from dam_sync.store.writer import Job, Reader, Writer
 
 T = TypeVar("T")
 PIECE = 500  # ids in one statement
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` makes one each time
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ def pieces(items: Collection[T], size: int = PIECE) -> Iterator[Sequence[T]]:
 
 def to_text(data: Json) -> str:
     """JSON as it is kept."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(data)
 
 
 def from_text(text: str) -> Json:

@@ -104,7 +104,7 @@ class Writer:
                 if self.guard is not None:
                     self.guard(self._connection)
                 for request in group:
-                    self._run_one(request)
+                    self._run_one(request, alone=len(group) == 1)
             self.commits += 1
             self._place.remember()
             if self._place.is_lost:
@@ -114,8 +114,12 @@ class Writer:
             for request in group:
                 request.error = copy.copy(error)  # each caller adds its own context
 
-    def _run_one(self, request: _Request) -> None:
+    def _run_one(self, request: _Request, *, alone: bool) -> None:
         """Within the group's transaction; an error that does not end the transaction is this job's alone."""
+        if alone:  # and the transaction is this job's alone
+            with told(self._path):
+                request.result = request.job(self._connection)
+            return
         raw = raw_of(self._connection)
         raw.execute("SAVEPOINT job")
         try:
