@@ -23,10 +23,11 @@ SLEPT = ("a_hypermedia", "e_profiles"), Script("target", "POST /v2/uploads/chunk
 HID = ("e_profiles", "a_hypermedia"), Script("source", "GET /api/rest/asset/uuid/{id}", "sticky status:404")
 LIED = ("e_profiles", "d_templates"), Script("target", "POST /v1/asset/complete", "odd:2")
 
+WENT = ("b_documents", "c_brandlibrary"), Script("target", "PUT storage /up", "sleeps:900000", "middle")
+ONCE = {"two at one asset": SLEPT, "no attachments": HID, "never completed": LIED, "never looked at": WENT}
 
-@pytest.mark.parametrize(
-    ("kinds", "script"), [SLEPT, HID, LIED], ids=["two at one asset", "no attachments", "never completed"]
-)
+
+@pytest.mark.parametrize(("kinds", "script"), list(ONCE.values()), ids=list(ONCE))
 def test_what_once_left_a_trace(tmp_path: Path, kinds: tuple[str, str], script: Script) -> None:
     ending = stormed(Reference.of(Simulation(tmp_path, kinds, SEED)), [script])
     assert (ending.wrong, ending.unhit, ending.verified) == ([], [], [])

@@ -9,6 +9,7 @@ from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, 
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.anew import Anew
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.planning import Planner
@@ -87,7 +88,12 @@ class Changer:
             return await self.finder.asked_again(newer, self.line.options.index_lag, facts.READY_WAITS)
 
         await steps.once("put", put, found=landed)
-        await steps.once("ready", lambda: self._arrived(asset, attachment, before["count"], content), harmless=True)
+        try:
+            await steps.once("ready", lambda: self._arrived(asset, attachment, before["count"], content), harmless=True)
+        except NotReady:
+            await self.uploader.forget(steps)  # its object may have gone before anybody looked at it: sent anew
+            await steps.forget("put")
+            raise
 
     async def _before(self, asset: AssetId) -> Json:
         """The first attachment, once the service has done with it."""
@@ -130,7 +136,7 @@ class Changer:
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
-        name = f"attach:{source_of(content)[:12]}"
+        name = _name(content)
         before = await steps.once(f"{name}:before", lambda: self._attached(asset), harmless=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
@@ -148,13 +154,13 @@ class Changer:
             return True if fresh else None
 
         async def check() -> Json:
-            await self._refuse_missing(asset, frozenset(before), content)
+            await self._refuse_missing(asset, frozenset(before), content, steps)
             return True
 
         await steps.once(name, put, found=found)
         await steps.once(f"{name}:read-back", check, harmless=True)
 
-    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content) -> None:
+    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, steps: Steps) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
         waits = self.line.options.waits_ready
         fresh: list[Json] = []
@@ -166,7 +172,15 @@ class Changer:
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
         first = self.line.options.first_look if waits else 0.0
-        await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        if not done and fresh:
+            if not await Anew(self.line, self.uploader).sent(
+                asset, fresh[0]["id"], content, steps, f"{_name(content)}:file"
+            ):
+                raise _not_ready(asset)
+            done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        if not done and fresh:
+            raise _not_ready(asset)
         sizes = [file["attributes"].get("size") for file in fresh]
         if content.size not in sizes and None not in sizes:
             raise IntegrityError(
@@ -188,8 +202,17 @@ class Changer:
             await self.line.prove()
 
 
-def _not_ready(asset: str) -> Rejected:
-    return Rejected(
+def _name(content: Content) -> str:
+    """What the steps of an attachment begin with."""
+    return f"attach:{source_of(content)[:12]}"
+
+
+class NotReady(Rejected):
+    """The service has not looked at a file in time."""
+
+
+def _not_ready(asset: str) -> NotReady:
+    return NotReady(
         "the service has not looked at the last file in time",
         asset=asset,
         operation=facts.ATTACHMENT,

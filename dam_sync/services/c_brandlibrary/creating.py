@@ -11,6 +11,7 @@ from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, wire
+from dam_sync.services.c_brandlibrary.anew import Anew
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import DESCRIPTION
@@ -58,7 +59,7 @@ class Creator:
                 await self.values.add_tags(made, draft.tags, steps)
             if draft.marker is not None and not self.line.options.keeps_marker:
                 await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
-            await steps.once("read-back", lambda: self._read_back(made, draft, content, looking), harmless=True)
+            await steps.once("read-back", lambda: self._read_back(made, draft, content, steps, looking), harmless=True)
 
     async def _default_section(self) -> Placement:
         return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")
@@ -70,7 +71,7 @@ class Creator:
         await self.line.write(facts.PUT_ASSET, (made,), body, asset=made, again=True)
         return True
 
-    async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, seat: Seat) -> Json:
+    async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps, seat: Seat) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
         waits = content is not None and self.line.options.waits_ready
         if waits:
@@ -80,6 +81,10 @@ class Creator:
             row = await self.reread(made)
         if waits and not wire.is_settled(row):
             row = await self._ready(made)
+            files = wire.attachments_of(row)
+            if content is not None and files and not wire.is_settled(row):
+                sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, steps)
+                row = await self._ready(made) if sent else row
         refuse_swallowed(row, draft)
         if content is not None:
             refuse_other_file(row, content, self.line.options.waits_ready)
