@@ -24,7 +24,16 @@ HID = ("e_profiles", "a_hypermedia"), Script("source", "GET /api/rest/asset/uuid
 LIED = ("e_profiles", "d_templates"), Script("target", "POST /v1/asset/complete", "odd:2")
 
 WENT = ("b_documents", "c_brandlibrary"), Script("target", "PUT storage /up", "sleeps:900000", "middle")
-ONCE = {"two at one asset": SLEPT, "no attachments": HID, "never completed": LIED, "never looked at": WENT}
+SHUT = ("b_documents", "d_templates"), Script("target", "PATCH /v1/collections/{id}", "sticky status:404", "middle")
+BARE = ("e_profiles", "b_documents"), Script("source", "GET /v2/assets/search", "no_rows", "middle")
+ONCE = {
+    "two at one asset": SLEPT,
+    "no attachments": HID,
+    "never completed": LIED,
+    "never looked at": WENT,
+    "not in its collection": SHUT,
+    "not in its category": BARE,
+}
 
 
 @pytest.mark.parametrize(("kinds", "script"), list(ONCE.values()), ids=list(ONCE))

@@ -201,8 +201,10 @@ class Collections:
         )
         reply = await self.line.send(request)
         text = message_of(reply.json() if reply.body and not reply.is_html else None)
+        if reply.status == 404 and self.proven:
+            raise NotFound("the collection is not there", operation=facts.FILL)
         if reply.status in (404, 405) or "authentication token" in text.casefold():
-            self.older = True  # no such call here (wire D 10)
+            self.older, self.proven = True, False  # no such call here (wire D 10)
         elif reply.status == 403 or failed(reply.json() if reply.body else None):
             raise _refusal(text, facts.FILL)
 

@@ -16,7 +16,7 @@ from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import facts, query, wire
-from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.searching import Search, refuse_missing
 
 _HINT = "run the same command again; if it stays, set `options: {enumerate: scroll}`"
 
@@ -146,7 +146,7 @@ class Listing:
 def new_of(hits: wire.Hits, params: Mapping[str, Json]) -> Page:
     """What was not told before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
     after = parse_instant(params["after"]) if params["after"] else None
-    _refuse_missing(hits)
+    refuse_missing(hits, _HINT)
     instants = [created(row) for row in hits.rows]
     if any(later < earlier for earlier, later in pairwise(instants)):
         raise ContractBroken("assets did not come in order of upload, as was asked", operation=facts.SEARCH, hint=_HINT)
@@ -168,12 +168,3 @@ def created(row: Json) -> datetime:
     if when is None:
         raise ContractBroken("an asset came without `created_date`", operation=facts.SEARCH)
     return when
-
-
-def _refuse_missing(hits: wire.Hits) -> None:
-    distinct = len({wire.id_of(row) for row in hits.rows})
-    if distinct < min(hits.total, facts.PAGE):
-        promised = min(hits.total, facts.PAGE)
-        raise TruncatedListing(
-            f"a search promised {promised} assets and gave {distinct}", operation=facts.SEARCH, hint=_HINT
-        )

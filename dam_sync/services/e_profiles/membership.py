@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.service import Membership
 from dam_sync.services.e_profiles import facts, query, trees, wire
-from dam_sync.services.e_profiles.searching import Pairs, Search
+from dam_sync.services.e_profiles.searching import Pairs, Search, refuse_missing
 from dam_sync.services.e_profiles.taxonomy import Taxonomy
 
 TRIALS = 20  # parent and child pairs asked about, at most, to learn whether a listing includes children
@@ -99,6 +99,7 @@ class Members:
 
     async def _ids(self, listing: Pairs) -> AsyncGenerator[tuple[AssetId, ...], None]:
         hits = await self.search.page("", more=listing)
+        refuse_missing(hits)
         if hits.total <= facts.PAGE:
             if hits.rows:
                 yield tuple(wire.id_of(row) for row in hits.rows)

@@ -16,7 +16,7 @@ from dam_sync.services.e_profiles import facts, query, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.links import Links
 from dam_sync.services.e_profiles.listing import Listing, Rows, created
-from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.searching import Search, refuse_missing
 from dam_sync.services.e_profiles.tenancy import Tenancy
 
 BY_UPLOAD = "by upload"
@@ -127,6 +127,7 @@ class Reader:
         if not some.rows or not self.line.read_only or not await self.tenancy.archives():
             return None
         hits = await self.search.page(some.asked, archived=False)
+        refuse_missing(hits)
         known = frozenset(wire.id_of(row) for row in hits.rows)
         if hits.total <= len(hits.rows):
             return known
@@ -140,6 +141,7 @@ class Reader:
         if not self.line.read_only or not await self.tenancy.archives():
             return None
         hits = await self.search.page(asked, archived=False)
+        refuse_missing(hits)
         if hits.total <= facts.PAGE:
             return frozenset(wire.id_of(row) for row in hits.rows)
         found: set[str] = set()

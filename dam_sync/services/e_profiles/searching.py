@@ -17,6 +17,7 @@ from dam_sync.services.e_profiles.wire import Hits, hits_of, id_of
 
 Pairs = Sequence[tuple[str, str]]
 PATH = "/v2/assets/search"
+_INDEX = "run the same command again; if it stays, the service's index is not in order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,17 @@ class Search:
                 yield fresh, complete
                 if complete:
                     return
+
+
+def refuse_missing(hits: Hits, hint: str = _INDEX) -> None:
+    """Raises TruncatedListing when a page of the usual size holds fewer assets than were counted for it."""
+    distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, facts.PAGE)
+    if distinct < promised:
+        raise TruncatedListing(
+            f"a search promised {promised} assets and gave {distinct}",
+            operation=facts.SEARCH,
+            hint=hint,
+        )
 
 
 def _params(query: str, limit: int, expand: str, archived: bool, more: Pairs) -> tuple[tuple[str, str], ...]:

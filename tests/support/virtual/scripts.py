@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from typing import Final
+from typing import Any, Final
 
 from dam_sync.app.asking import job_errors
 from dam_sync.app.jobs import verify_job
@@ -83,7 +83,7 @@ class Script:
         return f"{self.do} at the {self.where} {self.call} of the {self.role}"
 
 
-def applicable(kind: str, call: str) -> Iterator[str]:
+def applicable(role: str, kind: str, call: str) -> Iterator[str]:
     """The faults that can happen to this call of a service of this kind."""
     trial, method = trial_of(kind), call.partition(" ")[0]
     yield from ANYWHERE
@@ -92,7 +92,7 @@ def applicable(kind: str, call: str) -> Iterator[str]:
     if " storage " in call or "/files/{id}" in call:
         yield "status:416"
     if fnmatch(call, trial.listing):
-        yield from sorted(DAMAGES)
+        yield from sorted(DAMAGES if role == "source" else DAMAGES - {"no_library"})
 
 
 def scripts(kinds: tuple[str, str], calls: Calls, rng: random.Random) -> list[Script]:
@@ -101,7 +101,7 @@ def scripts(kinds: tuple[str, str], calls: Calls, rng: random.Random) -> list[Sc
         Script(role, call, do, rng.choice(WHERE) if calls[role, call] > 1 else "first")
         for role, kind in zip(ROLES, kinds, strict=True)
         for call in sorted(name for side, name in calls if side == role)
-        for do in applicable(kind, call)
+        for do in applicable(role, kind, call)
     ]
 
 
@@ -244,10 +244,17 @@ class Storm:
 
     def _differences(self, in_doubt: int) -> Iterator[str]:
         state, want = self.move.state(), self.reference.want
+        state.assets = [without_trash(row) for row in state.assets]
         uses_up = trial_of(self.move.target.kind).uses_up
         for told in differences(state, want, in_doubt=in_doubt, uses_up=uses_up):
             if not told.startswith("steps "):
                 yield told
+
+
+def without_trash(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An asset without versions that were half made and thrown away."""
+    kept = [version for version in row["versions"] if version.get("status") != "trash"]
+    return {**row, "versions": kept}
 
 
 REFUSABLE: Final = ("placement", "relation")
