@@ -22,6 +22,7 @@ from dam_sync.engine.run import close_books, execute
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.engine.sweeping import told_swept
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
 from dam_sync.model.service import Account, Calls, Service
@@ -66,7 +67,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
                 raise Transient(error.message) from error
             raise
         report = await report_of("run", opened, session, await _ledger_start(store, run))
-        report.notes.extend(await told_open(session))
+        report.notes.extend([*await told_open(session), *told_swept(session)])
         books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
         books["ledger"] = await _ledger_end(store)
         await close_books(session, books)

@@ -18,6 +18,7 @@ from dam_sync.engine.guards.sight import (
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after
+from dam_sync.engine.sweeping import sweep
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import is_mark_of
@@ -68,6 +69,7 @@ async def _phases(session: Session) -> None:
     await place(session)
     await relate(session)
     session.progress.phase = "closing"
+    await sweep(session)
 
 
 async def _move(session: Session, pipeline: Pipeline) -> None:

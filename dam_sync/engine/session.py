@@ -90,6 +90,7 @@ class Session:
     run: Run
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
+    swept: int = 0  # uploads that a killed run had left open, and that were ended
     accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
 
     def accept(self, told: Iterable[str]) -> None:

@@ -215,6 +215,13 @@ class Vault(Protocol):
         """Durable when this returns."""
         ...
 
+    async def names(self, prefix: str) -> Sequence[str]:
+        """Of the secrets that are kept under such names; one saved as empty is kept no more. Nothing is written."""
+        ...
+
+
+Recorded: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Whether the recorded steps of work that is not settled say this text anywhere."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 MISREAD = (AttributeError, TypeError, KeyError, IndexError, ValueError)  # what reading JSON of another shape raises
@@ -420,6 +427,11 @@ class Service(ABC):
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """API calls that writing this will cost, `schema()` having been read."""
         raise Unsupported("cannot tell its costs")
+
+    async def sweep(self, recorded: Recorded) -> int:
+        """End the uploads whose links are still kept though no work goes on with them, and forget the links; how many
+        of them a process that was killed had left open. No call where nothing is left; safe to repeat."""
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,11 @@ class StepKeeping(Part):
         memory = None if work.begun else work.steps  # of new work there is nothing to read
         return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
+    async def is_recorded(self, text: str) -> bool:
+        """Whether a step of an asset that is not settled says this text; see `model.service.Recorded`."""
+        said = select(STEP.c.name).where(STEP.c.result.contains(text, autoescape=True)).limit(1)
+        return await self._read(lambda c: c.execute(said).first() is not None)
+
     def run_steps(self, scope: str) -> StoredSteps:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
         return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)

@@ -14,7 +14,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,6 +49,11 @@ class FileVault:
     async def save(self, name: str, secret: str) -> None:
         """Durable when this returns; other processes' secrets in the same file are kept. Safe to repeat."""
         await asyncio.shield(asyncio.to_thread(self._save, name, secret))
+
+    async def names(self, prefix: str) -> Sequence[str]:
+        """See `Vault.names`. Raises ConfigError as `load` does."""
+        secrets = await asyncio.to_thread(self._read)
+        return [name for name, secret in secrets.items() if secret and name.startswith(prefix)]
 
     def _load(self) -> dict[str, str]:
         secrets = self._read()

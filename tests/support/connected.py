@@ -64,6 +64,9 @@ class MemoryVault:
     async def save(self, name: str, secret: str) -> None:
         self.kept[name] = secret
 
+    async def names(self, prefix: str) -> list[str]:
+        return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
+
 
 class Bytes:
     """Content in memory; its digest is `known` before it is read or not."""

@@ -464,6 +464,9 @@ class Vault:
     async def save(self, name: str, secret: str) -> None:
         self.kept[name] = secret
 
+    async def names(self, prefix: str) -> list[str]:
+        return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
+
 
 def draft(key: str = "src-1", **fields: Any) -> Draft:
     given = {"title": "New", **fields, "source_key": key}

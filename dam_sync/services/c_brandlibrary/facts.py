@@ -109,6 +109,7 @@ DOWNLOAD = "GET download link"
 SEND_FILE = "PUT upload link"
 SEND_RANGES = "PUT upload session"
 START_RANGES = "POST upload session"
+END_RANGES = "DELETE upload session"
 
 LIMITS = Limits(
     page=PAGE,

@@ -18,6 +18,7 @@ from dam_sync.model.service import (
     Context,
     Cursor,
     Membership,
+    Recorded,
     Service,
     Shard,
     Steps,
@@ -153,3 +154,7 @@ class BrandLibraryService(Service):
         """See `Service.forecast`. Exact once `schema()` was read, but for patches, whose calls depend on the values
         there are, and for files the service is slow to look at."""
         return self._costs.forecast(change, size)
+    async def sweep(self, recorded: Recorded) -> int:
+        """See `Service.sweep`."""
+        return await self._creator.uploader.sweep(recorded)
+

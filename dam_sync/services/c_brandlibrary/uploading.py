@@ -6,12 +6,13 @@ import base64
 import hashlib
 import re
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import digest_of
-from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, Transient
+from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import MIB, Part
-from dam_sync.model.service import Budget, Content, Steps, Vault
+from dam_sync.model.service import Budget, Content, Recorded, Steps, Vault
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.c_brandlibrary import facts
@@ -22,9 +23,11 @@ BINARY = "application/octet-stream"
 REFUSALS = frozenset(range(400, 500)) - {408, 429}
 DONE = frozenset({200, 201})
 GONE = frozenset({404, 410})
+CANCELLED = 499  # how the storage says yes (wire C 6.2)
 GOES_ON = 308  # progress, not a redirect (wire C 11.10)
 WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is told (wire C 6.1)
 PLACES = 64  # in the vault for sessions, at most
+_PLACE = f"{facts.NAME}-upload-"
 _END = re.compile(r"bytes=0-(\d+)$")
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -141,14 +144,14 @@ class Uploader:
 
     async def _free_place(self) -> str:
         for number in range(PLACES):
-            place = f"{facts.NAME}-upload-{number}"
+            place = f"{_PLACE}{number}"
             if place in self._sessions:
                 continue
             self._sessions[place] = ""  # taken, before anybody else looks
             if self.vault is None or not await self.vault.load(place):
                 return place
             del self._sessions[place]
-        return f"{facts.NAME}-upload-{self.line.clock.token()[:2]}"  # the session there has long ended, or begins anew
+        return f"{_PLACE}{self.line.clock.token()[:2]}"  # the session there has long ended, or begins anew
 
     async def address(self, ticket: Json) -> str:
         """The session's address. Raises SessionGone when nobody kept it."""
@@ -166,6 +169,26 @@ class Uploader:
         if self.vault is not None:
             await self.vault.save(place, "")
         self._sessions.pop(place, None)
+
+    async def sweep(self, recorded: Recorded) -> int:
+        """End the sessions that no work goes on with; how many another process had left open. Safe to repeat."""
+        places = await self.vault.names(_PLACE) if self.vault is not None else ()
+        left = 0
+        for place in places:
+            ours, address = place in self._sessions, await self._kept({"place": place})
+            if not await recorded(digest_of(address)):
+                ended = await self._ended(address)
+                await self.done({"place": place, "digest": digest_of(address)})
+                left += ended and not ours
+        return left
+
+    async def _ended(self, address: str) -> bool:
+        """Whether it was open and is no more. Best effort: what cannot be ended now ends by itself."""
+        accept = GONE | {CANCELLED}
+        with suppress(Rejected, Denied, Transient):
+            request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept)
+            return (await self.line.client.send(request)).status not in GONE
+        return False
 
     async def _kept(self, ticket: Json) -> str:
         """What lies in the ticket's place, perhaps of another session by now."""

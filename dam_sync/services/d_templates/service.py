@@ -16,6 +16,7 @@ from dam_sync.model.service import (
     Context,
     Cursor,
     Membership,
+    Recorded,
     Service,
     Shard,
     Steps,
@@ -148,3 +149,7 @@ class TemplatesService(Service):
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; exact once `schema()` was read."""
         return self._costs.forecast(change, size)
+    async def sweep(self, recorded: Recorded) -> int:
+        """See `Service.sweep`."""
+        return await self._writer.uploader.sweep(recorded)
+

@@ -7,12 +7,12 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dam_sync.model.errors import DamSyncError, IntegrityError, InvalidValue, NotFound, SessionGone, Transient
+from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.service import Content, Recorded, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts
@@ -53,16 +53,16 @@ class LinkBook:
     def __repr__(self) -> str:
         return f"LinkBook({len(self._links)})"
 
-    async def keep(self, file: str, links: tuple[str, ...]) -> None:
+    async def keep(self, made: Made, links: tuple[str, ...]) -> None:
         """Before the first byte goes."""
-        self._links[file] = links
-        await self._stored({file: list(links)})
+        self._links[made.file] = links
+        await self._stored({made.file: {"links": list(links), "made": asdict(made)}})
 
     async def find(self, file: str) -> tuple[str, ...]:
         """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
         links = self._links.get(file)
         if links is None and self.line.vault is not None:
-            links = tuple((await self._load()).get(file, ()))
+            links = _links_of((await self._load()).get(file))
         if not links:
             raise SessionGone("the upload links of this record are lost")
         return links
@@ -73,6 +73,25 @@ class LinkBook:
         self._gone.add(file)
         if large:
             await self._stored({})
+
+    async def made(self, file: str) -> Made | None:
+        """The record as it was made, where its links are kept: its upload can be gone on with."""
+        return _made_of((await self._load()).get(file))
+
+    async def sweep(self, recorded: Recorded) -> list[Made]:
+        """Take the links out that no work goes on with; the records of which another process had them."""
+        if self.line.vault is None or not await self.line.vault.names(self._name):
+            return []
+        left = []
+        for file, entry in (await self._load()).items():
+            if not await recorded(file):
+                made = _made_of(entry)
+                if made is not None and file not in self._gone and file not in self._links:
+                    left.append(made)
+                self._links.pop(file, None)
+                self._gone.add(file)
+        await self._stored({})
+        return left
 
     @property
     def _name(self) -> str:
@@ -91,7 +110,17 @@ class LinkBook:
         async with self._writing:
             gone, self._gone = self._gone, set()
             known = {**await self._load(), **changes}
-            await self.line.vault.save(self._name, json.dumps({k: one for k, one in known.items() if k not in gone}))
+            left = {key: one for key, one in known.items() if key not in gone}
+            await self.line.vault.save(self._name, json.dumps(left) if left else "")
+
+
+def _links_of(entry: Json) -> tuple[str, ...]:
+    """What lies in the vault for a file, in the form of today or as a bare list."""
+    return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
+
+
+def _made_of(entry: Json) -> Made | None:
+    return Made.of(entry["made"]) if isinstance(entry, dict) else None
 
 
 @dataclass(slots=True)
@@ -140,7 +169,7 @@ class Uploader:
         if size and size <= facts.SINGLE_BYTES:
             self.completes = bool(made.upload)
         if size:
-            await self.book.keep(made.file, links)
+            await self.book.keep(made, links)
         return made
 
     async def send(self, made: Made, content: Content, steps: Steps) -> None:
@@ -213,31 +242,48 @@ class Uploader:
         record = await self.families.record(made.object, asset=made.family)
         return record if record.has_file else None
 
-    async def complete(self, made: Made, size: int, receipts: Sequence[Json], action: str = "complete") -> None:
+    async def complete(self, made: Made, size: int, receipts: Sequence[Json]) -> None:
         """Ends the session; a completion refused because it was done, or is not needed, is a success if the file is
         there (wire D 6.3, 15)."""
-        body = {
-            "fileId": made.file,
-            "filename": made.filename,
-            "filesize": size,
-            "originalFileId": made.family,
-            "uploadId": made.upload,
-            "action": action,
-            "parts": [{"partNumber": one["partNumber"], "etag": one["etag"]} for one in receipts],
-        }
+        parts = [{"partNumber": one["partNumber"], "etag": one["etag"]} for one in receipts]
         try:
-            reply = (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
+            reply = await self._end(made, "complete", filesize=size, parts=parts)
             if not failed(reply) and _completes(reply, made):
                 return
             told = message_of(reply)[:200] or "the answer does not name the file"
             refusal = InvalidValue(told, operation=facts.COMPLETE, asset=made.family)
         except InvalidValue as error:
             refusal = error
-        if action != "complete":
-            return
         waits = facts.PROCESS_WAITS
         if await self.line.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
             raise SessionGone(f"the upload could not be completed: {refusal.message}", asset=made.family)
+
+    async def cancel(self, made: Made) -> bool:
+        """Discard what was sent of parts; whether there was an upload to be ended. Best effort, the record stays."""
+        with suppress(Rejected, Denied, Transient):
+            if made.upload and await self._looked_at(made) is None:
+                return not failed(await self._end(made, "cancel"))
+        return False
+
+    async def give_up(self, made: Made) -> None:
+        """Its bytes will never come: end its upload and forget its links."""
+        await self.cancel(made)
+        await self.book.drop(made.file, large=bool(made.upload))
+
+    async def sweep(self, recorded: Recorded) -> int:
+        """See `Service.sweep`."""
+        return sum([await self.cancel(made) for made in await self.book.sweep(recorded)])
+
+    async def _end(self, made: Made, action: str, **more: Json) -> Json:
+        body = {
+            "fileId": made.file,
+            "filename": made.filename,
+            "originalFileId": made.family,
+            "uploadId": made.upload,
+            "action": action,
+            **more,
+        }
+        return (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
 
 
 def _completes(reply: Json, made: Made) -> bool:
@@ -287,8 +333,7 @@ class PartWire:
 
     async def abort(self, ticket: Json) -> None:
         """Discards the parts; the record stays."""
-        with suppress(DamSyncError, NotFound):
-            await self.uploader.complete(self.made, self.size, (), "cancel")
+        await self.uploader.cancel(self.made)
 
 
 def _etag(headers: Mapping[str, str]) -> str:

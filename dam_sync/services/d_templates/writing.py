@@ -99,6 +99,7 @@ class Writer:
         try:
             await self.uploader.send(made, content, steps)
         except (SessionGone, Rejected, IntegrityError) as error:
+            await self.uploader.give_up(made)
             await self.discard(made.family, made.object, marker)
             await steps.forget("record", "file", "parts:*", "processed")
             if isinstance(error, SessionGone):
@@ -128,7 +129,7 @@ class Writer:
             raise
 
     async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> Made | None:
-        """What an earlier attempt made, if it can be gone on with; a stub without its file cannot."""
+        """What an earlier attempt made, if it can be gone on with; a stub without file and without links cannot."""
         made = Made(record.object, record.file, record.family, record.filename, record.template)
         if content is None:
             return made
@@ -137,6 +138,9 @@ class Writer:
             now = await self.families.record(record.object, asset=record.family)
             return now if now.has_file else None
 
+        kept = None if record.has_file else await self.uploader.book.made(record.file)
+        if kept is not None:  # its links outlived the process: no byte went yet
+            return kept
         waits = facts.PROCESS_WAITS
         if record.has_file or await self.line.until(looked_at, sum(waits[:4]), waits) is not None:
             return made

@@ -26,6 +26,7 @@ from tests.support.parts import small_parts
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.library import library, receiving
+from tests.support.virtual.lying import Lying, lying
 from tests.support.virtual.universe import Tenant, Universe
 
 LIVES = 6  # runs in which a library must be moved
@@ -51,8 +52,8 @@ CHANGED = 3  # assets that get another title
 class State:
     """What can be seen of both sides and of the state file once a library is moved.
 
-    journal: the steps of every source asset; left: what nobody settled. The trash of the target is not looked at: what
-    a crash left half made is brought there.
+    journal: the steps of every source asset; left: what nobody settled; lying: what lies about besides. The trash of
+    the target is not looked at: what a crash left half made is brought there.
     """
 
     source: Any
@@ -62,6 +63,7 @@ class State:
     links: Any
     journal: Counter[tuple[str, str]]
     left: dict[str, int]
+    lying: Lying
 
 
 @dataclass
@@ -95,7 +97,7 @@ class Move:
         self.universe.do(self.universe.clock.sleep(LAGS))  # its index has them by then
 
     def state(self) -> State:
-        """Both sides as they are now."""
+        """Both sides as they are now; nothing more happens in this universe after it."""
         with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
             ask = connection.execute
             links = ask("SELECT source, filename, versions, evidence FROM link ORDER BY source").fetchall()
@@ -110,6 +112,7 @@ class Move:
             links=links,
             journal=Counter((asset, nameless(name)) for asset, name in journal),
             left=left,
+            lying=lying(self.universe, self.target, self.job.parent / "state"),
         )
 
     async def _change(self) -> None:
@@ -256,6 +259,7 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         mine, other = getattr(got, name), getattr(want, name)
         if mine != other:
             yield f"{name}: {told(mine, other)}"
+    yield from got.lying.differences(want.lying)
     again = got.journal - want.journal
     if uses_up:
         again = Counter({step: n for step, n in again.items() if not step[1].endswith((uses_up, "file"))})

@@ -1,0 +1,136 @@
+"""Uploads that a killed process left open are ended, and their links are kept no longer."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Draft, Marker
+from dam_sync.model.limits import PartBounds
+from dam_sync.model.service import Recorded, Service
+from dam_sync.services import trial_of
+from dam_sync.services.d_templates import facts
+from tests.conformance.catalogue import MARKER, SCHEMA
+from tests.conformance.tenant import Tenant, content, started
+from tests.support.connected import MemoryVault
+from tests.support.parts import small_parts
+from tests.support.scripted_d import Bytes, Opened, Vault, draft, scripted
+from tests.support.steps import Crash, MemorySteps
+
+C = "c_brandlibrary"
+
+
+def said_in(steps: MemorySteps) -> Recorded:
+    """As the store answers for steps of work that goes on."""
+
+    async def recorded(text: str) -> bool:
+        return text in json.dumps([result for result, _ in steps.done.values()])
+
+    return recorded
+
+
+async def nowhere(text: str) -> bool:
+    """No work goes on with anything."""
+    return False
+
+
+# -- sessions of which only the vault knows ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def tenant(tmp_path: Path) -> AsyncIterator[Tenant]:
+    with small_parts(C):
+        one = started(C, SCHEMA, tmp_path)
+        yield one
+        await one.disconnect()
+        one.served.stop()
+
+
+def connected(tenant: Tenant, vault: MemoryVault) -> Service:
+    return tenant.connect(vault=vault, options=dict(trial_of(C).parted))
+
+
+def lying(tenant: Tenant) -> Counter[str]:
+    return Counter(row["kind"] for row in tenant.served.app.state.leftovers())
+
+
+async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: Tenant) -> None:
+    vault, steps = MemoryVault(), MemorySteps(blow_at=2)  # begun, and not recorded
+    wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
+    async with content(tenant, wanted.filename, 3 << 18) as (given, _):
+        with pytest.raises(Crash):
+            await connected(tenant, vault).create(wanted, given, steps)
+        steps.blow_at = None
+        service = connected(tenant, vault)
+        await service.create(wanted, given, steps)
+        assert lying(tenant)["upload session"] == 1
+        assert await service.sweep(said_in(steps)) == 1
+    assert not lying(tenant)["upload session"]
+    assert not await vault.names("")
+    assert await service.sweep(nowhere) == 0
+
+
+async def test_a_session_that_work_goes_on_with_is_left_open(tenant: Tenant) -> None:
+    vault, steps = MemoryVault(), MemorySteps(blow_at=3)
+    wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
+    async with content(tenant, wanted.filename, 3 << 18) as (given, _):
+        with pytest.raises(Crash):
+            await connected(tenant, vault).create(wanted, given, steps)
+    assert await connected(tenant, vault).sweep(said_in(steps)) == 0
+    assert lying(tenant)["upload session"] == len(await vault.names("")) == 1
+
+
+# -- records that come with their links --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
+    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    async with scripted() as one:
+        one.script.part = 1000
+        yield one
+
+
+@pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
+async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kept(opened: Opened, size: int) -> None:
+    """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
+    vault, steps, given = Vault(), MemorySteps(blow_at=2), Bytes("src-1.jpg", bytes(size))
+    with pytest.raises(Crash):
+        await opened.connect(vault=vault).create(draft(), given, steps)
+    steps.blow_at = None
+    await opened.connect(vault=vault).create(draft(), given, steps)
+    assert [told for told in opened.script.story if told.startswith(("create", "delete"))] == ["create object-0001"]
+    assert opened.script.bytes["object-0001"] == given.data
+
+
+async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> None:
+    vault, steps = Vault(), MemorySteps()
+    service = opened.connect(vault=vault)
+    await service.create(draft(), Bytes("src-1.jpg", b"data"), steps)
+    assert await opened.connect(vault=vault).sweep(nowhere) == 0
+    assert not await vault.names("")
+
+
+async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> None:
+    """The source has the asset no longer: nothing comes after the crash but the end of the run."""
+    vault, steps = Vault(), MemorySteps(blow_at=7)
+    with pytest.raises(Crash):
+        await opened.connect(vault=vault).create(draft(), Bytes("src-1.jpg", bytes(2500)), steps)
+    assert await opened.connect(vault=vault).sweep(said_in(steps)) == 0
+    assert await vault.names("")
+    assert await opened.connect(vault=vault).sweep(nowhere) == 1
+    assert opened.script.story[-1] == "cancel object-0001"
+    assert not await vault.names("")
+
+
+async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_binned(opened: Opened) -> None:
+    """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
+    opened.script.vanish = 1
+    await opened.connect(vault=Vault()).create(draft(), Bytes("src-1.jpg", bytes(2500)), MemorySteps())
+    story = [told for told in opened.script.story if not told.startswith("put")]
+    assert story[:3] == ["create object-0001", "cancel object-0001", "delete object-0001"]
