@@ -48,13 +48,11 @@ def tried(simulation: Simulation, number: int) -> Tried:
 
 
 def chosen(fuse: Fuse, number: int, rng: random.Random) -> Iterator[Sequence[Point]]:
-    """Lists of moments, one crash each: most of one, some of two."""
+    """So many lists of moments, one crash each: most of one, some of two."""
     every = fuse.points()
-    twice = int(number * TWICE / 2)
-    for point in rng.sample(every, min(len(every), number - 2 * twice)):
-        yield (point,)
-    for _ in range(twice):
-        yield rng.sample(every, 2)
+    number = min(number, len(every))
+    for count in range(number):
+        yield rng.sample(every, 2 if count < number * TWICE else 1)
 
 
 def crashed(move: Move, points: Sequence[Point]) -> int:
