@@ -6,7 +6,7 @@ a new service needs no line outside its folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,8 @@ class Trial:
     the adapter's `facts` made small, so that a listing's reach can be met in a test; narrow, narrow_emulated: options
     that go with them. demo: options of the adapter and of the emulator (`demo_emulated`) for `make demo`. part: bytes
     of a part, where tests upload a file in parts that are made small; parted, parted_emulated: options that go with it.
-    uses_up: the step that records which uploaded file a create may have used up, so that another sends it anew.
+    uses_up: the step that records which uploaded file a create may have used up, so that another sends it anew. plays:
+    what the emulator plays of its own (`play:WORD`) with calls of a target, by globs on `METHOD /template`.
     """
 
     auth: tuple[Auth, ...]
@@ -61,6 +62,7 @@ class Trial:
     parted: Mapping[str, Any] = field(default_factory=dict)
     parted_emulated: Mapping[str, Any] = field(default_factory=dict)
     uses_up: str = ""
+    plays: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
-from dam_sync.model.errors import Conflict, InvalidValue, Rejected, Unsupported
+from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.service import Call, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
@@ -79,14 +79,22 @@ class Writer:
 
         form = Form(before["profile"], before["filename"])
         made = await self.uploader.upload(form, content, steps, landed)
-        if made != asset:
-            raise Conflict(
-                f"the upload became asset {made} instead of a version",
-                asset=asset,
-                operation=facts.UPLOAD,
-                code="not a version",
-                hint="check the conflict policy of the upload profile against the option version_policy",
-            )
+        if made != asset and await another() is None:
+            await self._refuse_queued(asset, made, steps)
+
+    async def _refuse_queued(self, asset: AssetId, made: AssetId, steps: Steps) -> None:
+        """An upload in the queue is for a person to settle (wire E 6.7); one that he threw away is sent anew."""
+        if (await self._state(made)).get("deleted_date") is not None:
+            await steps.forget("upload", "chunks:*")
+            raise SessionGone(f"the upload {made} was thrown away", asset=asset, operation=facts.UPLOAD)
+        raise Conflict(
+            f"the upload became asset {made} instead of a version",
+            asset=asset,
+            operation=facts.UPLOAD,
+            code="not a version",
+            hint="check the conflict policy of the upload profile against the option version_policy; then take that "
+            "upload as a version or throw it away, and let it be tried again: `errors JOB --retry`",
+        )
 
     async def remove(self, asset: AssetId) -> None:
         """To the trash; what is gone already is left so. Safe to repeat."""

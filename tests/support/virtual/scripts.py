@@ -91,6 +91,8 @@ def applicable(role: str, kind: str, call: str) -> Iterator[str]:
         yield "twice"
     if " storage " in call or "/files/{id}" in call:
         yield "status:416"
+    if role == "target":
+        yield from (do for match, words in trial.plays.items() if fnmatch(call, match) for do in words)
     if fnmatch(call, trial.listing):
         yield from sorted(DAMAGES if role == "source" else DAMAGES - {"no_library"})
 

@@ -35,4 +35,5 @@ TRIAL = Trial(
     facts={"PAGE": 10, "REACH": 40},
     narrow={"keyset": "off"},
     narrow_emulated={"window": 40},
+    plays={"* /api/dam/files/{id}": ("play:expire",)},
 )

@@ -88,6 +88,10 @@ class Batches:
         """Give it up; safe to repeat."""
         self.by_id.pop(key, None)
 
+    def drop_all(self) -> None:
+        """As after a restart of a server that keeps them in memory."""
+        self.by_id.clear()
+
     async def put(self, key: str, index: int, given: Upload, body: AsyncIterator[bytes]) -> Upload:
         """A whole file; the same index again replaces it."""
         self.get(key)

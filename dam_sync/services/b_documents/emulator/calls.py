@@ -221,6 +221,8 @@ class Endpoint:
         assert self._handler is not None
         server, started = self._server, self._server.world.now()
         with server.repository.transaction() as transaction:
+            if "dropped" in plays:
+                server.batches.drop_all()
             if "conflict" in plays:
                 raise Refusal(409, "Concurrent update")
             reply = self._handler(call)

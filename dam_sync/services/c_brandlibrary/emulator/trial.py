@@ -29,4 +29,5 @@ TRIAL = Trial(
     uses_up="used",
     demo={"extend_lists": "on", "first_look": 0.5},
     demo_emulated={"rate": None, "lag": 1, "processing": 0.3},
+    plays={"P* /api/v4/*": ("play:fail_after",), "PUT storage /up": ("play:partial",)},
 )

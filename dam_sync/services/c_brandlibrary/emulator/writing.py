@@ -49,6 +49,8 @@ class Writing:
             self._creator.create(rows[: (len(rows) + 1) // 2], section, call.caller(), collection)
             raise Refusal(500, "Internal server error")
         made = self._creator.create(rows, section, call.caller(), collection)
+        if "doomed" in call.plays:
+            self._creator.doom(made)
         return listed(tenant, _first_page(call), made, lambda doc, row: doc.asset(row), self._document())
 
     async def update(self, call: Call) -> Reply:

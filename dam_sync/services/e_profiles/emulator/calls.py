@@ -43,6 +43,12 @@ class Call:
         self._query: dict[str, str] | None = None
 
     @property
+    def plays(self) -> Sequence[str]:
+        """Words that scripted faults hand to the service."""
+        words: Sequence[str] = self.scope.get("emulation.play", ())
+        return words
+
+    @property
     def query(self) -> Mapping[str, str]:
         """The query string, decoded."""
         if self._query is None:

@@ -24,7 +24,7 @@ def _asset(tenant: Tenant, asset: Asset) -> Mapping[str, Json]:
         "id": asset.id,
         "catalogue_id": asset.catalogue_id,
         "filename": asset.filename,
-        "status": "conflicted" if asset.conflicted else status,
+        "status": "conflicted" if asset.conflicted and asset.deleted is None else status,
         "form_type": asset.type,
         "type": asset.type,
         "fields": {key: _value(tenant.metadata.fields[key], values) for key, values in asset.fields.items() if values},

@@ -35,7 +35,7 @@ class UploadCalls:
         blob, named = await self._source(form)
         filename = form.text.get("filename") or named
         draft = self._uploads.draft(profile, filename, form.text.get("metadata", ""), blob)
-        asset = self._uploads.create(draft, call.user)
+        asset = self._uploads.create(draft, call.user, queued="queue" in call.plays)
         return Reply(201, {"_links": {"self": f"{self._tenant.world.api_origin}/v2/assets/{asset.id}"}})
 
     async def create_v1(self, call: Call) -> Reply:

@@ -134,14 +134,17 @@ class Uploads:
         values = tenant.metadata.read(profile.type, _fields(metadata), creating=True)
         return Draft(profile, name, values, blob)
 
-    def create(self, draft: Draft, user: User) -> Asset:
-        """A new asset, or a new version, or an entry in the queue, as the profile's policy has it (wire E 6.7)."""
+    def create(self, draft: Draft, user: User, *, queued: bool = False) -> Asset:
+        """A new asset, or a new version, or an entry in the queue, as the profile's policy has it (wire E 6.7).
+
+        queued: the policy was another one for a moment.
+        """
         existing = self._tenant.named(draft.filename)
         if existing is None:
             return self._new(draft, user, conflicted=False)
         if "refuse_names" in self._tenant.options.plays:
             raise Refusal(409, "conflict", f"A file named {draft.filename} exists")
-        if draft.profile.version_policy == "none":
+        if queued or draft.profile.version_policy == "none":
             return self._new(draft, user, conflicted=True)
         return self._version(existing, draft, user)
 
