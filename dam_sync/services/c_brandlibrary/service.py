@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
-from dam_sync.model.limits import MIB
+from dam_sync.model.limits import MIB, Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -73,6 +73,11 @@ class BrandLibraryService(Service):
     def calls(self) -> Calls:
         """See `Service.calls`."""
         return self._line.client.calls
+
+    @property
+    def tempo(self) -> Tempo:
+        """See `Service.tempo`."""
+        return self._line.client.tempo
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -150,11 +155,11 @@ class BrandLibraryService(Service):
         """See `Service.attach`."""
         await self._changer.attach(asset, content, steps)
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """See `Service.forecast`. Exact once `schema()` was read, but for patches, whose calls depend on the values
-        there are, and for files the service is slow to look at."""
-        return self._costs.forecast(change, size)
     async def sweep(self, recorded: Recorded) -> int:
         """See `Service.sweep`."""
         return await self._creator.uploader.sweep(recorded)
 
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`. Exact once `schema()` was read, but for patches, whose calls depend on the values
+        there are, and for files the service is slow to look at."""
+        return self._costs.forecast(change, size)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.limits import Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -66,6 +67,11 @@ class TemplatesService(Service):
         """See `Service.calls`."""
         return self._line.client.calls
 
+    @property
+    def tempo(self) -> Tempo:
+        """See `Service.tempo`."""
+        return self._line.client.tempo
+
     async def probe(self) -> Account:
         """See `Service.probe`."""
         return await self._knowledge.probe()
@@ -101,6 +107,11 @@ class TemplatesService(Service):
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""
         return await self._finding.find(marker)
+
+    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+        """See `Service.half_made`."""
+        made = await steps.recall("record")
+        return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
     def members(self) -> AsyncIterator[Membership]:
         """See `Service.members`."""
@@ -146,10 +157,10 @@ class TemplatesService(Service):
         """See `Service.relate`."""
         await self._relating.relate(asset, relation)
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """See `Service.forecast`; exact once `schema()` was read."""
-        return self._costs.forecast(change, size)
     async def sweep(self, recorded: Recorded) -> int:
         """See `Service.sweep`."""
         return await self._writer.uploader.sweep(recorded)
 
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """See `Service.forecast`; exact once `schema()` was read."""
+        return self._costs.forecast(change, size)
