@@ -95,7 +95,7 @@ async def connected(
         target = connect(job, "target", wish, budget, read_only=dry, may_write=may_write)
         stack.push_async_callback(target.close)
         if dry:
-            target = DryTarget(target)
+            target = DryTarget(target, lambda: (SystemClock().monotonic(), sum(source.calls.values())))
         wish.progress.source_calls = lambda: sum(source.calls.values())
         wish.progress.target_calls = lambda: sum(target.calls.values())
         wish.progress.begin("connecting")

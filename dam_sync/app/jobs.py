@@ -13,6 +13,7 @@ import anyio
 
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.files import prove_writable, scratch, written
+from dam_sync.app.forecast import Planned, Speed, forecast
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
@@ -21,11 +22,11 @@ from dam_sync.engine.report import Report, Side, count_operations, operation_kin
 from dam_sync.engine.run import close_books, execute
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
-from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.engine.sweeping import told_swept
+from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
-from dam_sync.model.service import Account, Calls, Service
+from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.render.html import render_html
 from dam_sync.settings import Job
@@ -33,7 +34,6 @@ from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import sweep_spool
 
-CALLS_A_SECOND = 25.0  # what to expect of a service that documents no rate
 PAGE = 500
 SETTLE_SECONDS = 1.0
 REPORT, PLAN = "the report", "the plan"
@@ -76,7 +76,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
 
 async def plan_job(path: Path, wish: Wish) -> Report:
     """`plan`: the same engine over a copy of the state and a target that only pretends."""
-    job = job_of(path)
+    job, started = job_of(path), SystemClock().monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         copied = stack.enter_context(scratch("plan")) / "plan.db"
@@ -91,7 +91,7 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         await execute(session)
         report = await report_of("plan", opened, session, before)
         report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
-        report.forecast_seconds = _forecast_seconds(report, opened)
+        report.forecast_seconds = _forecast_seconds(report, opened, files, started)
         if wish.output is not None:
             await _write_plan(wish.output, report, store, before)
     write_html(report, wish.html)
@@ -202,10 +202,13 @@ async def _ledger_names(store: SqlStore, run: Run, after: int) -> Counter[str]:
     return names
 
 
-def _forecast_seconds(report: Report, opened: Opened) -> float:
-    """The slower side's calls at the rate it allows."""
-    sides: list[tuple[Calls, Service]] = [(report.source.calls, opened.source), (report.target.calls, opened.target)]
-    return max(sum(calls.values()) / (side.limits.pace.per_second or CALLS_A_SECOND) for calls, side in sides)
+def _forecast_seconds(report: Report, opened: Opened, files: DryFiles, started: float) -> float:
+    """What the run will take; a plan of what is there already takes as long as the run."""
+    ended = SystemClock().monotonic()
+    target = opened.target
+    assert isinstance(target, DryTarget)
+    planned = Planned.of(target, files, report.counts, (started, ended))
+    return forecast(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
 
 
 async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:

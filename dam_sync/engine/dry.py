@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,6 +11,7 @@ from itertools import count
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.errors import IntegrityError
+from dam_sync.model.limits import Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -31,21 +32,33 @@ from dam_sync.model.values import Term
 
 
 class DryTarget(Service):
-    """Reads go through, writes are answered with made-up ids and added to `forecasts`."""
+    """Reads go through, writes are answered with made-up ids and added to `forecasts`.
+
+    making: calls among them for terms and containers; finishing: for memberships and relations. began: the `moment`, a
+    time and the source's calls until then, at which the first write came up.
+    """
 
     kind = "dry"
 
-    def __init__(self, target: Service) -> None:
+    def __init__(self, target: Service, moment: Callable[[], tuple[float, int]]) -> None:
         self._target = target
+        self._moment = moment
         self._numbers = count(1)
         self.operations = target.operations
         self.limits = target.limits
         self.forecasts: Counter[str] = Counter()
+        self.making = self.finishing = 0
+        self.began: tuple[float, int] | None = None
 
     @property
     def calls(self) -> Calls:
         """What was really sent: reads."""
         return self._target.calls
+
+    @property
+    def tempo(self) -> Tempo:
+        """See `Service.tempo`."""
+        return self._target.tempo
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -116,18 +129,18 @@ class DryTarget(Service):
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """Nothing is sent."""
-        self._foresee(term)
+        self.making += self._foresee(term)
         return replace(term, id=self._name())
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """Nothing is sent."""
         placement = Placement(kind, tuple(path), self._name())
-        self._foresee(placement)
+        self.making += self._foresee(placement)
         return placement
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Nothing is sent."""
-        self._foresee(Membership(container, (*add, *remove)))
+        self.finishing += self._foresee(Membership(container, (*add, *remove)))
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """Nothing is sent."""
@@ -135,11 +148,14 @@ class DryTarget(Service):
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Nothing is sent."""
-        self._foresee(relation)
+        self.finishing += self._foresee(relation)
 
-    def _foresee(self, change: Change, size: int = 0) -> None:
-        if Operation.FORECAST in self.operations:
-            self.forecasts.update(self._target.forecast(change, size))
+    def _foresee(self, change: Change, size: int = 0) -> int:
+        """How many calls it will cost."""
+        self.began = self.began or self._moment()
+        calls = self._target.forecast(change, size) if Operation.FORECAST in self.operations else {}
+        self.forecasts.update(calls)
+        return sum(calls.values())
 
     def _name(self) -> str:
         return f"planned-{next(self._numbers)}"
@@ -169,13 +185,17 @@ class DryContent:
 
 @dataclass(slots=True)
 class DryFiles:
-    """In place of downloading: opening each file is forecast and nothing is read."""
+    """In place of downloading: opening each file is forecast and nothing is read. size: bytes of all of them."""
 
     source: Service
     forecasts: Counter[str] = field(default_factory=Counter)
+    opened: int = 0
+    size: int = 0
 
     @asynccontextmanager
     async def contents(self, file: FileRef, name: str) -> AsyncIterator[Content]:
         """See `Session.contents`."""
         self.forecasts.update(self.source.opening(file))
+        self.opened += 1
+        self.size += file.size or 0
         yield DryContent(name, file.size or 0, file.media_type)

@@ -18,6 +18,15 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Tempo:
+    """How fast a connection really calls, for forecasts: the pace it keeps to, also where no limit is documented, and
+    the mean seconds of an API call so far."""
+
+    pace: Pace
+    answering: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """Bytes [start, stop) of a file; numbers count from 1."""
 
@@ -68,7 +77,8 @@ class Limits:
     page: rows a listing page; reach: hits a query can reach; single_bytes: largest upload in one request;
     largest_bytes: largest file; precision: of its instants; lag: how long its index may run behind;
     member_batch: assets per membership call; filename: letters in a file name; settles: how long after an asset came to
-    be, or got a file, the service may still remove it without a word, with what its listings run behind.
+    be, or got a file, the service may still remove it without a word, with what its listings run behind; readies: how
+    long a new small asset is waited for before it is gone on with, told for forecasts.
     """
 
     page: int
@@ -83,6 +93,7 @@ class Limits:
     member_batch: int = 1
     filename: int = 255
     settles: timedelta = timedelta(0)
+    readies: timedelta = timedelta(0)
     sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     members_last: bool = False  # `members()` costs less once this connection has listed everything
     names_identify: bool = False  # an upload under an existing file name is not a new asset

@@ -20,7 +20,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
-from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.limits import Limits, Pace, Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 
@@ -171,13 +171,7 @@ class Steps(Protocol):
     """Durable memory of one piece of work."""
 
     async def once(
-        self,
-        name: str,
-        call: Call,
-        *,
-        found: Call | None = None,
-        keep: timedelta | None = None,
-        harmless: bool = False,
+        self, name: str, call: Call, *, found: Call | None = None, keep: timedelta | None = None, harmless: bool = False
     ) -> Json:
         """The recorded result, or: write the intent, call, record.
 
@@ -310,6 +304,11 @@ class Service(ABC):
     def calls(self) -> Calls:
         """API calls sent so far, by endpoint."""
 
+    @property
+    def tempo(self) -> Tempo:
+        """How fast it calls."""
+        return Tempo(self.limits.pace)
+
     @abstractmethod
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
@@ -423,15 +422,19 @@ class Service(ABC):
         """One relation, `relation.target` an id of this service; safe to repeat."""
         raise Unsupported("cannot hold relations")
 
-    @optional(Operation.FORECAST)
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """API calls that writing this will cost, `schema()` having been read."""
-        raise Unsupported("cannot tell its costs")
+    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+        """What a `create` with this mark and these steps began and will not finish; None where it made nothing."""
+        return await self.find(marker)
 
     async def sweep(self, recorded: Recorded) -> int:
         """End the uploads whose links are still kept though no work goes on with them, and forget the links; how many
         of them a process that was killed had left open. No call where nothing is left; safe to repeat."""
         return 0
+
+    @optional(Operation.FORECAST)
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """API calls that writing this will cost, `schema()` having been read."""
+        raise Unsupported("cannot tell its costs")
 
 
 @dataclass(frozen=True, slots=True)

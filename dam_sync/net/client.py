@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient
+from dam_sync.model.limits import Tempo
 from dam_sync.net.address import Address, Addresses
 from dam_sync.net.auth import Authenticator, Exchanging
 from dam_sync.net.call import Reply, Request
@@ -58,6 +59,13 @@ class Client:
     def calls(self) -> Mapping[str, int]:
         """API calls sent, retries included, by operation."""
         return dict(self._line.calls)
+
+    @property
+    def tempo(self) -> Tempo:
+        """The pace as it is now, and the mean time from the turn of an API call to the end of its answer."""
+        line = self._line
+        mean = line.answering / line.answered if line.answered else None
+        return Tempo(replace(self._wiring.pace, per_second=line.bucket.rate), mean)
 
     @property
     def storage_calls(self) -> int:

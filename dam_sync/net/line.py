@@ -83,6 +83,8 @@ class Line:
         self.flow = Flow(wiring.bandwidth, wiring.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
+        self.answered = 0
+        self.answering = 0.0  # seconds, of those answered
         self.storage_calls = 0
 
     async def exchange(self, shape: Shape, address: Address, credential: Mapping[str, str]) -> Answer:
@@ -103,6 +105,8 @@ class Line:
             if shape.whole or not 200 <= answer.status < 300:
                 await self.flow.pass_on(len(await answer.read()))
         if turn is not None:
+            self.answered += 1
+            self.answering += self._clock.monotonic() - turn.released
             self._learn(answer, turn)
         if structlog.is_configured():
             _log.debug("call.sent", operation=shape.operation, status=answer.status, host=address.host)

@@ -21,6 +21,12 @@ _REMEMBERED = 4096  # turns from which the rate of an unlimited client is told
 _FORGOTTEN = 4.0  # times the rate that was too fast: then there is no limit any more
 
 
+def sustained(per_second: float) -> float:
+    """Calls a second that a bucket of this rate lets through where answers take longer than LATE, as writes do."""
+    window = math.ceil(per_second)
+    return window / max(window / (per_second * (1 - RESERVE)), WINDOW + LATE)
+
+
 @dataclass(slots=True)
 class Turn:
     """One call that was let through: when, and when its answer began."""

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.limits import Limits
+from dam_sync.model.limits import Limits, Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -92,6 +92,11 @@ class HypermediaService(Service):
         """See `Service.calls`."""
         return self._client.calls
 
+    @property
+    def tempo(self) -> Tempo:
+        """See `Service.tempo`."""
+        return self._client.tempo
+
     async def probe(self) -> Account:
         """Both entry points, the own user and a count; 401 is Denied (spec 000, Authentication 2)."""
         gate = await self._tenant.gate.get()
@@ -136,6 +141,11 @@ class HypermediaService(Service):
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""
         return await self._finding.find(marker)
+
+    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+        """See `Service.half_made`; between its create and its mark nothing but the step tells of it."""
+        made = await steps.recall("create")
+        return AssetId(str(made["id"])) if made is not None else await self.find(marker)
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """See `Service.terms`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
-from dam_sync.model.limits import MIB
+from dam_sync.model.limits import MIB, Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -70,6 +70,11 @@ class DocumentsService(Service):
     def calls(self) -> Calls:
         """See `Service.calls`."""
         return self._line.client.calls
+
+    @property
+    def tempo(self) -> Tempo:
+        """See `Service.tempo`."""
+        return self._line.client.tempo
 
     async def probe(self) -> Account:
         """See `Service.probe`."""

@@ -123,6 +123,7 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=1,
     settles=SETTLES,
+    readies=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are looked at meanwhile
 )
 
 _LINK = "the download link was refused though it was fresh; a view-only asset gives out no original"
