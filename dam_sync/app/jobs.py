@@ -15,6 +15,7 @@ from dam_sync.app.connecting import Opened, connected, existing_store, job_of, s
 from dam_sync.app.files import prove_writable, scratch, written
 from dam_sync.app.forecast import Planned, Speed, forecast
 from dam_sync.app.wish import INTERRUPTED, Wish, part_of
+from dam_sync.engine.abandoned import told_binned
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
@@ -67,7 +68,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
                 raise Transient(error.message) from error
             raise
         report = await report_of("run", opened, session, await _ledger_start(store, run))
-        report.notes.extend([*await told_open(session), *told_swept(session)])
+        report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
         books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
         books["ledger"] = await _ledger_end(store)
         await close_books(session, books)

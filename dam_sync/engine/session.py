@@ -91,6 +91,7 @@ class Session:
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
     swept: int = 0  # uploads that a killed run had left open, and that were ended
+    binned: int = 0  # assets that a killed run had left half made, and whose source is gone
     accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
 
     def accept(self, told: Iterable[str]) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from dam_sync.engine.abandoned import bin_half_made
 from dam_sync.engine.act import Actor, Prepared
 from dam_sync.engine.guards.meaning import refuse_lost_terms
-from dam_sync.engine.guards.missing import Missing
+from dam_sync.engine.guards.missing import CAUSE, Missing
 from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
@@ -17,7 +18,7 @@ from dam_sync.engine.settling import removed_before
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, AssetId, Draft, Loss
+from dam_sync.model.asset import Asset, Draft, Loss
 from dam_sync.model.errors import Conflict, DamSyncError, Disposition, NotFound
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import Outcome, Work
@@ -53,10 +54,12 @@ class Worker:
     async def _read(self, work: Work) -> Prepared:
         session = self.session
         if work.deleted:
+            await bin_half_made(session, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
-        asset = work.payload or await self._fetch(work.asset)
+        asset = work.payload or await self._fetch(work)
         self.missing.was_read()
         if asset.status == TRASH:
+            await bin_half_made(session, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         if Operation.MEMBERS in session.source.operations:
             members = await session.store.members_of([asset.id])
@@ -68,11 +71,13 @@ class Worker:
             return Prepared(work, asset=asset, outcome=outcome)
         return Prepared(work, asset=asset, link=link)
 
-    async def _fetch(self, asset: AssetId) -> Asset:
+    async def _fetch(self, work: Work) -> Asset:
         try:
-            return await self.session.source.fetch(asset)
+            return await self.session.source.fetch(work.asset)
         except NotFound as error:
-            raise self.missing.from_source(asset) from error
+            gone = self.missing.from_source(work.asset)
+            await bin_half_made(self.session, work)
+            raise gone from error
 
     # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
 
@@ -136,7 +141,10 @@ class Worker:
         try:
             return await Actor(self.session).act(prepared)
         except NotFound as error:
-            return self.outcome_of(await self.missing.while_writing(error, work.asset, prepared.link), work)
+            told = await self.missing.while_writing(error, work.asset, prepared.link)
+            if told.code == CAUSE:
+                await bin_half_made(self.session, replace(work, begun=True))
+            return self.outcome_of(told, work)
         except DamSyncError as error:
             error.within(asset=work.asset)
             if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:

@@ -41,5 +41,6 @@ def _documents(server: Server) -> Iterator[Mapping[str, Json]]:
             continue
         if doc.lock is not None:
             yield leftover("lock", doc.uid, 0.0)
-        if doc.file is None and "file" in repository.types.types[doc.type].schemas:
+        made = repository.types.types[doc.type]
+        if doc.file is None and "file" in made.schemas and "Folderish" not in made.facets:
             yield leftover("document without a file", doc.uid, 0.0)

@@ -1,0 +1,47 @@
+"""Assets that vanish from the source between a crash and the next run leave nothing half made in the target."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId
+from tests.support.virtual.moves import Move, Simulation
+
+PART = 0.65  # of the calls of a move, behind which its process ends
+
+
+@pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
+def test_nothing_half_made_stays_behind(tmp_path: Path, target: str) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", target))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(calls[int(len(calls) * PART)])
+        assert unlinked(move), "nothing is half made yet"
+        move.universe.do(emptied(move))
+        move.live_to_the_end()
+        assert not unlinked(move)
+        assert not move.state().left["step"]
+
+
+async def emptied(move: Move) -> None:
+    """Somebody puts every asset of the source into the trash."""
+    service = move._connected("source", read_only=False)
+    try:
+        await service.probe()
+        await service.schema()
+        for row in move.source.assets:
+            await service.remove(AssetId(row["id"]))
+    finally:
+        await service.close()
+
+
+def unlinked(move: Move) -> list[str]:
+    """Living assets of the target that no link leads to."""
+    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
+        links = {target for (target,) in connection.execute("SELECT target FROM link")}
+    return [row["filename"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]

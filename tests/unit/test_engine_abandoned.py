@@ -1,0 +1,116 @@
+"""What a killed run left half made, of assets that are gone from the source since: unmarked, binned, and told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dam_sync.engine.abandoned import bin_half_made, told_binned
+from dam_sync.engine.session import Session
+from dam_sync.engine.sweeping import sweep, told_swept
+from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.errors import NotFound
+from dam_sync.model.service import Operation, Recorded, Steps
+from dam_sync.store.rows import Work
+from tests.support.steps import Crash, MemorySteps
+
+
+@dataclass
+class Target:
+    """Holds one half-made asset, or none."""
+
+    half: str = ""
+    operations: frozenset[Operation] = frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE})
+    story: list[str] = field(default_factory=list)
+    open: int = 0
+
+    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+        self.story.append("look")
+        return AssetId(self.half) if self.half else None
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        self.story.append(f"unmark {asset} {dict(patch.fields)}")
+
+    async def remove(self, asset: AssetId) -> None:
+        self.story.append(f"bin {asset}")
+
+    async def sweep(self, recorded: Recorded) -> int:
+        return self.open
+
+
+def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, command: str = "run") -> Session:
+    async def links(assets: list[str]) -> dict[str, str]:
+        return dict.fromkeys(assets, "t-1") if linked else {}
+
+    store = SimpleNamespace(steps=lambda work, run: steps, links=links, is_recorded=None)
+    made: Any = SimpleNamespace(target=target, store=store, binned=0, swept=0, ask=SimpleNamespace(only=frozenset()))
+    made.run, made.source_account = SimpleNamespace(id=1, command=command), SimpleNamespace(tenant="here")
+    made.crosswalk = SimpleNamespace(marker="key")
+    return cast("Session", made)
+
+
+def work(*, begun: bool = True) -> Work:
+    return Work(1, AssetId("s-1"), "", None, True, 1, begun)
+
+
+async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None:
+    target, steps = Target("t-1"), MemorySteps()
+    steps.done["in create: file"] = ("handle", steps.now)
+    session = session_of(target, steps)
+    await bin_half_made(session, work())
+    assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
+    assert not steps.done
+    (told,) = told_binned(session)
+    assert told.startswith("1 asset was left half made by a run that was killed")
+
+
+async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
+    target, steps = Target(), MemorySteps()
+    steps.done["create"] = ("t-2", steps.now)
+    await bin_half_made(session_of(target, steps), work())
+    assert target.story == ["unmark t-2 {'key': None}", "bin t-2"]
+
+
+async def test_what_is_in_the_trash_already_is_no_fault() -> None:
+    target, steps = Target("t-1"), MemorySteps()
+
+    async def gone(asset: AssetId, patch: Patch | None = None) -> None:
+        raise NotFound("gone")
+
+    target.update = target.remove = gone  # type: ignore[method-assign]
+    await bin_half_made(session_of(target, steps), work())
+
+
+@pytest.mark.parametrize("why", ["not begun", "linked", "planned", "unable"])
+async def test_nothing_is_looked_for(why: str) -> None:
+    target, steps = Target("t-1"), MemorySteps()
+    if why == "unable":
+        target.operations = frozenset({Operation.FIND})
+    command = "plan" if why == "planned" else "run"
+    session = session_of(target, steps, linked=why == "linked", command=command)
+    await bin_half_made(session, work(begun=why != "not begun"))
+    assert target.story == told_binned(session) == []
+
+
+@pytest.mark.parametrize("blow_at", range(1, 4))
+async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -> None:
+    target, steps = Target("t-1"), MemorySteps(blow_at)
+    session = session_of(target, steps)
+    with pytest.raises(Crash):
+        await bin_half_made(session, work())
+    steps.blow_at = None
+    await bin_half_made(session, work())
+    assert target.story[-1] == "bin t-1"
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(0, ""), (1, "1 upload session left open"), (2, "2 upload sessions left")]
+)
+async def test_sessions_that_were_ended_are_told_in_one_line(number: int, told: str) -> None:
+    session = session_of(Target(open=number), MemorySteps())
+    await sweep(session)
+    assert "".join(told_swept(session)).startswith(told)
+    assert bool(told_swept(session)) == bool(number)
