@@ -1,0 +1,58 @@
+"""What a plan forecasts is what the run then takes, in virtual time, whatever sets the pace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.app.jobs import plan_job, run_job
+from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
+from dam_sync.app.wish import Wish
+from dam_sync.services import trial_of
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.support.everything import OWN_MARKS
+from tests.support.virtual.moves import options_of
+from tests.support.virtual.universe import Universe
+
+PAIRS = (
+    ("a_hypermedia", "e_profiles"),  # 40 calls a second, documented
+    ("b_documents", "d_templates"),  # 20, our own
+    ("c_brandlibrary", "a_hypermedia"),  # none, 8 at once
+    ("d_templates", "b_documents"),  # the source is the slower side
+    ("e_profiles", "c_brandlibrary"),  # each new asset is waited for
+)
+WITHIN = 0.1
+ASSETS = 60
+UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
+def test_a_run_takes_what_its_plan_forecast(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    with Universe() as universe:
+        mapping = tmp_path / "mapping.yaml"
+        sides = []
+        for kind, records in zip(kinds, ([*SCHEMA, *map(picture, range(1, ASSETS + 1))], SCHEMA), strict=True):
+            tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
+            sides.append(Emulated(kind, tenant.url, trial_of(kind).parted))
+        job = write_job(tmp_path / "job.yaml", "move", *sides, mapping)
+        universe.do(write_suggested_mapping(job, mapping, trial_of(kinds[1]).prefix + OWN_MARKS))
+        plan = universe.do(plan_job(job, Wish()))
+        run = universe.do(run_job(job, Wish()))
+    assert run.counts["created"] == ASSETS
+    assert plan.forecast_seconds == pytest.approx(run.seconds, rel=WITHIN)
+
+
+def picture(number: int) -> dict[str, Any]:
+    """One asset with a small file; every second lies in a folder, every fourth has a tag."""
+    name = f"picture-{number}.jpg"
+    made: dict[str, Any] = asset(
+        number,
+        filename=name,
+        fields={"title": {"texts": {"en": f"Picture {number}", "fr": f"Image {number}"}}},
+        versions=[{"name": name, "generate": {"size": 700 + number, "seed": number}}],
+        placements=[{"kind": "folder", "path": ["Press"]}] if number % 2 else [],
+        tags=["sea"] if number % 4 == 0 else [],
+    )
+    return made
