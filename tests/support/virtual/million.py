@@ -1,0 +1,134 @@
+"""A library of any size on its way into service E, in virtual time, with all of the product at work but the sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from dam_sync.app import connecting
+from dam_sync.app.jobs import plan_job, run_job
+from dam_sync.app.wish import Wish
+from dam_sync.engine.report import Report
+from dam_sync.net import line
+from dam_sync.services import discover, trial_of
+from dam_sync.store import store
+from tests.support.virtual.generated import NAME, kind_of
+from tests.support.virtual.grouped import GroupedWriter
+from tests.support.virtual.lean import RATE, LeanE, LeanWire
+from tests.support.virtual.universe import Universe
+
+T = TypeVar("T")
+TARGET = "e_profiles"
+LOOK = 60.0  # virtual seconds between two looks at the memory
+MAPPING = """\
+version: 1
+locales: [en]
+profile: {default: images}
+fields:
+  srckey: {marker: true}
+  title: {from: [fields.title, filename], required: true}
+  note: {from: fields.note}
+tags: {from: "fields.keywords[]"}
+placements: {from: "placements.folder[].path", pipe: [{strip_prefix: /Library}], as: category}
+security:
+  groups: {const: [public]}
+unmapped: report
+"""
+RECEIVING = [
+    {"record": "type", "name": "Images"},
+    {"record": "group", "name": "public"},
+    {"record": "profile", "name": "images", "type": "Images", "groups": ["public"], "version_policy": "file_only"},
+    {"record": "field", "key": "srckey", "label": "srckey", "kind": "text", "types": ["Images"], "max_length": 255},
+    {"record": "field", "key": "title", "label": "title", "kind": "text", "types": ["Images"], "required": True},
+    {"record": "field", "key": "note", "label": "note", "kind": "long_text", "types": ["Images"]},
+]
+MARKS = (0.1, 0.5, 1.0)  # parts of a run at which memory is looked at
+STATM_PAGE = resource.getpagesize()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one verb came to, in seconds of real time, of this process and of the virtual world. memory: bytes of the
+    process when so much of the library was done."""
+
+    report: Report
+    real: float
+    cpu: float
+    virtual: float
+    memory: dict[float, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Large:
+    """One library, an empty target, a job between them."""
+
+    universe: Universe
+    target: LeanE
+    job: Path
+    size: int
+
+    def plan(self) -> Seen:
+        """`plan`."""
+        return self._seen(plan_job, Wish())
+
+    def run(self) -> Seen:
+        """`run`."""
+        return self._seen(run_job, Wish())
+
+    def _seen(self, verb: Callable[[Path, Wish], Coroutine[Any, Any, Report]], wish: Wish) -> Seen:
+        real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
+        memory: dict[float, int] = {}
+        report = self.universe.do(self._watched(verb(self.job, wish), wish, memory))
+        now = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
+        memory[1.0] = resident()
+        return Seen(report, now[0] - real, now[1] - cpu, now[2] - virtual, memory)
+
+    async def _watched(self, work: Coroutine[Any, Any, T], wish: Wish, memory: dict[float, int]) -> T:
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await asyncio.wait([task], timeout=LOOK)
+            for mark in MARKS:
+                if mark not in memory and wish.progress.done >= mark * self.size:
+                    memory[mark] = resident()
+        return task.result()
+
+
+@contextmanager
+def large(folder: Path, size: int) -> Iterator[Large]:
+    """A universe with a library of `size` assets in it."""
+    kind = kind_of(size)
+    with Universe() as universe, pytest.MonkeyPatch.context() as patch:
+        tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
+        target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
+        patch.setattr(connecting, "discover", lambda: {**discover(), NAME: kind})
+        patch.setattr(line, "Wire", lambda name: LeanWire(target))
+        patch.setattr(store, "Writer", GroupedWriter)
+        yield Large(universe, target, write(folder, tenant.url), size)
+
+
+def write(folder: Path, url: str) -> Path:
+    """The job file and the mapping."""
+    mapping = folder / "mapping.yaml"
+    mapping.write_text(MAPPING, encoding="utf-8")
+    auth = {key: text.format(url=url) for key, text in trial_of(TARGET).auth[0].items()}
+    target = {"kind": TARGET, "base_url": url, "tenant_url": url, "auth": auth}
+    source = {"kind": NAME, "base_url": "http://127.0.0.1:9", "auth": {"flow": "token", "token": "none"}}
+    body = {"version": 1, "name": "large", "source": source, "target": target, "mapping": str(mapping)}
+    body |= {"state": str(folder / "state" / "job.db"), "limits": {"calls_per_second": RATE}}
+    job = folder / "job.yaml"
+    job.write_text(json.dumps(body), encoding="utf-8")  # JSON is YAML
+    return job
+
+
+def resident() -> int:
+    """Bytes of memory this process has now."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * STATM_PAGE
