@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from dam_sync.mapping.verbs import VERBS
@@ -64,7 +65,7 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
     kinds = list(discover().values())
-    parts = [_settings(kinds), _features(kinds), _abilities(kinds), _limits(kinds), _exits(), _errors()]
+    parts = [_settings(kinds), _features(kinds), _abilities(kinds), _limits(kinds), _leaves(kinds), _exits(), _errors()]
     return {"verbs": _verbs(), "reference": "\n".join(parts)}
 
 
@@ -121,6 +122,20 @@ def _mark(operation: Operation, kind: Kind) -> str:
 def _limits(kinds: Sequence[Kind]) -> str:
     rows = [(text, *(str(tell(kind.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
     return _table(("Limit obeyed", *(f"`{kind.name}`" for kind in kinds)), rows)
+
+
+def _leaves(kinds: Sequence[Kind]) -> str:
+    """What is not swept up, for no call finds or ends it."""
+    left = [(f"`{kind.name}`", each) for kind in kinds for each in kind.leaves]
+    rows = [(name, each.what, _lasts(each.lasts), f"wire {each.where}") for name, each in left]
+    return _table(("Kind", "A killed run may leave behind", "For how long", "Source"), rows)
+
+
+def _lasts(time: timedelta | None) -> str:
+    if time is None:
+        return "until a person removes it"
+    hours = int(time.total_seconds() // 3600)
+    return f"{hours // 24} days" if hours > 24 else f"{hours} h"
 
 
 def _bytes(number: int | None) -> str:

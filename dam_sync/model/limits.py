@@ -97,3 +97,12 @@ class Limits:
     sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     members_last: bool = False  # `members()` costs less once this connection has listed everything
     names_identify: bool = False  # an upload under an existing file name is not a new asset
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What a killed run may leave at a service where no call finds or ends it, and for how long; None: for good."""
+
+    what: str
+    lasts: timedelta | None
+    where: str  # section of the wire contract

@@ -20,7 +20,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
-from dam_sync.model.limits import Limits, Pace, Tempo
+from dam_sync.model.limits import Leaving, Limits, Pace, Tempo
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 
@@ -481,7 +481,7 @@ class Kind:
     settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
     connect: makes the service, an instance of `service`. limits: as documented. emulator: makes an ASGI app of it, from
     a World and a Faults (see `emulation`). holds: what a library of this kind holds; a feature that is absent is
-    neither read nor written.
+    neither read nor written. leaves: what is left there by a killed run, once the next one is through.
     """
 
     name: str
@@ -495,3 +495,4 @@ class Kind:
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
     holds: Mapping[Feature, Held] = field(default_factory=dict)
+    leaves: tuple[Leaving, ...] = ()

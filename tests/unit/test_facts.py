@@ -14,6 +14,7 @@ from dam_sync.services import discover
 from dam_sync.services.a_hypermedia import fields as a
 from dam_sync.services.a_hypermedia import forms
 from dam_sync.services.e_profiles import fields as e
+from tests.support.virtual.lying import LONGEST
 
 KINDS = discover()
 WORDS = frozenset({"status", "versions", "attachments", "relations", "tags", "release", "expiry", "groups"})
@@ -74,3 +75,11 @@ def test_what_nothing_is_said_of_is_not_there() -> None:
     assert "filename" not in SCHEMAS["a_hypermedia"].holds
     unread = {kind.name for kind in FieldKind} - {kind.name for kind in READS["a_hypermedia"]}
     assert unread.isdisjoint(feature.name for feature in KINDS["a_hypermedia"].holds)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_what_a_killed_run_may_leave_is_told_with_its_time_and_its_source(kind: Kind) -> None:
+    assert kind.leaves
+    for each in kind.leaves:
+        assert each.where.startswith(kind.name[0].upper())
+        assert each.lasts is None or each.lasts.total_seconds() < LONGEST

@@ -44,4 +44,5 @@ KIND = Kind(
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
+    leaves=facts.LEAVES,
 )

@@ -16,7 +16,7 @@ from dam_sync.model.errors import (
     TooLarge,
 )
 from dam_sync.model.features import YES, Feature, Held
-from dam_sync.model.limits import Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -138,6 +138,11 @@ HOLDS: Mapping[Feature, Held] = {
 }
 
 ASSUMPTIONS = (
+LEAVES = (
+    Leaving("a temporary file no media was made of, a selection", timedelta(hours=1), "A 6.2, 6.5"),
+    Leaving("in the staging folder, a media without our mark whose source asset is gone", None, "A 6.12"),
+)
+
     Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),
     Assumption(2, "ranges are inclusive at both ends and take RFC 3339 instants with milliseconds", "2.2"),
     Assumption(3, "a media search never shows the trash; the trash has its own search", "2.1"),

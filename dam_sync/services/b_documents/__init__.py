@@ -54,4 +54,5 @@ KIND = Kind(
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
+    leaves=facts.LEAVES,
 )

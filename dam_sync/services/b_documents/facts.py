@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.features import YES, Feature, Held
-from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -166,6 +166,10 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.LINKS: Held("download addresses, where asked for", "", "the server makes its own"),
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
+
+LEAVES = (
+    Leaving("an upload batch of which we lost the name, or whose source asset is gone", timedelta(hours=4), "B 6.2"),
+)
 
 ASSUMPTIONS = (
     Assumption(

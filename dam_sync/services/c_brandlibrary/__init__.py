@@ -47,4 +47,5 @@ KIND = Kind(
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
+    leaves=facts.LEAVES,
 )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
 from dam_sync.model.features import YES, Feature, Held
-from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -166,6 +166,11 @@ HOLDS: Mapping[Feature, Held] = {
         "CDN links, where asked for, one call for each published asset", "", "the service makes its own"
     ),
 }
+
+LEAVES = (
+    Leaving("an address to upload to", timedelta(hours=24), "C 6.1"),
+    Leaving("an uploaded file of no asset, an upload session of which we lost the address", timedelta(days=7), "C 6.2"),
+)
 
 ASSUMPTIONS = (
     Assumption(1, "the list of a section has every asset of it, also pending, draft and expired ones", "2.2"),

@@ -42,4 +42,5 @@ KIND = Kind(
     emulator=emulator,
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
+    leaves=facts.LEAVES,
 )

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
 from dam_sync.model.features import YES, Feature, Held
-from dam_sync.model.limits import Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -139,6 +139,11 @@ HOLDS: Mapping[Feature, Held] = dict.fromkeys(Feature, Held()) | {
     Feature.LINKS: Held(why="links end after seconds or days"),
     Feature.TRASH: YES,
 }
+
+LEAVES = (
+    Leaving("an upload session without parts of which we lost the number", timedelta(hours=24), "D 6.2"),
+    Leaving("in the recycle bin, a record without a file and without our mark", None, "D 6.8, 6.9"),
+)
 
 ASSUMPTIONS = (
     Assumption(1, "both tokens are sent with each call, for either may be the one that is read", "1.2"),

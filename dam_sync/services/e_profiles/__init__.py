@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Kind
 from dam_sync.services.e_profiles.emulator import emulator
-from dam_sync.services.e_profiles.facts import ASSUMPTIONS, HOLDS, LIMITS, NAME
+from dam_sync.services.e_profiles.facts import ASSUMPTIONS, HOLDS, LEAVES, LIMITS, NAME
 from dam_sync.services.e_profiles.service import ProfilesService
 
 KIND = Kind(
@@ -33,4 +33,5 @@ KIND = Kind(
     assumptions=ASSUMPTIONS,
     needs_tenant_url=True,
     holds=HOLDS,
+    leaves=LEAVES,
 )

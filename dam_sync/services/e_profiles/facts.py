@@ -16,7 +16,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.features import YES, Feature, Held
-from dam_sync.model.limits import MIB, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -186,6 +186,10 @@ HOLDS: Mapping[Feature, Held] = {
 }
 
 ASSUMPTIONS = (
+LEAVES = (
+    Leaving("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),
+)
+
     Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),
     Assumption(2, "whether range ends are included is not shown: slices overlap by a second on both readings", "2.3"),
     Assumption(3, "the upload instant searched by DateAdded never changes", "2.3"),
