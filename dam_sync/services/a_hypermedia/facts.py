@@ -137,12 +137,12 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 
-ASSUMPTIONS = (
 LEAVES = (
     Leaving("a temporary file no media was made of, a selection", timedelta(hours=1), "A 6.2, 6.5"),
     Leaving("in the staging folder, a media without our mark whose source asset is gone", None, "A 6.12"),
 )
 
+ASSUMPTIONS = (
     Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),
     Assumption(2, "ranges are inclusive at both ends and take RFC 3339 instants with milliseconds", "2.2"),
     Assumption(3, "a media search never shows the trash; the trash has its own search", "2.1"),

@@ -185,11 +185,11 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 
-ASSUMPTIONS = (
 LEAVES = (
     Leaving("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),
 )
 
+ASSUMPTIONS = (
     Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),
     Assumption(2, "whether range ends are included is not shown: slices overlap by a second on both readings", "2.3"),
     Assumption(3, "the upload instant searched by DateAdded never changes", "2.3"),
