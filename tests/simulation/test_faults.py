@@ -16,7 +16,7 @@ import pytest
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.faults import pairs, tried
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scripts import Reference, Script, stormed
+from tests.support.virtual.scripts import Reference, Script, parked, stormed
 
 PAIRS = pairs(SEED)
 SLEPT = ("a_hypermedia", "e_profiles"), Script("target", "POST /v2/uploads/chunks/upload", "sleeps:90000")
@@ -26,7 +26,16 @@ LIED = ("e_profiles", "d_templates"), Script("target", "POST /v1/asset/complete"
 WENT = ("b_documents", "c_brandlibrary"), Script("target", "PUT storage /up", "sleeps:900000", "middle")
 SHUT = ("b_documents", "d_templates"), Script("target", "PATCH /v1/collections/{id}", "sticky status:404", "middle")
 BARE = ("e_profiles", "b_documents"), Script("source", "GET /v2/assets/search", "no_rows", "middle")
+LOST = ("c_brandlibrary", "d_templates"), Script("source", "GET /api/v4/assets/{id}", "sticky status:403")
+NULL = ("b_documents", "e_profiles"), Script("source", "GET /api/v1/config/schemas", "odd:2")
+DOUBLED = (
+    ("d_templates", "c_brandlibrary"),
+    Script("target", "POST /api/v4/custom_field_keys/{id}/custom_field_values", "sticky status:403", "middle"),
+)
 ONCE = {
+    "values twice": DOUBLED,
+    "left out of the listing": LOST,
+    "labels of no schema": NULL,
     "two at one asset": SLEPT,
     "no attachments": HID,
     "never completed": LIED,
@@ -40,6 +49,28 @@ ONCE = {
 def test_what_once_left_a_trace(tmp_path: Path, kinds: tuple[str, str], script: Script) -> None:
     ending = stormed(Reference.of(Simulation(tmp_path, kinds, SEED)), [script])
     assert (ending.wrong, ending.unhit, ending.verified) == ([], [], [])
+
+
+REFUSED = [
+    ("a_hypermedia", "e_profiles", "GET /api/dam/medias/{id}/media-links"),
+    ("b_documents", "d_templates", "GET /api/v1/id/{id}/@blob/{xpath}"),
+    ("d_templates", "b_documents", "GET /v1/asset/{id}/link"),
+    ("e_profiles", "a_hypermedia", "GET /v2/assets/{id}/versions"),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "call"), REFUSED, ids=[kind[0] for kind, *_ in REFUSED])
+def test_an_asset_that_may_not_be_read_keeps_no_other_back(tmp_path: Path, source: str, target: str, call: str) -> None:
+    reference = Reference.of(Simulation(tmp_path, (source, target), SEED))
+    with reference.simulation.moving() as move:
+        weather = move.universe.network.weather
+        weather.lines.append(Script("source", call, "sticky status:403", "last").trouble(move, reference.calls))
+        move.live()
+        assert weather.unhit() == []
+        (row,) = parked(move)
+        assert row["asset"]
+        assert "403" in row["message"]
+        assert row["hint"]
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])

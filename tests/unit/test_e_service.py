@@ -194,9 +194,18 @@ async def test_versions_come_oldest_first_and_each_can_be_read(opened: Open) -> 
 async def test_trouble_with_one_of_many_versions_is_told_as_itself(opened: Open) -> None:
     several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
     tenant = opened(*(asset(n, versions=several) for n in range(5)))
-    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:403"}])
-    with pytest.raises(Rejected):
+    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:401"}])
+    with pytest.raises(Denied):
         await entries(tenant.connect(read_only=True))
+
+
+async def test_an_asset_whose_versions_are_refused_is_listed_to_be_asked_for(opened: Open) -> None:
+    several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
+    tenant = opened(*(asset(n, versions=several) for n in range(3)))
+    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "nth": 1, "do": "status:403"}])
+    found = await entries(tenant.connect(read_only=True))
+    assert len(found) == 3
+    assert [entry.asset is None for entry in found].count(True) == 1
 
 
 async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None:

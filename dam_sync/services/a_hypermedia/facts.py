@@ -79,6 +79,7 @@ RULES = (
     ErrorRule(
         403, Rejected, code="media-operation-forbidden", hint="give the integration user the right on this media"
     ),
+    ErrorRule(403, Rejected, operation="* /api/dam/medias/{mediaId}*", hint="give the user the right on this media"),
     ErrorRule(403, Rejected, operation="GET /download-express*", hint="the user's download level forbids the original"),
     # wire A 6.2, 6.3: an expired or unfinished descriptor
     ErrorRule(404, SessionGone, code="file-not-found"),

@@ -233,14 +233,16 @@ def _type_of(name: str, row: Json) -> DocumentType:
 
 
 def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
-    """Schemas with constraints where they were told; those that only `/config/types` knows come without."""
+    """Schemas with constraints where they were told; those that only `/config/types` knows come without. Raises
+    ContractBroken."""
     found: dict[str, Json] = {
         name: body for name, body in (types.get("schemas") or {}).items() if isinstance(body, dict)
     }
-    if isinstance(schemas, dict):
-        schemas = schemas.get("schemas") or schemas.get("entries") or []
-    for body in schemas or ():
-        if isinstance(body, dict) and body.get("name"):
+    rows = schemas.get("schemas", schemas.get("entries")) if isinstance(schemas, dict) else schemas
+    if not isinstance(rows, list) or not all(isinstance(body, dict) for body in rows):
+        raise ContractBroken("the schemas came without their list", operation=facts.SCHEMAS)
+    for body in rows:
+        if body.get("name"):
             found[str(body["name"])] = body
     return found
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, repeat
 
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
-from dam_sync.model.asset import Asset, AssetId, Entry
+from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
@@ -189,21 +189,21 @@ class Reader:
                     return
 
     async def _entries(self, rows: Sequence[Json], counts: dict[str, int] | None) -> tuple[Entry, ...]:
-        """Entries of rows; an asset that vanished meanwhile is left out, one whose files are worked on comes thin."""
+        """Entries of rows; what vanished meanwhile or is refused, and what is still worked on, comes thin: it will be
+        asked for by its id."""
         sense = await self.library.sense()
         dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
-        entries = await together([self._entry(row, sense, dated, counts) for row in rows])
-        return tuple(entry for entry in entries if entry is not None)
+        return tuple(await together([self._entry(row, sense, dated, counts) for row in rows]))
 
     async def _entry(
         self, row: Json, sense: wire.Sense, dated: frozenset[str] | None, counts: dict[str, int] | None
-    ) -> Entry | None:
+    ) -> Entry:
         try:
             if self._lacks(row, dated):
                 row = await self._row(AssetId(row["id"]))
             known = counts if counts is not None else await self._asset_counts(row)
         except NotFound:
-            return None
+            return Entry(AssetId(row["id"]), Revision(""))
         if not wire.is_settled(row):
             thin = wire.asset_of(row, sense, known)
             return Entry(thin.id, thin.revision, thin.changed_at)

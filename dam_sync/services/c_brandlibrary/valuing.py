@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
-from dam_sync.model.service import Steps
+from dam_sync.model.service import Call, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -29,6 +29,9 @@ class Owed:
     asset: AssetId
     texts: Mapping[str, Sequence[str]]
     alone: bool = True
+
+
+IN_PART = "values in part"  # the step that remembers that some values may be there
 
 
 @dataclass(slots=True)
@@ -78,14 +81,13 @@ class Values:
         left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
-            owed = Owed(asset, left)
+            if await steps.recall(IN_PART) and await found():
+                return True
             try:
-                await self.shared.ask(owed, seat)
-            except Rejected:
-                if owed.alone:
-                    raise
-                if await found() is None:
-                    await self._pay([owed])
+                await self._shared(Owed(asset, left), found, seat)
+            except DamSyncError:  # of several calls the last was refused: those before it were not
+                await steps.once(IN_PART, _true, harmless=True)
+                raise
             return True
 
         async def found() -> Json:
@@ -97,6 +99,16 @@ class Values:
 
         if left:
             await steps.once("values", post, found=found)
+
+    async def _shared(self, owed: Owed, found: Call, seat: Seat) -> None:
+        """Together with others; what was refused because of theirs goes alone, as far as it is missing."""
+        try:
+            await self.shared.ask(owed, seat)
+        except Rejected:
+            if owed.alone:
+                raise
+            if await found() is None:
+                await self._pay([owed])
 
     async def _pay(self, several: Sequence[Owed]) -> Sequence[None]:
         """The values of all, key by key, as many in a call as it takes (wire C 6.7)."""
@@ -199,6 +211,10 @@ class Values:
         if found is None:
             raise NotFound(f"the library has no field {key!r}")
         return found
+
+
+async def _true() -> Json:
+    return True
 
 
 def tag_names(row: Json) -> frozenset[str]:

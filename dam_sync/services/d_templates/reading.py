@@ -32,21 +32,35 @@ class Reader:
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`: the versions, then the relations."""
-        return (await self.assets([await self.families.load(asset)]))[0]
+        family = await self.families.load(asset)
+        (bare,) = await self._bare([family])
+        return await self._related(bare, family) if self.line.options.relations else bare
 
     async def assets(self, families: list[Family]) -> list[Asset]:
-        """Whole assets in the same order; relations are asked for at the same time."""
+        """Whole assets in the same order; relations are asked for at the same time. One whose relations are refused is
+        left out, for that is its own trouble and not that of a listing."""
+        bare = await self._bare(families)
+        if not self.line.options.relations:
+            return bare
+        found = await together([self._seen(*each) for each in zip(bare, families, strict=True)])
+        return [asset for asset in found if asset is not None]
+
+    async def _bare(self, families: list[Family]) -> list[Asset]:
+        """The assets, but for their relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.knowledge.forms_for(wanted)
         groups = {identity: name for name, identity in (await self.knowledge.security.get()).items()}
-        assets = [asset_of(family, forms, groups, self.line.options.named) for family in families]
-        if not self.line.options.relations:
-            return assets
-        found = await together([self._relations(family) for family in families])
-        return [
-            replace(asset, relations=relations, losses=(*asset.losses, *losses))
-            for asset, (relations, losses) in zip(assets, found, strict=True)
-        ]
+        return [asset_of(family, forms, groups, self.line.options.named) for family in families]
+
+    async def _seen(self, bare: Asset, family: Family) -> Asset | None:
+        try:
+            return await self._related(bare, family)
+        except Rejected:
+            return None
+
+    async def _related(self, bare: Asset, family: Family) -> Asset:
+        relations, losses = await self._relations(family)
+        return replace(bare, relations=relations, losses=(*bare.losses, *losses))
 
     async def _relations(self, family: Family) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
         """Of all versions, for an older record keeps its own (assumption 10); targets in the bin are told as losses."""

@@ -135,6 +135,7 @@ RULES = (
     ErrorRule(403, Rejected, operation="POST /v2/assets/*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation="DELETE /v2/assets/*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation="GET /v2/assets/{id}*", hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=V1_ASSET, hint=_RIGHTS),
     ErrorRule(
         409,
         Conflict,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.model.asset import Asset, AssetId, Entry
-from dam_sync.model.errors import DamSyncError, NotFound, TruncatedListing
+from dam_sync.model.errors import DamSyncError, Rejected, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, query, wire
@@ -110,12 +110,13 @@ class Reader:
         return tuple(wire.entry_of(row, tenant, told[wire.id_of(row)]) for row in rows)
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
-        """Versions and documents of one listed asset; None of what is gone meanwhile, to be asked for by its id."""
+        """Versions and documents of one listed asset; None of what is gone meanwhile or refused: it is asked for by its
+        id later, for that is its own trouble and not that of the listing."""
         identity = wire.id_of(row)
         try:
             versions = await self.versions(identity) if wire.needs_versions(row) else []
             return wire.More(versions, await self._documents(identity), archived)
-        except NotFound:
+        except Rejected:
             return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:
