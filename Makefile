@@ -28,7 +28,7 @@ check: $(STAMP) ## format, lint, types and house rules, in under 30 seconds
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## every test but the benchmarks
-	$(BIN)/pytest -q -n 2 --dist loadgroup tests -m 'not bench'
+	$(BIN)/pytest -q -n 4 --dist loadgroup tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
 	$(BIN)/pytest -q -n 2 tests/conformance
