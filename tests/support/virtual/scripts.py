@@ -21,14 +21,14 @@ from dam_sync.services import trial_of
 from tests.support.virtual.fuse import Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.rows import DAMAGES
-from tests.support.virtual.weather import Trouble, Weather
+from tests.support.virtual.weather import Endless, Trouble, Weather
 
 ROLES: Final = ("source", "target")
 WHERE: Final = ("first", "middle", "last")
 LIVES: Final = 8  # runs after which it must be through
 RETRIES: Final = 3  # times that what is parked is let be tried again
 MOST: Final = 30  # times the calls of the reference, and
-LONGEST: Final = 4 * 86_400.0  # seconds without those that the machine slept, after which a world runs for ever
+LONGEST: Final = 86_400.0  # seconds without those that the machine slept, after which a world runs for ever
 PARKED: Final = ("asset", "cause", "operation", "message", "hint")
 SIGNED: Final = re.compile(r"(?i)[?&](signature|expires|token|x-amz-[a-z-]+|sig|policy)=")
 UNCERTAIN: Final = "Uncertain"
@@ -163,11 +163,15 @@ class Storm:
         weather = self.weather
         weather.most = MOST * self.reference.calls.total()
         weather.lines[:] = [script.trouble(self.move, self.reference.calls) for script in scripts]
+        clock, began = self.move.universe.clock, self.move.universe.clock.monotonic()
         try:
             self._through(list(points), list(pauses))
             self.ending.unhit = weather.unhit() + self._unplayed()
+            asleep = sum(pauses) + sum(line.number * line.hits for line in weather.lines if line.action == "sleeps")
             weather.clear()
             self._unparked()
+            if clock.monotonic() - began > LONGEST + asleep:
+                raise Endless(f"{clock.monotonic() - began:.0f} s, {asleep:.0f} of them asleep")
             different = list(self._differences(len(scripts) + len(points)))
             lies = any(script.lies(getattr(self.move, script.role).kind) for script in scripts)
             if different and lies and self._verify_tells():
