@@ -66,6 +66,19 @@ async def test_a_result_is_recorded_whatever_it_is(store: SqlStore, result: Json
     assert await steps.recall("s") == result
 
 
+async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    await store.steps(work, run).once("s", Calls({"ticket": "file_1%"}))
+    assert [await store.is_recorded(text) for text in ("file_1%", "file-1", "e_1", "file__")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    await store.settle(work, Outcome("created", link=LinkRow(work.asset, "t1")))
+    assert not await store.is_recorded("file_1%")
+
+
 async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.steps(work, run).once("create", Calls("t9"))

@@ -32,6 +32,15 @@ async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
     assert "wrt_demo" not in repr(vault)
 
 
+async def test_names_are_told_of_what_is_kept_and_nothing_is_written_for_it(tmp_path: Path) -> None:
+    vault = FileVault(tmp_path / "job.vault")
+    assert await vault.names("up") == []
+    assert not list(tmp_path.iterdir())
+    for name, secret in (("up-0", "link"), ("up-1", "link"), ("token", "secret"), ("up-0", "")):
+        await vault.save(name, secret)
+    assert await vault.names("up") == ["up-1"]
+
+
 async def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
     vaults = [FileVault(tmp_path / "job.vault") for _ in range(8)]
     await asyncio.gather(*(vault.save(f"k{number}", str(number)) for number, vault in enumerate(vaults)))
