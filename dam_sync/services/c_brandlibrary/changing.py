@@ -39,8 +39,7 @@ class Changer:
         row = await self._current(asset, patch, wanted)
         attributes = wire.patch_attributes(patch)
         if attributes:
-            body = {"data": {"attributes": attributes}}
-            await self.line.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=True)
+            await self.line.edit(asset, attributes, again=True)
         if row is None:
             return
         await self.values.change(row, wanted)
@@ -144,8 +143,7 @@ class Changer:
 
         async def put() -> Json:
             files = [{"url": address, "filename": content.name}]
-            body = {"data": {"attributes": {"attachments": files}}}
-            await self.line.write(facts.PUT_ASSET, (asset,), body, asset=asset)
+            await self.line.edit(asset, {"attachments": files})
             return True
 
         async def found() -> Json:

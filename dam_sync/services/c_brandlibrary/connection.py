@@ -16,7 +16,7 @@ from dam_sync.model.values import Json
 from dam_sync.net.auth import Bearer
 from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.envelope import Document, document_of
+from dam_sync.services.c_brandlibrary.envelope import Document, document_of, made_of
 
 ROOT = "/api/v4"
 JSON_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}  # spec 001, Endpoints, Service C
@@ -171,6 +171,13 @@ class Line:
         return await self.client.send(
             Request(operation, method, path, json=body, asset=asset, repeatable=again, accept=accept)
         )
+
+    async def edit(self, asset: str, attributes: Mapping[str, Json], *, again: bool = False) -> None:
+        """Change an asset's own attributes. Raises ContractBroken for an answer that does not tell the asset, for then
+        nothing says that it was done (wire C 6.4)."""
+        body = {"data": {"attributes": dict(attributes)}}
+        reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=again)
+        made_of(reply.json(), facts.PUT_ASSET)
 
     def path(self, operation: str, ids: Sequence[str]) -> str:
         """The address of an endpoint, its slots filled in order. Raises NotFound for what is no id."""

@@ -67,8 +67,7 @@ class Creator:
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
         """The description without its token; approval once more, which a create may have passed over."""
         attributes = {DESCRIPTION: wire.text_at(draft.fields, DESCRIPTION), **wire.approval(draft.status)}
-        body = {"data": {"attributes": attributes}}
-        await self.line.write(facts.PUT_ASSET, (made,), body, asset=made, again=True)
+        await self.line.edit(made, attributes, again=True)
         return True
 
     async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps, seat: Seat) -> Json:
