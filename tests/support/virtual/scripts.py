@@ -25,7 +25,7 @@ from tests.support.virtual.weather import Endless, Trouble, Weather
 
 ROLES: Final = ("source", "target")
 WHERE: Final = ("first", "middle", "last")
-LIVES: Final = 8  # runs after which it must be through
+LIVES: Final = 4  # runs after which it must be through, besides one for each thing that goes wrong
 RETRIES: Final = 3  # times that what is parked is let be tried again
 MOST: Final = 30  # times the calls of the reference, and
 LONGEST: Final = 86_400.0  # seconds without those that the machine slept, after which a world runs for ever
@@ -186,7 +186,8 @@ class Storm:
 
     def _through(self, points: list[Point], pauses: list[float]) -> None:
         """Runs until one goes through; what strikes on and on does so in the first run that it stops."""
-        for _ in range(LIVES):
+        lives = LIVES + len(self.weather.lines) + len(points)
+        for _ in range(lives):
             try:
                 crashed = self.move.live(points.pop(0) if points else None).blown
             except DamSyncError as error:
@@ -198,7 +199,7 @@ class Storm:
                     return
             if pauses:
                 self.move.universe.do(self.move.universe.clock.sleep(pauses.pop(0)))
-        raise AssertionError(f"not moved in {LIVES} runs: {self.ending.stops}")
+        raise AssertionError(f"not moved in {lives} runs: {self.ending.stops}")
 
     def _calms(self) -> None:
         """What would go on for ever is over."""
