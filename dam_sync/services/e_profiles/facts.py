@@ -186,9 +186,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.TRASH: Held("yes", "moved there, never purged"),
 }
 
-LEAVES = (
-    Leaving("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),
-)
+LEAVES = (Leaving("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),)
 
 ASSUMPTIONS = (
     Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),
