@@ -53,7 +53,7 @@ def tried(simulation: Simulation, share: int) -> Tried:
 
 
 def try_pack(reference: Reference, pack: Sequence[Script], came: Tried) -> None:
-    """All of them in one move; each alone when something was wrong, or when one was not hit."""
+    """All of them in one move; each alone when something was wrong, and those that were not hit."""
     ending = stormed(reference, pack)
     came.stops += len(ending.stops)
     came.parked += len(ending.parked)
@@ -62,10 +62,10 @@ def try_pack(reference: Reference, pack: Sequence[Script], came: Tried) -> None:
         return
     if len(pack) == 1:
         came.faults += [f"{pack[0]}: {wrong}" for wrong in ending.wrong]
-        came.unhit += ending.unhit
+        came.unhit += map(str, ending.unhit)
         return
     before = len(came.faults)
-    for script in pack:
+    for script in pack if ending.wrong else ending.unhit:
         try_pack(reference, [script], came)
     if ending.wrong and len(came.faults) == before:
         came.faults.append(f"{'; '.join(map(str, pack))}: {ending.wrong}")

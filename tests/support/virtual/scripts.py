@@ -140,7 +140,7 @@ class Ending:
     wrong: list[str] = field(default_factory=list)
     stops: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
-    unhit: list[str] = field(default_factory=list)
+    unhit: list[Script] = field(default_factory=list)
     verified: list[str] = field(default_factory=list)  # differences that `verify` tells
     calls: int = 0
 
@@ -162,11 +162,12 @@ class Storm:
         after runs; then runs in good weather until all is there."""
         weather = self.weather
         weather.most = MOST * self.reference.calls.total()
-        weather.lines[:] = [script.trouble(self.move, self.reference.calls) for script in scripts]
+        lines = weather.lines[:] = [script.trouble(self.move, self.reference.calls) for script in scripts]
         clock, began = self.move.universe.clock, self.move.universe.clock.monotonic()
         try:
             self._through(list(points), list(pauses))
-            self.ending.unhit = weather.unhit() + self._unplayed()
+            self.ending.unhit = [script for script, line in zip(scripts, lines, strict=True) if not line.hits]
+            self.ending.wrong += [f"never played: {each}" for each in self._unplayed()]
             asleep = sum(pauses) + sum(line.number * line.hits for line in weather.lines if line.action == "sleeps")
             weather.clear()
             self._unparked()
@@ -254,11 +255,13 @@ class Storm:
                 self.ending.wrong.append(f"says too much: {text}")
 
     def _differences(self, in_doubt: int) -> Iterator[str]:
+        """Of what counts: how often a step was recorded depends on what was refused, and what lies about on whether it
+        could be taken away."""
         state, want = self.move.state(), self.reference.want
         state.assets = [without_trash(row) for row in state.assets]
         uses_up = trial_of(self.move.target.kind).uses_up
         for told in differences(state, want, in_doubt=in_doubt, uses_up=uses_up):
-            if not told.startswith("steps "):
+            if not told.startswith(("steps ", "left in the target")):
                 yield told
 
 
