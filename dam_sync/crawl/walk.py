@@ -51,19 +51,21 @@ def _bare(cursor: Cursor) -> Cursor:
 
 @dataclass(slots=True)
 class _Count:
-    """Rows seen against rows promised."""
+    """Rows seen, one that comes again counted once, against rows promised."""
 
     pager: Pager
     seen: int = 0
     total: int | None = None  # of the whole listing
     owed: int = 0  # rows counted by a page with room for them, that did not come with it
+    last: frozenset[str] = frozenset()  # the rows of the page before, which may begin the next when rows shift
 
     @classmethod
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
         return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
     def take(self, page: Page, size: int | None) -> None:
-        before, self.seen = self.seen, self.seen + len(page.rows)
+        rows = frozenset(map(repr, page.rows))
+        before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return
         self._refuse_held_back(page, page.total, size)

@@ -73,6 +73,13 @@ async def test_a_row_that_is_left_out_before_the_last_key_is_missed() -> None:
         [page async for page in walk(scripted([Page([], 0)]), Keyset(9, "id"), cursor)]
 
 
+async def test_a_row_that_comes_twice_stands_for_no_other() -> None:
+    """Rows shift while they are read: one comes again, another never."""
+    for pages in ([Page([*rows(0, 3), 0], 4)], [Page(rows(0, 3), 6, True), Page([2, 3, 4], 6)]):
+        with pytest.raises(TruncatedListing, match="promised"):
+            await drain(scripted(pages), PageNumber(3 if len(pages) > 1 else 9))
+
+
 async def test_a_keyset_that_gives_smaller_pages_than_asked_is_no_fault() -> None:
     pages = [Page(numbered(1, 2), 5), Page(numbered(3, 4), 3), Page(numbered(5), 1)]
     assert len(await drain(scripted(pages), Keyset(9, "id"))) == 5
