@@ -32,7 +32,9 @@ DOUBLED = (
     ("d_templates", "c_brandlibrary"),
     Script("target", "POST /api/v4/custom_field_keys/{id}/custom_field_values", "sticky status:403", "middle"),
 )
+STAGED = ("b_documents", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "stalls", "middle")
 ONCE = {
+    "two staging folders": STAGED,
     "values twice": DOUBLED,
     "left out of the listing": LOST,
     "labels of no schema": NULL,

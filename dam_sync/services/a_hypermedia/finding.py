@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import SessionGone
+from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.service import Content, Steps, Window
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
@@ -120,7 +120,11 @@ class Finding:
         for child in embedded(top, "child"):
             if child.get("title") == self.title:
                 return wanted_id(child)
-        return made_id(await self._tenant.call(Ask("POST", "folder-tree", json={"title": self.title})))
+        try:
+            return made_id(await self._tenant.call(Ask("POST", "folder-tree", json={"title": self.title})))
+        except DamSyncError:  # it may have been made: the next attempt looks anew
+            self._knowledge.top.forget()
+            raise
 
 
 def quoted(text: str) -> str:
