@@ -21,12 +21,12 @@ STILL = 45.0  # seconds a process stands still: longer than its lease lives
 
 
 @pytest.fixture
-def moving(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Move, State, Fuse]]:
-    """A library to be moved, and how that ends; no process is known to be gone."""
+def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
+    """A library to be moved, and how that ends; no process is known to be gone, as long as the universe lasts."""
     simulation = Simulation(tmp_path, ("a_hypermedia", kind))
     want, fuse = simulation.reference()
-    with simulation.moving() as move:
-        monkeypatch.setattr(runs, "process_lives", lambda pid: True)
+    with simulation.moving() as move, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "process_lives", lambda pid: True)
         yield move, want, fuse
 
 

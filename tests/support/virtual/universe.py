@@ -24,6 +24,7 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.net import line
 from dam_sync.services import discover
 from dam_sync.store import opening, runs, store
+from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.loop import VirtualLoop
@@ -64,6 +65,7 @@ class Universe:
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
+        assert runs.process_lives is process_lives, "something of an earlier universe lasted"
         asyncio.set_event_loop(self.loop)
         patch = self._patch
         for name in ("now", "monotonic", "sleep", "chance", "token"):
