@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, tzinfo
+from functools import cache
 from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -19,6 +20,12 @@ from dam_sync.model.values import Scalar, instant_text
 ISO = "iso"
 
 
+@cache
+def _zones() -> frozenset[str]:
+    """Every zone there is; found by reading hundreds of files."""
+    return frozenset(available_timezones())
+
+
 class _Moment(EachVerb):
     """What `date` and `datetime` have in common."""
 
@@ -30,8 +37,8 @@ class _Moment(EachVerb):
 
     def faults(self, setting: Setting) -> Iterator[str]:
         """Unknown zones and formats that no date fits."""
-        if self.zone not in available_timezones():
-            yield f"unknown time zone {self.zone}; {nearest(self.zone, available_timezones())}"
+        if self.zone not in _zones():
+            yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
         for text in (*self.in_, *([self.out] if self.out else [])):
             if text != ISO and not _usable(text):
                 yield f"{text!r} is not a date format; write {ISO} or letters like %Y-%m-%d"
