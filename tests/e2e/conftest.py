@@ -9,7 +9,8 @@ import pytest
 
 from dam_sync.emulation.library import write_empty_tenant, write_library
 from tests.support.disks import WAY
-from tests.support.tenants import Pair, pair
+from tests.support.forking import Forking
+from tests.support.tenants import Command, Completed, Pair, pair
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
 ASSETS = 60
@@ -23,10 +24,27 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def command() -> Iterator[Command]:
+    """Runs commands in processes of their own that begin at once."""
+    with Forking(faster=1.0) as forking:
+
+        def run(*arguments: str) -> Completed:
+            ran = forking.start(*arguments).wait()
+            return Completed(arguments, ran.code, ran.out, ran.err)
+
+        yield run
+
+
 @pytest.fixture
-def tenants(library: Path, tmp_path: Path) -> Iterator[Pair]:
+def tenants(library: Path, tmp_path: Path, command: Command) -> Iterator[Pair]:
     with pair(
-        tmp_path, library / "catalogue.jsonl", library / "target.jsonl", MAPPING, files=library / "files"
+        tmp_path,
+        library / "catalogue.jsonl",
+        library / "target.jsonl",
+        MAPPING,
+        files=library / "files",
+        command=command,
     ) as joined:
         yield joined
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -21,6 +20,8 @@ from dam_sync.emulation.serve import Served, serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.services import discover
 
+Completed = subprocess.CompletedProcess[str]
+Command = Callable[..., Completed]
 JOB = """\
 version: 1
 name: test
@@ -80,20 +81,24 @@ class Tenant:
         self.ask("/_emulator/faults", list(lines))
 
 
+def alone(*arguments: str) -> Completed:
+    """A command in a program of its own."""
+    command = [sys.executable, "-m", "dam_sync", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
 @dataclass
 class Pair:
-    """A source, a target, and the job file that joins them."""
+    """A source, a target, and the job file that joins them. command: how a command is run."""
 
     source: Tenant
     target: Tenant
     job: Path
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
+    command: Command = alone
 
-    def cli(self, *arguments: str, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dam_sync", *arguments]
-        environment = {**os.environ, **self.environment}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    def cli(self, *arguments: str, check: int | None = 0) -> Completed:
+        done = self.command(*arguments)
         if check is not None:
             assert done.returncode == check, f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done
@@ -160,12 +165,13 @@ def pair(
     more: str = "",
     source_options: Mapping[str, Any] | None = None,
     target_options: Mapping[str, Any] | None = None,
+    command: Command = alone,
 ) -> Iterator[Pair]:
     """Both tenants for as long as the block runs."""
     one = emulated("a_hypermedia", source, files, **{"lag": 0.2, **(source_options or {})})
     two = emulated("e_profiles", target, None, **{"lag": 0.2, "rate": None, **(target_options or {})})
     try:
-        yield joined(folder, one, two, mapping, options=options, more=more)
+        yield replace(joined(folder, one, two, mapping, options=options, more=more), command=command)
     finally:
         for tenant in (one, two):
             if tenant.served is not None:
