@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from dam_sync.model.values import Localized, Person, Place
 from dam_sync.net.auth import Basic, ClientCredentials, SignedToken
 from dam_sync.services.a_hypermedia import KIND, facts
 from dam_sync.services.a_hypermedia.connecting import credential
+from dam_sync.services.a_hypermedia.hal import embedded
+from dam_sync.services.a_hypermedia.searching import Found, Query, Searching
 from tests.support.connected import Bytes, body, entries
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
 from tests.support.steps import MemorySteps
@@ -208,6 +211,25 @@ async def test_a_rich_search_saves_the_single_reads(opened: Open) -> None:
         assert entry.asset == await service.fetch(entry.id)
     thin = [entry.id for entry in found if entry.asset is None]
     assert [tenant.truth()[identity]["catalogue_id"] for identity in thin] == ["1"]  # has versions and links
+
+
+async def test_a_row_that_one_language_lacks_is_read_by_itself(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = opened(asset(2), asset(3), rich_search=True)
+    search = Searching.search
+
+    async def losing(
+        self: Searching, query: Query, road: str = "media-search", language: str = "", **more: Any
+    ) -> Found:
+        found = await search(self, query, road, language, **more)
+        if language and embedded(found.body, "media"):
+            found.body["_embedded"]["media"].pop(0)
+        return found
+
+    monkeypatch.setattr(Searching, "search", losing)
+    service = tenant.connect()
+    gone, kept = await entries(service)
+    assert gone.asset is None
+    assert kept.asset == await service.fetch(kept.id)
 
 
 @pytest.mark.parametrize("keyset", ["auto", "off"])

@@ -57,15 +57,18 @@ class Rich:
 
     async def assets(self, query: Query, road: str, first: str, rows: Sequence[Json]) -> dict[str, Asset]:
         """Whole assets by id, for rows that came in language `first`; the same page is asked for in the other
-        languages. Rows that need calls of their own, for versions or links, are left out."""
+        languages. Rows that need calls of their own are left out: for versions or links, or because a page in another
+        language lacks them or shows them changed, which would drop what is said in it."""
         readings: dict[str, list[tuple[str, Json]]] = {wanted_id(row): [(first, row)] for row in rows}
         for language in (await self._knowledge.locales.get())[1:]:
             found = await self._searching.search(query, road, language)
             served = served_language(found.headers) or language
-            for row in embedded(found.body, "media"):
-                known = readings.get(wanted_id(row))
-                if known and served not in [other for other, _ in known] and _same_state(known[0][1], row):
-                    known.append((served, row))
+            others = {wanted_id(row): row for row in embedded(found.body, "media")}
+            readings = {
+                identity: [*known, (served, others[identity])] if served not in dict(known) else known
+                for identity, known in readings.items()
+                if identity in others and _same_state(known[0][1], others[identity])
+            }
         sense = await self._knowledge.sense(rows)
         return {
             identity: asset_of(known, sense)
