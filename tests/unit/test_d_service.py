@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Entry, FileRef, Patch, Relation
-from dam_sync.model.errors import Conflict, Denied, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.errors import Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.wire import Family
 from tests.support import scripted_d as d
 from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.steps import MemorySteps
@@ -144,6 +146,39 @@ async def test_a_family_is_one_asset_however_far_apart_its_versions_lie(opened: 
     assert asset.file.id == f"{family}/{last}"
     assert script.calls["GET /v1/asset/{id}/version"] <= 2
     assert await opened.connect(relations="off").fetch(AssetId(family)) == asset
+
+
+@pytest.mark.parametrize("error", [Denied, NotFound])
+@pytest.mark.parametrize("apart", [0, 120])
+async def test_a_family_that_may_not_be_read_keeps_no_other_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError], apart: int
+) -> None:
+    script, load = opened.script, Families.load
+    family = AssetId(script.records[script.add(b"one")]["fileId"])
+    for _ in range(apart):
+        script.add()
+    script.add(b"two", family)
+    other = AssetId(script.records[script.add(b"other")]["fileId"])
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    for one in (family, other):
+        await opened.connect().update(one, Patch(fields={"title": "Changed"}))
+
+    async def refused(self: Families, asset: str) -> Family:
+        if asset == family:
+            raise error("not this one", asset=asset)
+        return await load(self, asset)
+
+    monkeypatch.setattr(Families, "load", refused)
+    for window, number in ((EVERYTHING, 2 + apart), (Window(since=since), 2)):
+        service = opened.connect(relations="off")
+        entries = await listed(service, window)
+        found = {entry.id: entry.asset for entry in entries}
+        assert len(entries) == len(found) == number
+        assert found[other] is not None
+        assert (found[family] is None) == bool(apart or window != EVERYTHING)
+    with pytest.raises(error):
+        await service.fetch(family)
 
 
 async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> None:

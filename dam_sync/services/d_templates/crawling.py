@@ -14,7 +14,7 @@ from typing import Any
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.walk import walk
 from dam_sync.model.asset import Entry
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, Denied, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.net.once import together
@@ -187,6 +187,7 @@ class _Telling:
     crawler: Crawler
     shard: Shard
     _told: Recent[str, int] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # how many records of it
+    _unread: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
     _whole: Recent[str, Family] = field(default_factory=lambda: Recent(facts.VERSIONED_KEPT))
     _binned: int = 0
 
@@ -211,7 +212,9 @@ class _Telling:
         else:
             fits = self._changed if self._scan == CHANGED else self._thrown
             wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
-            families = await together([self.crawler.families.load(one) for one in wanted if not self._told.get(one)])
+            rows = _grouped(records)
+            load = self._load if self._scan == CHANGED else self._load_whole
+            families = await together([load(one, rows[one]) for one in wanted if not self._told.get(one)])
             families = [family for family in families if self._scan == CHANGED or family.deleted]
         for family in families:
             self._told.put(family.id, len(family.records))
@@ -235,7 +238,8 @@ class _Telling:
         return [family for family in found if self._is_due(family, groups[family.id])]
 
     def _is_due(self, family: Family, here: list[Record]) -> bool:
-        if self._told.get(family.id) == len(family.records):
+        told = self._told.get(family.id)
+        if told == len(family.records) or (told and self._unread.get(family.id)):
             return False
         current = family.current
         return current.object in {record.object for record in here} or current.place < here[0].place
@@ -249,13 +253,27 @@ class _Telling:
             objects = {record.object for record in known.records} if known else set()
             if known is not None and {record.object for record in here} <= objects:
                 return known
-            family = await self.crawler.families.load(key)
+            family = await self._load(key, here)
+            if self._unread.get(key):
+                return family
             self._whole.put(key, _lean(family))
         self.crawler.families.remember(family)
         return family
 
+    async def _load(self, key: str, here: Sequence[Record]) -> Family:
+        """All versions, or those at hand of one that is gone by now or may not be read: reading it by itself will tell,
+        and the listing goes on."""
+        try:
+            return await self._load_whole(key, here)
+        except (Denied, Rejected):
+            self._unread.put(key, True)
+            return Family.of(here)
+
+    async def _load_whole(self, key: str, here: Sequence[Record]) -> Family:
+        return await self.crawler.families.load(key)
+
     async def _entries(self, families: list[Family]) -> list[Entry]:
-        living = [family for family in families if not family.deleted]
+        living = [family for family in families if not (family.deleted or self._unread.get(family.id))]
         self.crawler.opening.listed(living)
         assets = {asset.id: asset for asset in await self.crawler.reader.assets(living)}
         return [
