@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.emulation.app import Application
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
@@ -21,7 +20,7 @@ from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
-from tests.support.nearby import handed_over
+from tests.support.nearby import Nearby, handing_over
 
 Start = Callable[..., Tenant]
 CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
@@ -48,17 +47,14 @@ def certificates() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nearby() -> Iterator[dict[str, Application]]:
-    """The emulated services of this process by their origins, called without sockets."""
-    apps: dict[str, Application] = {}
-    with handed_over(apps):
-        yield apps
+def nearby() -> Iterator[Nearby]:
+    """The emulated services of this process, called without sockets."""
+    with handing_over() as services:
+        yield services
 
 
 @pytest.fixture(scope="module")
-def start(
-    which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: dict[str, Application]
-) -> Iterator[Start]:
+def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: Nearby) -> Iterator[Start]:
     """Starts further tenants of the kind under test."""
     kind, variant = which
     running: list[Tenant] = []
@@ -66,8 +62,7 @@ def start(
 
     def begin(records: Any, **options: Json) -> Tenant:
         running.append(started(kind, records, spool, **{"variant": variant, **options}))
-        served = running[-1].served
-        nearby[served.url] = nearby[served.storage_url] = served.app
+        nearby.add(running[-1].served)
         return running[-1]
 
     yield begin

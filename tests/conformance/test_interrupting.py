@@ -43,9 +43,9 @@ pytestmark = [pytest.mark.needs(Operation.CREATE, Operation.FIND, "limits:parts"
 WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPLACE, "holds:versions"))]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def parted(which: tuple[str, str], start: Start) -> Iterator[Tenant]:
-    """A tenant whose files go in parts from a few bytes on."""
+    """A new tenant whose files go in parts from a few bytes on: what is in it is looked at again and again."""
     with arrivals_noted(), small_parts(which[0]):
         yield start(SCHEMA, **WIRED[which[0]].parted_emulated)
 

@@ -1,25 +1,25 @@
-"""A fuse in the connections of one service, for tests over real sockets."""
+"""A fuse in the connections of one service, whatever carries them."""
 
 from __future__ import annotations
 
 import pytest
 
 from dam_sync.net import line
-from dam_sync.net.transport import Answer, Outgoing, TransportName, Wire
+from dam_sync.net.transport import Answer, Outgoing, Wire
 from tests.support.virtual.fuse import CALL, Crash, Fuse
 
 
 class FusedWire(Wire):
-    """See `Wire`; through a Fuse."""
+    """See `Wire`; another one behind a Fuse."""
 
-    def __init__(self, name: TransportName, fuse: Fuse) -> None:
-        super().__init__(name)
+    def __init__(self, inner: Wire, fuse: Fuse) -> None:
+        self._inner = inner
         self._fuse = fuse
 
     async def open(self, outgoing: Outgoing) -> Answer:
         """See `Wire.open`; the head of an answer comes after the effect of its call."""
         number = self._fuse.enter(CALL)
-        answer = await super().open(outgoing)
+        answer = await self._inner.open(outgoing)
         try:
             self._fuse.leave(CALL, number)
         except Crash:
@@ -27,7 +27,12 @@ class FusedWire(Wire):
             raise
         return answer
 
+    async def close(self) -> None:
+        """See `Wire.close`."""
+        await self._inner.close()
+
 
 def install(fuse: Fuse, patch: pytest.MonkeyPatch) -> None:
     """Every service connected from now on goes through this fuse."""
-    patch.setattr(line, "Wire", lambda name: FusedWire(name, fuse))
+    wire = line.Wire
+    patch.setattr(line, "Wire", lambda name: FusedWire(wire(name), fuse))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import AsyncIterator, Mapping
 
 from tests.support.steps import Crash
@@ -16,8 +17,7 @@ class Breaking:
 
     def __init__(self, name: str, size: int, at: int | None = None, seed: str = "") -> None:
         self.name, self.at = name, at
-        words = (hashlib.sha256(f"{seed}{n}".encode()).digest() for n in range(size // 32 + 1))
-        self.data = b"".join(words)[:size]
+        self.data = random.Random(seed).randbytes(size)
         self.digests: Mapping[str, str] = {}
 
     @property

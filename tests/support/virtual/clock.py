@@ -5,10 +5,27 @@ from __future__ import annotations
 import asyncio
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from tests.support.virtual.loop import VirtualLoop
 
 EPOCH = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+
+
+class Passing(Protocol):
+    """What a network needs of a clock."""
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    def jump(self, seconds: float) -> None:
+        """So many pass at once."""
+        ...
 
 
 class VirtualClock:

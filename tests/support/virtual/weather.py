@@ -18,7 +18,7 @@ import httpx
 from dam_sync.emulation.app import Application
 from dam_sync.emulation.faults import ACTIONS
 from dam_sync.net.transport import CONNECT_SECONDS, Outgoing
-from tests.support.virtual.clock import VirtualClock
+from tests.support.virtual.clock import Passing
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.rows import DAMAGES, damaged
 
@@ -91,7 +91,7 @@ class Trouble:
 class Weather:
     """The script, and what was called. most: calls after which a world is said to run for ever."""
 
-    clock: VirtualClock
+    clock: Passing
     lines: list[Trouble] = field(default_factory=list)
     called: Counter[tuple[Application, str]] = field(default_factory=Counter)
     most: int = 20_000

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message
 from dam_sync.emulation.app import Application
 from dam_sync.net.failures import failure
 from dam_sync.net.transport import Answer, Outgoing, Wire
-from tests.support.virtual.clock import VirtualClock
+from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.weather import Weather
@@ -26,7 +26,7 @@ class Network:
     """Who is served at which origin, how long ways take, and what goes wrong on them. `trace` is what happened:
     instant, call, status."""
 
-    def __init__(self, clock: VirtualClock, seed: int) -> None:
+    def __init__(self, clock: Passing, seed: int) -> None:
         self.clock = clock
         self.hosts: dict[str, Application] = {}
         self.weather = Weather(clock)
@@ -41,14 +41,19 @@ class Network:
         return str(app.world.api_origin)
 
     async def carry(self, outgoing: Outgoing) -> Reply:
-        """There and back. What was sent arrives, and the service goes on with it, though nobody may wait any more."""
-        parts = urlsplit(outgoing.address)
-        app = self.hosts.get(f"{parts.scheme}://{parts.netloc}")
+        """There and back, whatever the weather."""
+        app = self.called(outgoing)
         if app is None:
             raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
-        return await self.weather.carried(app, outgoing, lambda: self._delivered(app, outgoing))
+        return await self.weather.carried(app, outgoing, lambda: self.delivered(app, outgoing))
 
-    async def _delivered(self, app: ASGIApp, outgoing: Outgoing) -> Reply:
+    def called(self, outgoing: Outgoing) -> Application | None:
+        """Whom a call goes to, if there is anybody."""
+        parts = urlsplit(outgoing.address)
+        return self.hosts.get(f"{parts.scheme}://{parts.netloc}")
+
+    async def delivered(self, app: ASGIApp, outgoing: Outgoing) -> Reply:
+        """What was sent arrives, and the service goes on with it, though nobody may wait any more."""
         body = await _body_of(outgoing)
         request = httpx.Request(
             outgoing.method, outgoing.address, headers=dict(outgoing.headers), content=b"".join(body) or None
@@ -120,7 +125,7 @@ class VirtualWire(Wire):
 
 
 class _Stream(httpx.AsyncByteStream):
-    def __init__(self, reply: Reply, clock: VirtualClock) -> None:
+    def __init__(self, reply: Reply, clock: Passing) -> None:
         self._reply, self._clock = reply, clock
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
