@@ -42,6 +42,7 @@ FORGOTTEN = frozenset({"id", "catalogue_id", "changed_at", "imported_at", "curre
 MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
 OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
+OF_UPLOAD = re.compile("(?P<scope>.*?)file(:.*)?")  # steps that bring a file
 TITLE = "title"
 LAGS = 900.0  # seconds after which every index has what was written
 BEHIND = 0.9  # of the lag that is waited out
@@ -254,7 +255,7 @@ def nameless(step: str) -> str:
 
 def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") -> Iterator[str]:
     """What is not as in the reference. in_doubt: steps whose record was lost, so that they were found instead. uses_up:
-    see `Trial`; the upload before such a step may be recorded again."""
+    see `Trial`; the upload before such a step, once it was recorded, may be recorded again."""
     for name in ("source", "assets", "terms", "containers", "links", "left"):
         mine, other = getattr(got, name), getattr(want, name)
         if mine != other:
@@ -262,12 +263,17 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
     yield from got.lying.differences(want.lying)
     again = got.journal - want.journal
     if uses_up:
-        again = Counter({step: n for step, n in again.items() if not step[1].endswith((uses_up, "file"))})
+        again = Counter({step: n for step, n in again.items() if not _is_sent_anew(*step, uses_up, got.journal)})
     if again:
         yield f"steps recorded again: {dict(again)}"
     lost = want.journal - got.journal
     if lost.total() > in_doubt or any(not FINDABLE.search(step) for _, step in lost):
         yield f"steps not recorded: {dict(lost)}"
+
+
+def _is_sent_anew(asset: str, step: str, uses_up: str, journal: Mapping[tuple[str, str], int]) -> bool:
+    before = OF_UPLOAD.fullmatch(step.removesuffix(uses_up) + "file" if step.endswith(uses_up) else step)
+    return before is not None and (asset, before["scope"] + uses_up) in journal
 
 
 def told(mine: Any, other: Any) -> str:
