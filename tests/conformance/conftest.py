@@ -46,7 +46,7 @@ def certificates() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def nearby() -> Iterator[Nearby]:
     """The emulated services of this process, called without sockets."""
     with handing_over() as services:
@@ -68,6 +68,7 @@ def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, near
     yield begin
     with ThreadPoolExecutor(16) as pool:
         for tenant in running:
+            nearby.remove(tenant.served)
             pool.submit(tenant.served.stop)
 
 

@@ -25,9 +25,13 @@ class Nearby:
         self.network: Network = _Street(_Turns(), 0)
 
     def add(self, served: Served) -> None:
-        """One more, for as long as it lives."""
+        """One more."""
         self.network.trace.clear()
         self.network.hosts[served.url] = self.network.hosts[served.storage_url] = served.app
+
+    def remove(self, served: Served) -> None:
+        """One less, before it ends: others may get its addresses."""
+        del self.network.hosts[served.url], self.network.hosts[served.storage_url]
 
 
 @contextmanager
