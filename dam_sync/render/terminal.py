@@ -94,7 +94,10 @@ def _table(
     rows = list(rows)
     if not rows:
         return
-    table = Table(title=title, title_justify="left", show_header=any(columns), box=None, pad_edge=False)
+    whole = min(len(title), console.width)  # a title is not folded where there is room
+    table = Table(
+        title=title, title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
+    )
     for number, column in enumerate(columns):
         right = all(row[number].replace(",", "").isdigit() for row in rows)
         table.add_column(column, justify="right" if right else "left", overflow="fold")
