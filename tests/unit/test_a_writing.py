@@ -48,6 +48,21 @@ async def test_update_makes_fields_exactly_what_it_says(opened: Open) -> None:
     assert found.versions == before.versions
 
 
+async def test_what_only_something_on_the_way_took_out_is_taken_out_all_the_same(opened: Open) -> None:
+    tenant = opened(FULL, asset(2))
+    service = tenant.connect()
+    first, _ = await entries(service)
+    places = {place.text: place async for place in service.containers()}
+    gone = frozenset({places["/Press/2024"], places["/Highlight"]})
+    patch = Patch(placements_add=frozenset({places["/Press"]}), placements_remove=gone)
+    tenant.faults.add(
+        [{"match": f"DELETE /api/dam/{road}/*", "nth": 1, "do": "empty"} for road in ("folders", "medias")]
+    )
+    await service.update(first.id, patch)
+    assert not tenant.faults.unhit()
+    assert {place.text for place in (await service.fetch(first.id)).placements} == {"/Press"}
+
+
 async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()

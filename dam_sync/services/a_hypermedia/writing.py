@@ -18,6 +18,7 @@ from dam_sync.services.a_hypermedia.uploading import Uploading
 from dam_sync.services.a_hypermedia.wire import Status
 from dam_sync.services.a_hypermedia.writes import Put, Writes, bulk_body, writes_of
 
+DONE, GONE = 204, 404
 MEDIA = "/{mediaId}"
 METADATA = "/{mediaId}/metadatas/{metadataId}"
 FOLDER_MEDIAS = "/{folderId}/medias"
@@ -124,18 +125,21 @@ class Writing:
     async def displace(self, asset: str, placements: Iterable[Placement]) -> None:
         """Labels off, folders out; what is not there is no fault."""
         for place in in_order(placements):
-            gone = frozenset({404})
             if place.kind == "label":
-                ids = (asset, place.id)
-                await self._tenant.call(Ask("DELETE", "medias", LABEL, ids, asset=asset, again=True, accept=gone))
+                await self._taken_out("medias", LABEL, (asset, place.id), asset)
             else:
                 await self.out_of_folder(asset, place.id)
 
     async def out_of_folder(self, asset: str, folder: str) -> None:
         """Take a media out of a folder; it stays in the library (wire A 6.7)."""
-        ids = (folder, asset)
-        accept = frozenset({404})
-        await self._tenant.call(Ask("DELETE", "folders", FOLDER_MEDIA, ids, asset=asset, again=True, accept=accept))
+        await self._taken_out("folders", FOLDER_MEDIA, (folder, asset), asset)
+
+    async def _taken_out(self, road: str, template: str, ids: tuple[str, str], asset: str) -> None:
+        """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
+        the way may have said that all is well."""
+        ask = Ask("DELETE", road, template, ids, asset=asset, again=True, accept=frozenset({GONE}))
+        if (await self._tenant.call(ask)).status not in (DONE, GONE):
+            await self._tenant.call(ask)
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
