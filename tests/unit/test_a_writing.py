@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
-from dam_sync.model.errors import InvalidValue, NotFound, Transient, Unsupported
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
 from tests.support.connected import Bytes, alike, body, entries
 from tests.support.served_a import FULL, Open, asset, serving
@@ -61,6 +61,22 @@ async def test_what_only_something_on_the_way_took_out_is_taken_out_all_the_same
     await service.update(first.id, patch)
     assert not tenant.faults.unhit()
     assert {place.text for place in (await service.fetch(first.id)).placements} == {"/Press"}
+
+
+async def test_what_is_not_taken_out_is_told(opened: Open) -> None:
+    tenant = opened(FULL, asset(2))
+    service = tenant.connect()
+    first, _ = await entries(service)
+    places = {place.text: place async for place in service.containers()}
+    for road, place in (("folders", "/Press/2024"), ("medias", "/Highlight")):
+        patch = Patch(placements_remove=frozenset({places[place]}))
+        tenant.faults.add([{"match": f"DELETE /api/dam/{road}/*", "nth": 1, "do": "status:404"}])
+        with pytest.raises(Rejected, match="stays in"):
+            await service.update(first.id, patch)
+        for _ in ("taken out", "gone by now"):
+            await service.update(first.id, patch)
+    assert not tenant.faults.unhit()
+    assert not {"/Press/2024", "/Highlight"} & {place.text for place in (await service.fetch(first.id)).placements}
 
 
 async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
@@ -11,7 +12,7 @@ from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionG
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import whole
+from dam_sync.services.a_hypermedia.hal import embedded, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
 from dam_sync.services.a_hypermedia.uploading import Uploading
@@ -126,20 +127,32 @@ class Writing:
         """Labels off, folders out; what is not there is no fault."""
         for place in in_order(placements):
             if place.kind == "label":
-                await self._taken_out("medias", LABEL, (asset, place.id), asset)
+                await self._taken_out(asset, "label", place.id, Ask("DELETE", "medias", LABEL, (asset, place.id)))
             else:
                 await self.out_of_folder(asset, place.id)
 
     async def out_of_folder(self, asset: str, folder: str) -> None:
         """Take a media out of a folder; it stays in the library (wire A 6.7)."""
-        await self._taken_out("folders", FOLDER_MEDIA, (folder, asset), asset)
+        await self._taken_out(asset, "folder", folder, Ask("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
 
-    async def _taken_out(self, road: str, template: str, ids: tuple[str, str], asset: str) -> None:
+    async def _taken_out(self, asset: str, kind: str, place: str, ask: Ask) -> None:
         """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
-        the way may have said that all is well."""
-        ask = Ask("DELETE", road, template, ids, asset=asset, again=True, accept=frozenset({GONE}))
-        if (await self._tenant.call(ask)).status not in (DONE, GONE):
-            await self._tenant.call(ask)
+        the way may have said that all is well. Raises Rejected when it is in there, though the service says it is not."""
+        ask = replace(ask, asset=asset, again=True, accept=frozenset({GONE}))
+        reply = await self._tenant.call(ask)
+        if reply.status not in (DONE, GONE):
+            reply = await self._tenant.call(ask)
+        if reply.status != GONE:
+            return
+        params = (("embeddedFolders", "true"), *await self._tenant.arrays())
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
+        if place in map(wanted_id, embedded(media, kind)):
+            raise Rejected(
+                f"the media stays in {kind} {place}, of which the service says that it is not in there",
+                operation=ask.operation,
+                asset=asset,
+                hint="take it out there by hand, or `errors JOB --retry` and run again",
+            )
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
