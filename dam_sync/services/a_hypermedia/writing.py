@@ -137,7 +137,7 @@ class Writing:
 
     async def _taken_out(self, asset: str, kind: str, place: str, ask: Ask) -> None:
         """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
-        the way may have said that all is well. Raises Rejected when it is in there, though the service says it is not."""
+        the way may have said that all is well. Raises Rejected when it is in there though the service says no."""
         ask = replace(ask, asset=asset, again=True, accept=frozenset({GONE}))
         reply = await self._tenant.call(ask)
         if reply.status not in (DONE, GONE):
