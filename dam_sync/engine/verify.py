@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, differences
 from dam_sync.engine.guards.sight import TRASH, refuse_mostly_unlisted
-from dam_sync.engine.plan import kept_versions
+from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, until_text
 from dam_sync.engine.worker import with_suffix
@@ -248,7 +248,7 @@ class Verifier:
         if found and self.patience > 0:  # it will be looked at again; no need to fetch its bytes now
             return Judged("different", "V1", found)
         more, evidence = await self._compare_files(asset, actual)
-        found += more
+        found += [*more, *await self._compare_attachments(asset, actual, link)]
         return Judged("different" if found else "equal", evidence, found)
 
     def _draft(self, asset: Asset, link: LinkRow) -> Draft:
@@ -271,7 +271,35 @@ class Verifier:
             return [Difference("file.size", str(ours.size), str(theirs.size))], "V1"
         if self.level == "fields":
             return [], "V2"
-        return await self._compare_digests(ours, theirs)
+        found, evidence = await self._compare_digests(ours, theirs)
+        if not hidden:
+            for number, old in enumerate(kept[:-1], 1):
+                there = actual.versions[number - len(kept) - 1]
+                found += await self._compare_other(f"version {number}", old, there)
+        return found, evidence
+
+    async def _compare_attachments(self, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
+        """Those that were moved; the target may call them otherwise, and keep others."""
+        if any(loss.path == "attachments" for loss in actual.losses):  # there, and not given out
+            return []
+        found, left = [], list(actual.attachments)
+        for ours in asset.attachments:
+            if version_key(ours) not in link.attachments:
+                continue
+            theirs = next((file for alike in _ALIKE for file in left if alike(ours, file)), None)
+            if theirs is None:
+                found.append(Difference("attachments", ours.name, ", ".join(file.name for file in left)))
+                continue
+            left.remove(theirs)
+            if self.level != "fields":
+                found += await self._compare_other(f"attachment {ours.name}", ours, theirs)
+        return found
+
+    async def _compare_other(self, path: str, ours: FileRef, theirs: FileRef) -> list[Difference]:
+        if ours.size is not None and theirs.size is not None and ours.size != theirs.size:
+            return [Difference(f"{path}.size", str(ours.size), str(theirs.size))]
+        found, _ = await self._compare_digests(ours, theirs)
+        return [replace(each, path=each.path.replace("file", path, 1)) for each in found]
 
     async def _compare_digests(self, ours: FileRef, theirs: FileRef) -> tuple[list[Difference], str]:
         common = sorted(set(ours.digests) & set(theirs.digests))
@@ -289,6 +317,17 @@ class Verifier:
         except IntegrityError as error:
             return [Difference("file.digest", "equal bytes", error.message)], "V3"
         return [], "V3"
+
+
+def _same_name(ours: FileRef, theirs: FileRef) -> bool:
+    return ours.name == theirs.name and _same_size(ours, theirs)
+
+
+def _same_size(ours: FileRef, theirs: FileRef) -> bool:
+    return None in (ours.size, theirs.size) or ours.size == theirs.size
+
+
+_ALIKE = (_same_name, _same_size)  # what tells which attachment is which, the surest first
 
 
 def _digest_differences(names: list[str], ours: object, theirs: object) -> list[Difference]:

@@ -53,6 +53,21 @@ def test_what_once_left_a_trace(tmp_path: Path, kinds: tuple[str, str], script: 
     assert (ending.wrong, ending.unhit, ending.verified) == ([], [], [])
 
 
+UNVOUCHED = {
+    "attachment": (("c_brandlibrary", "b_documents"), Script("source", "GET storage /files", "garble", "last")),
+    "older version": (("e_profiles", "a_hypermedia"), Script("source", "GET storage /objects", "garble", "middle")),
+}
+
+
+@pytest.mark.parametrize(("kinds", "script"), list(UNVOUCHED.values()), ids=list(UNVOUCHED))
+def test_other_bytes_that_no_digest_told_of_are_found_by_verify(
+    tmp_path: Path, kinds: tuple[str, str], script: Script
+) -> None:
+    ending = stormed(Reference.of(Simulation(tmp_path, kinds, SEED)), [script])
+    assert (ending.wrong, ending.unhit) == ([], [])
+    assert ending.verified
+
+
 REFUSED = [
     ("a_hypermedia", "e_profiles", "GET /api/dam/medias/{id}/media-links"),
     ("b_documents", "d_templates", "GET /api/v1/id/{id}/@blob/{xpath}"),
