@@ -267,37 +267,31 @@ class Verifier:
         hidden = any(loss.path == "versions" for loss in actual.losses)  # there, and not given out
         if len(kept) > max(1, len(actual.versions)) and not hidden:
             return [Difference("versions", str(len(kept)), str(len(actual.versions)))], "V1"
-        if ours.size is not None and theirs.size is not None and ours.size != theirs.size:
+        if not _same_size(ours, theirs):
             return [Difference("file.size", str(ours.size), str(theirs.size))], "V1"
-        if self.level == "fields":
-            return [], "V2"
-        found, evidence = await self._compare_digests(ours, theirs)
+        found, evidence = ([], "V2") if self.level == "fields" else await self._compare_digests(ours, theirs)
         if not hidden:
-            for number, old in enumerate(kept[:-1], 1):
-                there = actual.versions[number - len(kept) - 1]
-                found += await self._compare_other(f"version {number}", old, there)
+            for number, pair in enumerate(zip(kept[:-1], actual.versions[-len(kept) :], strict=False), 1):
+                found += await self._compare_other(f"version {number}", *pair)
         return found, evidence
 
     async def _compare_attachments(self, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
         """Those that were moved; the target may call them otherwise, and keep others."""
         if any(loss.path == "attachments" for loss in actual.losses):  # there, and not given out
             return []
-        found, left = [], list(actual.attachments)
-        for ours in asset.attachments:
-            if version_key(ours) not in link.attachments:
-                continue
-            theirs = next((file for alike in _ALIKE for file in left if alike(ours, file)), None)
-            if theirs is None:
-                found.append(Difference("attachments", ours.name, ", ".join(file.name for file in left)))
-                continue
-            left.remove(theirs)
-            if self.level != "fields":
-                found += await self._compare_other(f"attachment {ours.name}", ours, theirs)
+        moved = [file for file in asset.attachments if version_key(file) in link.attachments]
+        pairs, missing = _paired(moved, actual.attachments)
+        there = ", ".join(file.name for file in actual.attachments)
+        found = [Difference("attachments", file.name, there) for file in missing]
+        for ours, theirs in pairs:
+            found += await self._compare_other(f"attachment {ours.name}", ours, theirs)
         return found
 
     async def _compare_other(self, path: str, ours: FileRef, theirs: FileRef) -> list[Difference]:
-        if ours.size is not None and theirs.size is not None and ours.size != theirs.size:
+        if not _same_size(ours, theirs):
             return [Difference(f"{path}.size", str(ours.size), str(theirs.size))]
+        if self.level == "fields":
+            return []
         found, _ = await self._compare_digests(ours, theirs)
         return [replace(each, path=each.path.replace("file", path, 1)) for each in found]
 
@@ -319,15 +313,25 @@ class Verifier:
         return [], "V3"
 
 
+def _paired(ours: Iterable[FileRef], theirs: Iterable[FileRef]) -> tuple[list[tuple[FileRef, FileRef]], list[FileRef]]:
+    """Which is which: by name and size as long as there are such, then by size alone. And those without another."""
+    pairs, mine, left = [], list(ours), list(theirs)
+    for alike in (_same_name, _same_size):
+        for one in tuple(mine):
+            other = next((file for file in left if alike(one, file)), None)
+            if other is not None:
+                pairs.append((one, other))
+                mine.remove(one)
+                left.remove(other)
+    return pairs, mine
+
+
 def _same_name(ours: FileRef, theirs: FileRef) -> bool:
     return ours.name == theirs.name and _same_size(ours, theirs)
 
 
 def _same_size(ours: FileRef, theirs: FileRef) -> bool:
     return None in (ours.size, theirs.size) or ours.size == theirs.size
-
-
-_ALIKE = (_same_name, _same_size)  # what tells which attachment is which, the surest first
 
 
 def _digest_differences(names: list[str], ours: object, theirs: object) -> list[Difference]:

@@ -213,8 +213,7 @@ class _Telling:
             fits = self._changed if self._scan == CHANGED else self._thrown
             wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
             rows = _grouped(records)
-            load = self._load if self._scan == CHANGED else self._load_whole
-            families = await together([load(one, rows[one]) for one in wanted if not self._told.get(one)])
+            families = await together([self._load(one, rows[one]) for one in wanted if not self._told.get(one)])
             families = [family for family in families if self._scan == CHANGED or family.deleted]
         for family in families:
             self._told.put(family.id, len(family.records))
@@ -264,13 +263,12 @@ class _Telling:
         """All versions, or those at hand of one that is gone by now or may not be read: reading it by itself will tell,
         and the listing goes on."""
         try:
-            return await self._load_whole(key, here)
+            return await self.crawler.families.load(key)
         except (Denied, Rejected):
+            if self._scan == BIN:  # nobody can tell whether all of it is in there
+                raise
             self._unread.put(key, True)
             return Family.of(here)
-
-    async def _load_whole(self, key: str, here: Sequence[Record]) -> Family:
-        return await self.crawler.families.load(key)
 
     async def _entries(self, families: list[Family]) -> list[Entry]:
         living = [family for family in families if not (family.deleted or self._unread.get(family.id))]

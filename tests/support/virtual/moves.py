@@ -42,7 +42,6 @@ FORGOTTEN = frozenset({"id", "catalogue_id", "changed_at", "imported_at", "curre
 MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
 OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
-OF_UPLOAD = re.compile("(?P<scope>.*?)file(:.*)?")  # steps that bring a file
 TITLE = "title"
 LAGS = 900.0  # seconds after which every index has what was written
 BEHIND = 0.9  # of the lag that is waited out
@@ -272,8 +271,8 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
 
 
 def _is_sent_anew(asset: str, step: str, uses_up: str, journal: Mapping[tuple[str, str], int]) -> bool:
-    before = OF_UPLOAD.fullmatch(step.removesuffix(uses_up) + "file" if step.endswith(uses_up) else step)
-    return before is not None and (asset, before["scope"] + uses_up) in journal
+    of_upload = re.fullmatch(f"(.*?)(file(:.*)?|{uses_up})", step)
+    return of_upload is not None and (asset, of_upload[1] + uses_up) in journal
 
 
 def told(mine: Any, other: Any) -> str:
