@@ -172,9 +172,8 @@ def _to_instant(value: Scalar, setting: Setting) -> Scalar | None:
 
 
 def _to_person(value: Scalar, setting: Setting) -> Scalar | None:
-    if isinstance(value, Person):
-        return value
-    return Person(setting.tongue.text(value) or "") if isinstance(value, str | Term) else None
+    """By name: an id of the source may be somebody else's at the target."""
+    return Person(setting.tongue.text(value) or "") if isinstance(value, Person | str | Term) else None
 
 
 def _to_place(value: Scalar, setting: Setting) -> Scalar | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.asset import AssetId
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Move, Simulation
 
 PART = 0.65  # of the calls of a move, behind which its process ends
@@ -20,7 +21,7 @@ def test_nothing_half_made_stays_behind(tmp_path: Path, target: str) -> None:
     _, fuse = simulation.reference()
     calls = [point for point in fuse.points() if str(point).startswith("after call")]
     with simulation.moving() as move:
-        move.live(calls[int(len(calls) * PART)])
+        move.live(Fuse(calls[int(len(calls) * PART)]))
         assert unlinked(move), "nothing is half made yet"
         move.universe.do(emptied(move))
         move.live_to_the_end()

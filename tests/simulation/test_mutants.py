@@ -14,7 +14,7 @@ import pytest
 from dam_sync.store import runs
 from tests.simulation.test_two_processes import both, taken_over
 from tests.support.virtual.crashes import SEED, left_by
-from tests.support.virtual.fuse import AFTER, CALL, COMMIT
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse
 from tests.support.virtual.moves import Simulation, differences
 from tests.support.virtual.mutants import SAFEGUARDS
 
@@ -28,7 +28,7 @@ def noticed(simulation: Simulation) -> Iterator[str]:
     lost = [point for point in fuse.points() if (point.kind, point.when) == (CALL, AFTER)]
     for point in random.Random(SEED).sample(lost, min(MOST, len(lost))):
         with simulation.moving() as move:
-            move.live(point)
+            move.live(Fuse(point))
             move.live_to_the_end()
             yield from (f"{point}: {each}" for each in left_by(move, want, [point]))
 

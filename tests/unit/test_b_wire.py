@@ -49,7 +49,11 @@ CASES: list[tuple[FieldInfo, Value, Any]] = [
     (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), SUBJECT["art/photo"], "art/photo"),
     (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects"), SUBJECT["art/photo"], "photo"),
     (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), "Photo", "photo"),
-    (FieldInfo("p", kind=FieldKind.PERSON), Person("Ann", "ann"), "ann"),
+    (FieldInfo("p", kind=FieldKind.PERSON), Person("ann"), "ann"),
+    (FieldInfo("p", kind=FieldKind.PERSON), "ann", "ann"),
+    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("ann"), "user:ann"),
+    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("user:ann"), "user:ann"),
+    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("group:members"), "group:members"),
     (FieldInfo("g", "complex", FieldKind.PLACE), Place(1.0, 2.0), {"latitude": 1.0, "longitude": 2.0, "address": None}),
 ]
 
@@ -207,6 +211,15 @@ def test_types_come_as_words_or_with_constraints() -> None:
     assert (found.kind, found.vocabulary, found.parented, found.multiple) == (FieldKind.TERM, "subjects", True, True)
     assert info_of("file:content", "blob") is None
     assert info_of("picture:views", {"type": "complex[]", "fields": {"content": "blob"}}) is None
+
+
+@pytest.mark.parametrize(("groups", "prefix"), [("true", "user:"), ("false", "")])
+def test_users_beside_groups_have_their_kind_before_their_names(groups: str, prefix: str) -> None:
+    rule = {"name": "userManagerResolver", "parameters": {"includeUsers": "true", "includeGroups": groups}}
+    found = info_of("p", {"type": "string", "constraints": [rule]})
+    assert found == FieldInfo("p", kind=FieldKind.PERSON, prefix=prefix)
+    assert found is not None
+    assert encode(found, decode(found, f"{prefix}ann", TERMS, PARIS), TERMS, PARIS) == f"{prefix}ann"
 
 
 def entry(identity: str, parent: str = "") -> tuple[Directory, Any]:

@@ -39,6 +39,7 @@ def fit(kind: FieldKind, **more: object) -> Fit:
         (FieldKind.DATE, "2024-01-01", date(2024, 1, 1)),
         (FieldKind.INSTANT, "2024-01-01T14:00:00+02:00", NOON),
         (FieldKind.PERSON, "Ann", Person("Ann")),
+        (FieldKind.PERSON, Person("Ann", "12"), Person("Ann")),  # 12 may be somebody else there
         (FieldKind.PLACE, "Brest", Place(address="Brest")),
         (FieldKind.TERM, "Sea", Term("Sea")),
         (FieldKind.FLAG, False, False),

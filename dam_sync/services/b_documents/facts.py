@@ -205,4 +205,5 @@ ASSUMPTIONS = (
     ),
     Assumption(22, "files go through the server's own upload, also where a storage takes them directly", "6.2"),
     Assumption(23, "an existing file keeps its name: no call is shown that gives it another", "6.4"),
+    Assumption(24, "a field for users and groups keeps `user:` before the name of a user", "5.1"),
 )

@@ -39,6 +39,7 @@ OWN_PREFIXES = frozenset(  # what the service keeps for itself, or what is read 
 DERIVED_PREFIXES = frozenset({"picture", "imd", "iptc", "vid", "aud", "exif"})  # wire B 6.3: filled from the bytes
 SYSTEM = frozenset({"dc:modified", "dc:contributors", "dc:lastContributor"})  # wire B 1.5, 6.3
 LONG = frozenset({"dc:description", "note:note", "dc:rights"})
+USER, GROUP = "user:", "group:"
 POINT = frozenset({"latitude", "longitude", "address"})  # a complex property of these is a place (assumption 20)
 ENUM = "enum:"  # before the field's key: a list that a constraint names and no directory
 
@@ -47,7 +48,7 @@ ENUM = "enum:"  # before the field's key: a list that a constraint names and no 
 class FieldInfo:
     """One property. `wire`: the service's word for its type, without `[]`; parts: of a complex one, by name.
 
-    vocabulary: key of the list behind it; parented: whether values name the parents; prefix: before user names.
+    vocabulary: key of the list behind it; parented: whether values name the parents; prefix: before names of users.
     """
 
     key: str
@@ -59,6 +60,7 @@ class FieldInfo:
     vocabulary: str = ""
     parented: bool = False
     separator: str = "/"
+    prefix: str = ""
     values: tuple[str, ...] = ()
     parts: Mapping[str, FieldInfo] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
@@ -311,9 +313,15 @@ def _constrained(info: FieldInfo, name: str, parameters: Json) -> FieldInfo:
                 separator=str(parameters.get("separator") or "/"),
             )
         case "userManagerResolver":
-            return replace(info, kind=FieldKind.PERSON)
+            return replace(info, kind=FieldKind.PERSON, prefix=_prefix(parameters))
         case _:
             return info
+
+
+def _prefix(parameters: Json) -> str:
+    """Where groups may stand beside users, each has its kind before its name (assumption 24)."""
+    both = (str(parameters.get(name) or "").lower() for name in ("includeUsers", "includeGroups"))
+    return USER if all(told == "true" for told in both) else ""
 
 
 def enumerated(values: Json) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
-from dam_sync.services.b_documents.fields import FieldInfo
+from dam_sync.services.b_documents.fields import GROUP, USER, FieldInfo
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
 """By vocabulary, then by what documents store: see `Taxonomy`."""
@@ -59,7 +59,7 @@ def _row(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Row | Non
 
 def _person(data: Json) -> Person:
     name = str(data.get("id") or "") if isinstance(data, dict) else str(data)
-    return Person(name.removeprefix("user:"), name)
+    return Person(name.removeprefix(USER), name)
 
 
 def _place(data: Json) -> Place | None:
@@ -108,12 +108,10 @@ def _encoded(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
             return _place_out(info, value)
         case FieldKind.TERM:
             return _term_out(info, value, terms)
-        case FieldKind.FLAG:
-            if isinstance(value, bool):
-                return value
-            raise InvalidValue(f"{info.key} takes yes or no, not {str(value)[:40]!r}")
-        case FieldKind.NUMBER:
-            return _number_out(info, value)
+        case FieldKind.FLAG | FieldKind.NUMBER:
+            return _number_out(info, value) if info.kind is FieldKind.NUMBER else _flag_out(info, value)
+        case FieldKind.PERSON:
+            return _person_out(info, value)
         case _ if info.wire == "date":
             return _moment_out(info, value, zone)
         case _:
@@ -161,6 +159,12 @@ def stored_flat(term_id: str, info: FieldInfo, terms: Terms) -> str:
     return next((stored for stored, term in known.items() if term.id == term_id and stored != term_id), term_id)
 
 
+def _flag_out(info: FieldInfo, value: Scalar) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidValue(f"{info.key} takes yes or no, not {str(value)[:40]!r}")
+
+
 def _number_out(info: FieldInfo, value: Scalar) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValue(f"{info.key} takes a number, not {str(value)[:40]!r}")
@@ -182,6 +186,11 @@ def _moment_out(info: FieldInfo, value: Scalar, zone: ZoneInfo) -> str:
         raise InvalidValue(f"{info.key} takes a date, not {str(value)[:40]!r}") from None
 
 
+def _person_out(info: FieldInfo, value: Scalar) -> str:
+    name = _text_out(info, value)
+    return name if name.startswith((USER, GROUP)) else info.prefix + name
+
+
 def _text_out(info: FieldInfo, value: Scalar) -> str:
     text = tidy(_text_of(value))
     if info.max_length is not None and len(text) > info.max_length:
@@ -196,7 +205,7 @@ def _text_of(value: Scalar) -> str:
         case Term():
             return value.label
         case Person():
-            return value.id or value.name
+            return value.name
         case Place():
             point = "" if value.latitude is None else f"{value.latitude}, {value.longitude}"
             return "; ".join(part for part in (value.address, point) if part)

@@ -6,9 +6,11 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from dam_sync.services import trial_of
+from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 
@@ -36,14 +38,15 @@ def tried(simulation: Simulation, number: int) -> Tried:
     rng = random.Random(f"{simulation.seed} {simulation.kinds}")
     for later, share in ((False, 1 - LATER), (True, LATER)):
         want, fuse = simulation.reference(later=later)
-        for points in chosen(fuse, max(1, round(number * share)), rng):
-            with simulation.moving() as move:
-                if later:
-                    move.live()
-                    move.change()
-                came.crashes += crashed(move, points)
-                move.live_to_the_end()
-                came.faults += [f"{', then '.join(map(str, points))}: {each}" for each in left_by(move, want, points)]
+        plans = list(chosen(fuse, max(1, round(number * share)), rng))
+        with simulation.moving() as move:
+            if later:
+                move.live()
+                move.change()
+            for branch in branches(move, plans, partial(survived, move, want)):
+                came.crashes += branch.crashes
+                came.faults += branch.faults
+            came.faults += [f"no crash: {each}" for each in differences(move.state(), want, in_doubt=0)]
     return came
 
 
@@ -55,13 +58,16 @@ def chosen(fuse: Fuse, number: int, rng: random.Random) -> Iterator[Sequence[Poi
         yield rng.sample(every, 2 if count < number * TWICE else 1)
 
 
-def crashed(move: Move, points: Sequence[Point]) -> int:
-    """How many of these crashes happened, one a life: a recovery may end before its own."""
-    for happened, point in enumerate(points):
-        if not move.live(point).blown:
-            assert happened, f"a crash {point} was survived"
-            return happened
-    return len(points)
+def survived(move: Move, want: State, points: Sequence[Point]) -> Branch:
+    """After the crash at the first of `points`: the others, one a life, and what they left once all is moved."""
+    crashes = 1
+    for point in points[1:]:
+        if not move.live(Fuse(point)).blown:
+            break  # a recovery may end before its own
+        crashes += 1
+    move.live_to_the_end()
+    told = ", then ".join(map(str, points))
+    return Branch(crashes, [f"{told}: {each}" for each in left_by(move, want, points)])
 
 
 def left_by(move: Move, want: State, points: Sequence[Point]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
 from tests.support.parts import small_parts
 from tests.support.virtual.clock import EPOCH
-from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.lying import Lying, lying
 from tests.support.virtual.universe import Tenant, Universe
@@ -77,9 +77,14 @@ class Move:
     full: bool = False
     told: list[str] = field(default_factory=list)
 
-    def live(self, point: Point | None = None) -> Fuse:
-        """One run, killed at `point`; its fuse."""
-        return self.universe.live(self.job, Wish(full=self.full), point)
+    @property
+    def folders(self) -> Sequence[Path]:
+        """All that is written to in this world."""
+        return [self.job.parent / "state", self.source.folder, self.target.folder]
+
+    def live(self, fuse: Fuse | None = None) -> Fuse:
+        """One run behind `fuse`, or one that never blows; that fuse."""
+        return self.universe.live(self.job, Wish(full=self.full), fuse)
 
     def live_to_the_end(self) -> Fuse:
         """Runs until one goes through, so many at most; what stopped the others is in `told`."""

@@ -18,7 +18,7 @@ from dam_sync.app.jobs import verify_job
 from dam_sync.app.wish import Wish
 from dam_sync.model.errors import DamSyncError
 from dam_sync.services import trial_of
-from tests.support.virtual.fuse import Point
+from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.rows import DAMAGES
 from tests.support.virtual.weather import Endless, Trouble, Weather
@@ -190,7 +190,7 @@ class Storm:
         lives = LIVES + len(self.weather.lines) + len(points)
         for _ in range(lives):
             try:
-                crashed = self.move.live(points.pop(0) if points else None).blown
+                crashed = self.move.live(Fuse(points.pop(0) if points else None)).blown
             except DamSyncError as error:
                 self.move.universe.do(self.move.universe.network.calm())
                 self._stopped(error)

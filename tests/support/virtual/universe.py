@@ -27,7 +27,7 @@ from dam_sync.services import discover
 from dam_sync.store import opening, runs, store
 from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
-from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import VirtualLoop
 from tests.support.virtual.wire import Network, VirtualWire
 from tests.support.virtual.writer import VirtualWriter
@@ -48,6 +48,7 @@ class Tenant:
     kind: str
     url: str
     app: Application
+    folder: Path  # of the files it stores
 
     @property
     def assets(self) -> list[Row]:
@@ -92,17 +93,19 @@ class Universe:
         """Serve a tenant of this kind."""
         number = 20_000 + 2 * len(self.network.hosts)
         world = World(seed=self.seed * 1_000 + number, clock=self.clock)
-        app: Application = discover()[kind].emulator(world, Faults(), ObjectStore(world), options)
+        objects = ObjectStore(world)
+        app: Application = discover()[kind].emulator(world, Faults(), objects, options)
         app.state.load(catalogue_of(list(records)), None)
-        return Tenant(kind, self.network.serve(app, number), app)
+        return Tenant(kind, self.network.serve(app, number), app, objects.folder)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result, however many days it takes."""
         return self.loop.run_until_complete(work)
 
-    def live(self, job: Path, wish: Wish | None = None, point: Point | None = None) -> Fuse:
-        """One process that runs the job, killed at `point`; its fuse. Raises what stopped the run otherwise."""
-        fuse = Fuse(point)
+    def live(self, job: Path, wish: Wish | None = None, fuse: Fuse | None = None) -> Fuse:
+        """One process that runs the job behind `fuse`, killed when it blows; that fuse. Raises what stopped the run
+        otherwise."""
+        fuse = fuse or Fuse()
         try:
             self.do(process(job, fuse, wish))
         except (KeyboardInterrupt, SystemExit):
