@@ -27,8 +27,9 @@ from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER
 from tests.conformance.wiring import WIRED, Wired
-from tests.support.connected import Emulated, HastyClock, MemoryVault, alike
+from tests.support.connected import Emulated, HastyClock, alike
 from tests.support.source import Source, generated
+from tests.support.vault import MemoryVault
 
 BUDGET = 64 << 20
 

@@ -25,11 +25,11 @@ from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
-from tests.support.connected import MemoryVault
 from tests.support.fuse import install
 from tests.support.interrupted import Breaking
 from tests.support.parts import small_parts
 from tests.support.steps import MemorySteps
+from tests.support.vault import MemoryVault
 from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
 

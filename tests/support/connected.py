@@ -52,22 +52,6 @@ class HastyClock:
         return "0" * 32
 
 
-class MemoryVault:
-    """Rotated credentials of one test."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-
-    async def names(self, prefix: str) -> list[str]:
-        return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
-
-
 class Bytes:
     """Content in memory; its digest is `known` before it is read or not."""
 
@@ -85,9 +69,10 @@ class Bytes:
     async def read(self, start: int, stop: int) -> bytes:
         return self.data[start:stop]
 
-    async def blocks(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.data), 1 << 18):
-            yield self.data[start : start + (1 << 18)]
+    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        end = self.size if stop is None else stop
+        for at in range(start, end, 1 << 18):
+            yield self.data[at : min(at + (1 << 18), end)]
 
     async def check(self) -> None:
         self.checked += 1

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -423,49 +422,6 @@ ROUTES = (
 def _text(row: Mapping[str, Any], attribute: str) -> str:
     found = (e.get("metadataDefinitionValue") for e in row["metadata"] if e["metadataDefinitionId"] == attribute)
     return str(next(found, ""))
-
-
-@dataclass
-class Bytes:
-    """Content from memory."""
-
-    name: str
-    data: bytes = field(repr=False)
-    media_type: str = "image/jpeg"
-    link: str = ""
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    @property
-    def digests(self) -> dict[str, str]:
-        return {"md5": hashlib.md5(self.data).hexdigest()}
-
-    async def read(self, start: int, stop: int) -> bytes:
-        return self.data[start:stop]
-
-    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        yield await self.read(start, self.size if stop is None else stop)
-
-    async def check(self) -> None:
-        pass
-
-
-class Vault:
-    """Secrets that outlive a process."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-
-    async def names(self, prefix: str) -> list[str]:
-        return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
 
 
 def draft(key: str = "src-1", **fields: Any) -> Draft:

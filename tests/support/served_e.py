@@ -19,8 +19,9 @@ from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import KIND
 from dam_sync.services.e_profiles.emulator import emulator
-from tests.support.connected import Bytes, Emulated, HastyClock, MemoryVault, serving_of
+from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
 from tests.support.steps import MemorySteps
+from tests.support.vault import MemoryVault
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
 

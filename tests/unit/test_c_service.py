@@ -22,8 +22,9 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, library
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.connected import MemoryVault, entries
+from tests.support.connected import entries
 from tests.support.steps import MemorySteps
+from tests.support.vault import MemoryVault
 
 Start = Callable[..., Tenant]
 LATER = {"readiness": "later"}

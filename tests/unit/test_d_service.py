@@ -381,6 +381,25 @@ async def test_collections_hold_files_and_are_read_back(
     assert current not in script.collections[place.id]["collectionDocument"]
 
 
+@pytest.mark.parametrize(
+    ("newer", "call"), [(True, "_fill"), (False, "_fill_whole"), (False, "_collection")], ids=["newer", "older", "read"]
+)
+async def test_a_collection_that_may_not_be_filled_keeps_no_other_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, newer: bool, call: str
+) -> None:
+    script = opened.script
+    asset = AssetId(script.records[script.add()]["fileId"])
+    service = opened.connect()
+    place = await service.ensure_container("collection", ("Spring",))
+    if not newer:
+        missing = {"message": "Missing Authentication Token"}
+        monkeypatch.setattr(script, "_fill", lambda identity, body: d.said(missing, 403))
+    monkeypatch.setattr(script, call, lambda *_: d.said({"message": "You may not do this"}, 403))
+    with pytest.raises(Rejected, match="You may not do this") as told:
+        await service.place(place, [asset], [])
+    assert "collection" in told.value.hint
+
+
 async def test_many_members_are_found_out_by_a_scan_and_not_one_by_one(opened: Opened) -> None:
     script = opened.script
     files = [script.records[script.add()]["fileId"] for _ in range(250)]

@@ -11,8 +11,10 @@ from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
-from tests.support.scripted_d import Bytes, Opened, Vault, draft, scripted
+from tests.support.connected import Bytes
+from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.steps import Crash, MemorySteps
+from tests.support.vault import MemoryVault
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ async def opened() -> AsyncIterator[Opened]:
 
 
 async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
-    service, content = opened.connect(), Bytes("src-1.jpg", b"data")
+    service, content = opened.connect(), Bytes("src-1.jpg", b"data", known=True)
     await service.schema()
     told = service.forecast(draft(), content.size)
     before = dict(service.calls)
@@ -42,7 +44,7 @@ async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -
 
 @pytest.mark.parametrize("blow_at", range(1, 16))
 async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened, blow_at: int) -> None:
-    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
+    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data", known=True)
     try:
         made = await opened.connect().create(draft(), content, steps)
     except Crash:
@@ -79,7 +81,7 @@ async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
 
 async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
     opened.script.vanish = 1
-    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
     story = opened.script.story
     assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
     assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
@@ -93,12 +95,12 @@ async def test_a_large_upload_goes_on_where_its_links_were_kept(
     opened.script.part = 1000
     monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
     monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
-    vault, steps, content = Vault(), MemorySteps(blow_at), Bytes("src-1.jpg", bytes(range(250)) * 10)
+    vault, steps, content = MemoryVault(), MemorySteps(blow_at), Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     try:
         await opened.connect(vault=vault).create(draft(), content, steps)
     except Crash:
         steps.blow_at = None
-        await opened.connect(vault=vault if kept else Vault()).create(draft(), content, steps)
+        await opened.connect(vault=vault if kept else MemoryVault()).create(draft(), content, steps)
     (record,) = [key for key, row in opened.script.records.items() if d._text(row, d.MARK) == "src-1"]
     assert opened.script.bytes[record] == content.data
     creates = [step for step in opened.script.story if step.startswith("create")]
@@ -110,7 +112,7 @@ async def test_a_large_upload_goes_on_where_its_links_were_kept(
 @pytest.mark.parametrize("blow_at", range(4, 12))
 async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
     """A record that was recorded as made is not binned and made once more: its links outlive the process."""
-    vault, steps, content = Vault(), MemorySteps(blow_at), Bytes("src-1.jpg", b"data")
+    vault, steps, content = MemoryVault(), MemorySteps(blow_at), Bytes("src-1.jpg", b"data", known=True)
     try:
         await opened.connect(vault=vault).create(draft(), content, steps)
     except Crash:
@@ -124,7 +126,7 @@ async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened
 
 
 async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opened) -> None:
-    content = Bytes("src-1.jpg", b"data")
+    content = Bytes("src-1.jpg", b"data", known=True)
 
     async def check() -> None:
         raise IntegrityError("other bytes")
@@ -134,14 +136,14 @@ async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opene
     with pytest.raises(IntegrityError):
         await opened.connect().create(draft(), content, steps)
     assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
-    made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data"), steps)
+    made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
     assert made == AssetId("file-0002")
 
 
 async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(opened: Opened) -> None:
     opened.script.small_sessions = True
     service = opened.connect()
-    made = await service.create(draft(), Bytes("src-1.jpg", b"data"), MemorySteps())
+    made = await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
     assert opened.script.story[-1] == "complete object-0001"
     assert (await service.fetch(made)).file is not None
     assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
@@ -158,8 +160,8 @@ async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
 
 async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened: Opened) -> None:
     service = opened.connect()
-    made = await service.create(draft(), Bytes("a.jpg", b"one"), MemorySteps())
-    await service.replace(made, Bytes("b.jpg", b"second"), MemorySteps())
+    made = await service.create(draft(), Bytes("a.jpg", b"one", known=True), MemorySteps())
+    await service.replace(made, Bytes("b.jpg", b"second", known=True), MemorySteps())
     await opened.script.clock.sleep(60)
     found = await opened.connect().fetch(made)
     assert [file.size for file in found.versions] == [3, 6]

@@ -29,6 +29,7 @@ from dam_sync.net.auth import (
 from dam_sync.net.client import Client
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
+from tests.support.vault import MemoryVault
 from tests.support.wired import TRANSPORTS, client_of, get, post, wiring_of
 
 KEY = "sharedkey123"
@@ -38,24 +39,6 @@ CLAIMS = {"client_id": "demo-instance-id", "login": "dam-sync"}
 @pytest.fixture(params=TRANSPORTS)
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-class MemoryVault:
-    """A vault whose content outlives the process of a test; tells the order of things."""
-
-    def __init__(self, story: list[str] | None = None) -> None:
-        self.kept: dict[str, str] = {}
-        self.story = story if story is not None else []
-        self.broken = False
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        if self.broken:
-            raise OSError("no room")
-        self.kept[name] = secret
-        self.story.append("saved")
 
 
 class TokenServer:

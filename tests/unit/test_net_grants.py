@@ -25,25 +25,11 @@ from dam_sync.net.grants import (
 )
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
+from tests.support.vault import MemoryVault
 from tests.support.wired import client_of, get, post
 
 KEY = "shared-key-0123456789-shared-key-0123456789-shared-key-0123456789"
 SECRET = "client-secret-1"
-
-
-class MemoryVault:
-    """Outlives the process of a test; tells the order of things."""
-
-    def __init__(self, story: list[str]) -> None:
-        self.kept: dict[str, str] = {}
-        self.story = story
-
-    async def load(self, name: str) -> str | None:
-        return self.kept.get(name)
-
-    async def save(self, name: str, secret: str) -> None:
-        self.kept[name] = secret
-        self.story.append("saved")
 
 
 class TokenServer:
@@ -145,7 +131,7 @@ async def test_a_second_process_takes_the_pair_of_the_first() -> None:
 
 async def test_who_loses_the_race_takes_the_winners_pair() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault, late = MemoryVault(tokens.story), MemoryVault([])
+    vault, late = MemoryVault(tokens.story), MemoryVault()
     async with RawServer(tokens) as server:
         winner = consented(server, vault, clock, REFRESH)
         async with client_of(server, auth=winner, clock=clock) as client:
@@ -182,7 +168,7 @@ async def test_a_refused_consent_is_denied_with_a_way_out() -> None:
     consent = Consent(refresh_token="refresh-of-another-day")
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, MemoryVault([]), clock, consent), clock=clock) as client,
+        client_of(server, auth=consented(server, MemoryVault(), clock, consent), clock=clock) as client,
     ):
         with pytest.raises(Denied, match="Cannot refresh token") as caught:
             await client.send(get())

@@ -16,10 +16,11 @@ from dam_sync.services import trial_of
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.connected import MemoryVault
+from tests.support.connected import Bytes
 from tests.support.parts import small_parts
-from tests.support.scripted_d import Bytes, Opened, Vault, draft, scripted
+from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.steps import Crash, MemorySteps
+from tests.support.vault import MemoryVault
 
 C = "c_brandlibrary"
 
@@ -99,7 +100,7 @@ async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
 @pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
 async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kept(opened: Opened, size: int) -> None:
     """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
-    vault, steps, given = Vault(), MemorySteps(blow_at=2), Bytes("src-1.jpg", bytes(size))
+    vault, steps, given = MemoryVault(), MemorySteps(blow_at=2), Bytes("src-1.jpg", bytes(size), known=True)
     with pytest.raises(Crash):
         await opened.connect(vault=vault).create(draft(), given, steps)
     steps.blow_at = None
@@ -109,18 +110,18 @@ async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kep
 
 
 async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> None:
-    vault, steps = Vault(), MemorySteps()
+    vault, steps = MemoryVault(), MemorySteps()
     service = opened.connect(vault=vault)
-    await service.create(draft(), Bytes("src-1.jpg", b"data"), steps)
+    await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
     assert await opened.connect(vault=vault).sweep(nowhere) == 0
     assert not await vault.names("")
 
 
 async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> None:
     """The source has the asset no longer: nothing comes after the crash but the end of the run."""
-    vault, steps = Vault(), MemorySteps(blow_at=7)
+    vault, steps = MemoryVault(), MemorySteps(blow_at=7)
     with pytest.raises(Crash):
-        await opened.connect(vault=vault).create(draft(), Bytes("src-1.jpg", bytes(2500)), steps)
+        await opened.connect(vault=vault).create(draft(), Bytes("src-1.jpg", bytes(2500), known=True), steps)
     assert await opened.connect(vault=vault).sweep(said_in(steps)) == 0
     assert await vault.names("")
     assert await opened.connect(vault=vault).sweep(nowhere) == 1
@@ -131,6 +132,8 @@ async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> No
 async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_binned(opened: Opened) -> None:
     """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
     opened.script.vanish = 1
-    await opened.connect(vault=Vault()).create(draft(), Bytes("src-1.jpg", bytes(2500)), MemorySteps())
+    await opened.connect(vault=MemoryVault()).create(
+        draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemorySteps()
+    )
     story = [told for told in opened.script.story if not told.startswith("put")]
     assert story[:3] == ["create object-0001", "cancel object-0001", "delete object-0001"]

@@ -15,7 +15,7 @@ from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
 from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent
+from dam_sync.services.d_templates.connection import Line, Recent, refusal
 from dam_sync.services.d_templates.crawling import BIN, ByCursor, Scan
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.knowledge import Knowledge
@@ -205,7 +205,9 @@ class Collections:
             raise NotFound("the collection is not there", operation=facts.FILL)
         if reply.status in (404, 405) or "authentication token" in text.casefold():
             self.older, self.proven = True, False  # no such call here (wire D 10)
-        elif reply.status == 403 or failed(reply.json() if reply.body else None):
+        elif reply.status == 403:
+            raise refusal(reply)
+        elif failed(reply.json() if reply.body else None):
             raise _refusal(text, facts.FILL)
 
     async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:

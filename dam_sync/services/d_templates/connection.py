@@ -27,7 +27,9 @@ from dam_sync.services.d_templates.wire import is_id
 K = TypeVar("K")
 V = TypeVar("V")
 
-_RIGHTS = "give the integration user the right by the security templates of this asset, then `errors JOB --retry`"
+_RIGHTS = (
+    "give the integration user the right by the asset's or collection's security templates, then `errors JOB --retry`"
+)
 # wire D 7: a 403 means five things; its text tells which
 _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
     ("invalid response from create asset", NotFound),
@@ -185,7 +187,7 @@ def refusal(reply: Reply) -> DamSyncError:
     for words, error in _REFUSALS:
         if words in said:
             return error(text, **context)
-    if reply.asset:
+    if reply.asset or reply.operation in facts.OF_ONE_COLLECTION:
         return Rejected(text, hint=_RIGHTS, **context)
     return Denied(text, hint="give the role of the integration user the privilege for this call", **context)
 

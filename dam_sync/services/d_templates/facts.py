@@ -80,6 +80,7 @@ COLLECTION = "GET /v1/collection/{id}"
 ADD_COLLECTION = "POST /v1/collection"
 FILL = "PATCH /v1/collections/{id}"
 FILL_WHOLE = "PATCH /v1/collection/{id}"
+OF_ONE_COLLECTION = frozenset({COLLECTION, FILL, FILL_WHOLE})
 
 KINDS_OF_LINK = ("child", "derivative", "placed_graphic")  # wire D 3.4
 HYPHENED = {"placed_graphic": "placed-graphic"}  # wire D 3.4: both spellings are public
