@@ -28,7 +28,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _RIGHTS = (
-    "give the integration user the right by the asset's or collection's security templates, then `errors JOB --retry`"
+    "give the integration user the right by the security templates of asset or collection, then `errors JOB --retry`"
 )
 # wire D 7: a 403 means five things; its text tells which
 _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
