@@ -125,6 +125,7 @@ def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, wish),
         target_contents=_contents(opened, opened.target, 0, wish),
         run=run,
+        dry=isinstance(opened.target, DryTarget),
         ask=wish.to_ask(),
         progress=wish.progress,
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,7 @@ from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
-from dam_sync.engine.run import close_books, execute
+from dam_sync.engine.run import close_books, execute, window_of
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.sweeping import told_swept
@@ -50,8 +51,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, SystemClock())
         stack.push_async_callback(store.close)
-        await refuse_in_between(store, wish.only)
-        run = await store.begin(job.name, "only" if wish.only else "run")
+        run = await _begun(store, job, wish)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await SystemClock().sleep(SETTLE_SECONDS)
@@ -67,7 +67,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
             if isinstance(error, StopRequested) and error.message == INTERRUPTED:
                 raise Transient(error.message) from error
             raise
-        report = await report_of("run", opened, session, await _ledger_start(store, run))
+        report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
         report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
         books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
         books["ledger"] = await _ledger_end(store)
@@ -84,19 +84,28 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         await _copy_state(job, copied)
         store = await SqlStore.open(copied, SystemClock())
         stack.push_async_callback(store.close)
-        before = await _ledger_end(store)
-        session = session_of(opened, store, await store.begin(job.name, "plan"), wish)
+        run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
+        session = session_of(opened, store, run, wish)
         await refuse_before_run(session)
         files = DryFiles(opened.source)
         session.contents = files.contents
+        if not wish.only:
+            await window_of(session)  # may begin anew a run that was stopped
+        done = await Done.of(session)
         await execute(session)
-        report = await report_of("plan", opened, session, before)
+        report = await report_of("plan", opened, session, done)
         report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
         report.forecast_seconds = _forecast_seconds(report, opened, files, started)
         if wish.output is not None:
-            await _write_plan(wish.output, report, store, before)
+            await _write_plan(wish.output, report, store, done.ledger)
     write_html(report, wish.html)
     return report
+
+
+async def _begun(store: SqlStore, job: Job, wish: Wish) -> Run:
+    """The run that goes on with what was asked for: a new one, or one that was stopped."""
+    await refuse_in_between(store, wish.only)
+    return await store.begin(job.name, "only" if wish.only else "run")
 
 
 async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> Report:
@@ -122,16 +131,45 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
     return report
 
 
-async def report_of(kind: str, opened: Opened, session: Session, ledger_after: int = 0) -> Report:
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a report leaves out: rows of the ledger, assets of the run by what became of them, its losses by path and
+    rule."""
+
+    ledger: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @classmethod
+    async def of(cls, session: Session) -> Done:
+        """All so far of a run that was begun before: a plan is of what is left."""
+        ledger, counts = await _ledger_end(session.store), await session.store.tally(session.run.id)
+        settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
+        return cls(ledger, settled, await _losses(session))
+
+    def told(self, run: Run, listed: int) -> list[str]:
+        """In words; nothing of a new run."""
+        done = sum(self.counts.values())
+        return [f"goes on with run {run.number}: {done:,} of its {listed:,} assets are done"] if done else []
+
+    def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """A tally without what was done."""
+        left = {action: number - self.counts.get(action, 0) for action, number in counts.items()}
+        return {**left, "listed": counts["listed"] - sum(self.counts.values())}
+
+
+async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> Report:
     """What the run did, read back from the store."""
     report = _bare_report(kind, opened, session)
     report.run = session.run.number if kind == "run" else 0
     report.resumed = session.run.resumed
-    report.counts = dict(await session.store.tally(session.run.id))
-    report.operations = count_operations(await _ledger_names(session.store, session.run, ledger_after))
+    counts = await session.store.tally(session.run.id)
+    report.counts = done.rest(counts)
+    report.notes.extend(done.told(session.run, counts["listed"]))
+    report.operations = count_operations(await _ledger_names(session.store, session.run, done.ledger))
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
-        for path, rule, number in await session.store.losses(session.run.id)
+        for (path, rule), number in (await _losses(session) - done.losses).most_common()
     ]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
@@ -141,6 +179,10 @@ async def report_of(kind: str, opened: Opened, session: Session, ledger_after: i
     report.notes.extend(opened.crosswalk.notes)
     report.notes.extend(await left_over(session))
     return report
+
+
+async def _losses(session: Session) -> Counter[tuple[str, str]]:
+    return Counter({(path, rule): number for path, rule, number in await session.store.losses(session.run.id)})
 
 
 def write_html(report: Report, path: Path | None) -> None:

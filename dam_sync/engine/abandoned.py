@@ -23,7 +23,7 @@ HALF_MADE = "note: half made"
 async def bin_half_made(session: Session, work: Work) -> None:
     """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
     never been begun, so that the asset is made anew should it come back. What is linked stays. Safe to repeat."""
-    if not work.begun or session.run.command == "plan" or NEEDED - session.target.operations:
+    if not work.begun or session.dry or NEEDED - session.target.operations:
         return
     if await session.store.links([work.asset]):
         return

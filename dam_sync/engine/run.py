@@ -53,7 +53,7 @@ async def _phases(session: Session) -> None:
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"))
     if not session.ask.only:
-        await _plan(session)
+        await window_of(session)
         await look_after(session, run=session.run.id)
     session.progress.phase = "reading the target"
     await _take_names(session)
@@ -156,7 +156,7 @@ async def _record_only(session: Session) -> None:
 
 async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
     """The rows that need no look: linked, at the revision we wrote. A full run looks at every one."""
-    if (await _plan(session))["full"]:
+    if (await window_of(session))["full"]:
         return frozenset()
     links = await session.store.links([entry.id for entry in batch.entries])
     return frozenset(
@@ -169,13 +169,13 @@ async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
 
 async def _window(session: Session) -> Window:
     """What to list: decided once a run, so that a resumed run lists the same."""
-    since = (await _plan(session))["since"]
+    since = (await window_of(session))["since"]
     return Window(since=parse_instant(since) if since else None)
 
 
-async def _plan(session: Session) -> Json:
-    """From when on changes are listed (`since`), and whether each asset is looked at (`full`). A run that is to be a
-    full one only now begins anew: what it did before is looked at once more."""
+async def window_of(session: Session) -> Json:
+    """From when on changes are listed (`since`), and whether each asset is looked at (`full`): decided once a run, safe
+    to repeat. A run that is to be a full one only now begins anew: what it did before is looked at once more."""
     key, full = f"window:{session.run.id}", session.ask.full
     known = await session.store.noted(key)
     if known is None:

@@ -88,6 +88,7 @@ class Session:
     contents: Contents  # of the source's files
     target_contents: Contents
     run: Run
+    dry: bool = False  # the target only pretends
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
     swept: int = 0  # uploads that a killed run had left open, and that were ended

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Entry
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.part import Part, from_text, pieces, to_text
-from dam_sync.store.rows import ShardRow
+from dam_sync.store.rows import MADE, ShardRow
 from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
@@ -154,7 +154,9 @@ class _Listing:
     def _write(self, rows: list[dict[str, Any]], again: list[dict[str, Any]], seen: list[str]) -> None:
         if rows:
             added = upsert(WORK)
-            anew = {name: added.excluded[name] for name in _ANEW}
+            anew: dict[str, Any] = {name: added.excluded[name] for name in _ANEW}
+            made = (WORK.c.run == added.excluded.run) & or_(*(WORK.c.action == action for action in MADE))
+            anew["action"] = case((made, WORK.c.action), else_=added.excluded.action)
             self._c.execute(added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED}), rows)
         if again:  # somebody is at it: it comes round again once that is settled
             kept = ("listed_run", "revision", "changed_at", "deleted", "payload")

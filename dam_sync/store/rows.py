@@ -126,6 +126,10 @@ class Unsettled:
     last: datetime | None = None
 
 
+MADE = ("created", "updated")
+"""Actions of an outcome that stay what an asset is counted by, where the run comes back to it and nothing is to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a piece of work ended: created, updated, unchanged, removed, skipped or parked with its reason.

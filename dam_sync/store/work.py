@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, delete, func, select, text, update
+from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, select, text, update
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import asset_from_json
@@ -15,7 +15,7 @@ from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.part import Part, from_text, pieces, to_text
 from dam_sync.store.pending import add_placements, add_relations
 from dam_sync.store.ready import Ready
-from dam_sync.store.rows import Outcome, ParkedRow, Work
+from dam_sync.store.rows import MADE, Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
 from dam_sync.store.steps import begun_among, drop_steps, vouch_for
 from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
@@ -25,9 +25,9 @@ UNCERTAIN = "Uncertain"
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _NOW = Ready(
-    select(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run).where(
-        WORK.c.asset == bindparam("of")
-    )
+    select(
+        *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action)
+    ).where(WORK.c.asset == bindparam("of"))
 )
 _CLOSED: dict[str, Any] = {
     "state": "settled",
@@ -40,7 +40,8 @@ _CLOSED: dict[str, Any] = {
     },
 }
 _CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
-_AGAIN = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
+_AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
+_AGAIN["action"] = bindparam("new_action")
 _REOPEN = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
 _MADE_ANEW = Ready(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
@@ -70,6 +71,7 @@ class Queue(Part):
                     due=until,
                     holder=self._desk.holder,
                     run=run,
+                    action=case((WORK.c.run == run, WORK.c.action), else_=""),
                     attempt=WORK.c.attempt + 1,
                     again=False,
                 )
@@ -207,13 +209,14 @@ class Queue(Part):
 
 def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     """The row itself: closed, or pending once more when it was listed anew."""
+    action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
     if row.again:
-        _REOPEN.run(c, at=row.seq)
+        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "")
         return
     _CLOSE.run(
         c,
         at=row.seq,
-        new_action=outcome.action,
+        new_action=action,
         new_cause=outcome.cause,
         new_operation=outcome.operation,
         new_message=outcome.message,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,12 @@ import pytest
 from dam_sync.app.jobs import plan_job, run_job
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.app.wish import Wish
+from dam_sync.engine.report import count_operations
+from dam_sync.model.errors import StopRequested
 from dam_sync.services import trial_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
-from tests.support.virtual.moves import options_of
+from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.universe import Universe
 
 PAIRS = (
@@ -24,6 +29,8 @@ PAIRS = (
     ("e_profiles", "c_brandlibrary"),  # each new asset is waited for
 )
 WITHIN = 0.1
+LOOKS = 1  # at what only a plan tells of
+NOTHING = dict.fromkeys(("listed", "open", "created", "updated", "unchanged", "skipped", "parked"), 0)
 ASSETS = 60
 UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
 
@@ -56,3 +63,29 @@ def picture(number: int) -> dict[str, Any]:
         tags=["sea"] if number % 4 == 0 else [],
     )
     return made
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["", "full"])
+@pytest.mark.parametrize("taken", [2, 4])
+def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, taken: int, full: bool) -> None:
+    with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
+        with pytest.raises(StopRequested):
+            move.universe.live(move.job, Wish(limit=taken))
+        wish = Wish(full=full)
+        plan, before = move.universe.do(plan_job(move.job, wish)), ledger(move)
+        run = move.universe.do(run_job(move.job, wish))
+        assets = len(move.source.assets)
+    left = assets - taken
+    assert plan.counts == {**NOTHING, "listed": left, "created": left}
+    assert plan.operations == count_operations(ledger(move) - before)
+    assert plan.source.calls == run.source.calls
+    assert plan.target.calls.keys() == run.target.calls.keys()
+    assert 0 <= plan.target.total_calls - run.target.total_calls <= LOOKS
+    told = [note for note in plan.notes if "goes on with run 1" in note]
+    assert told == [f"goes on with run 1: {taken} of its 5 assets are done"]
+
+
+def ledger(move: Move) -> Counter[str]:
+    """The steps that were recorded so far."""
+    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
+        return Counter(name for (name,) in connection.execute("SELECT operation FROM ledger"))

@@ -80,6 +80,53 @@ async def test_a_changed_revision_in_the_same_run_opens_the_row_again(store: Sql
     assert (await store.tally(run))["listed"] == 1
 
 
+@pytest.mark.parametrize("first", ["created", "updated"])
+@pytest.mark.parametrize("late", [False, True])
+async def test_what_a_run_did_is_counted_though_it_finds_the_same_asset_unchanged_later(
+    store: SqlStore, first: str, late: bool
+) -> None:
+    """Listed anew behind that, or while somebody was at it."""
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    for settled in (late, not late):
+        if settled:
+            await store.settle(work, Outcome(first, link=LinkRow("a", "t1", "r1")))
+        else:
+            await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    assert (await store.tally(run))["open"] == 1
+    await store.settle(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["open"], tally[first]) == (1, 0, 1)
+
+
+async def test_what_another_run_did_is_not_counted_in_this_one(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.stop(run, "Ctrl-C")
+    later = (await store.begin("museum", "again")).id
+    (work,) = await store.claim(later, 1, LEASE)
+    await store.settle(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
+    tally = await store.tally(later)
+    assert (tally["created"], tally["unchanged"]) == (0, 1)
+
+
+async def test_what_is_parked_in_the_end_is_counted_so(store: SqlStore) -> None:
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
+    (work,) = await store.claim(run, 1, LEASE)
+    await store.settle(work, Outcome("parked", cause="Conflict"))
+    tally = await store.tally(run)
+    assert (tally["created"], tally["parked"]) == (0, 1)
+
+
 async def test_unchanged_rows_are_seen_and_counted_once(store: SqlStore) -> None:
     for name in "abc":
         await store.put_link(LinkRow(name, f"t-{name}"))
