@@ -74,13 +74,14 @@ def _origin(url: str, error: type[ConfigError | ContractBroken]) -> tuple[str, s
         )
     if parts.username or parts.password:
         raise error(f"the address on {host} carries a user or password", hint="put the credential under `auth`")
-    if parts.scheme == "http" and not _is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host):
         raise ConfigError(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
     return parts.scheme, host, port or _PORTS[parts.scheme]
 
 
 @lru_cache(maxsize=256)
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether this name or number means this machine itself."""
     if host == "localhost":
         return True
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Tra
 FAILURES = (httpx.TransportError, httpx.DecodingError, httpx.StreamError, aiohttp.ClientError, OSError, ValueError)
 
 
+_NUMBER = re.compile(r"\b[1-5][0-9]{2}\b")
 _DEEPEST = 24  # causes looked at
 
 
@@ -22,11 +24,15 @@ class Unreached(Transient):
     """It is certain that the service never saw the call."""
 
 
-def failure(problem: BaseException, host: str, *, answering: bool = False) -> DamSyncError:
-    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on."""
+def failure(problem: BaseException, host: str, *, answering: bool = False, proxy: str = "") -> DamSyncError:
+    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on. proxy:
+    the name of the one on the way to `host`."""
     causes = list(_causes(problem))
-    if not answering and (unreached := _unreached(causes, host)) is not None:
-        return unreached
+    if not answering:
+        if proxy and (refused := _refused(causes, host, proxy)) is not None:
+            return refused
+        if (unreached := _unreached(causes, f"{host} by the proxy {proxy}" if proxy else host)) is not None:
+            return unreached
     if isinstance(problem, TimeoutError | httpx.TimeoutException):
         return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
     unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
@@ -34,6 +40,22 @@ def failure(problem: BaseException, host: str, *, answering: bool = False) -> Da
         return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
     doing = "while it answered" if answering else "before it answered"
     return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
+
+
+def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError | None:
+    """The error when the proxy would not let us through, or is not there itself; else None."""
+    told = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError | httpcore.ProxyError)]
+    if told:
+        status = next(
+            (word for cause in told for word in _NUMBER.findall(f"{getattr(cause, 'status', '')} {cause}")), ""
+        )
+        text = f"the proxy {proxy} does not let us through to {host} ({status or 'no status'})"
+        if status == "407":
+            return ConfigError(text, hint="put user and password of the proxy into HTTPS_PROXY, before its host")
+        return Unreached(text, hint="ask for the way to be opened, or name the host in NO_PROXY")
+    if any(isinstance(cause, aiohttp.ClientProxyConnectionError) for cause in causes):
+        return Unreached(f"the proxy {proxy} on the way to {host} cannot be reached", hint="check HTTPS_PROXY")
+    return None
 
 
 def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:

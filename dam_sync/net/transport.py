@@ -1,4 +1,5 @@
-"""One exchange on a socket, over httpx on either transport; only this module and `failures` know them."""
+"""One exchange on a socket, over httpx on either transport; only this module and `failures` know them. The way to a
+host may lead by a proxy: see `proxies`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx
@@ -16,6 +18,7 @@ from yarl import URL
 
 from dam_sync.model.errors import ContractBroken
 from dam_sync.net.failures import FAILURES, failure
+from dam_sync.net.proxies import Proxy, proxy_to
 
 TransportName: TypeAlias = Literal["aiohttp", "plain"]
 
@@ -108,9 +111,12 @@ class Wire:
 
     def __init__(self, name: TransportName) -> None:
         self._pools: Pools = _Aiohttp() if name == "aiohttp" else _Plain()
+        self._proxies: dict[tuple[str, str], Proxy | None] = {}
 
     async def open(self, outgoing: Outgoing) -> Answer:
-        """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS), and what the body raises."""
+        """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS, proxy), and what the body
+        raises."""
+        proxy = self._proxy(outgoing.address)
         body = _Body(outgoing) if callable(outgoing.body) else None
         content = outgoing.body if isinstance(outgoing.body, bytes) else None
         request = httpx.Request(
@@ -121,22 +127,29 @@ class Wire:
             extensions={"timeout": _timeouts(outgoing.read_seconds)},
         )
         try:
-            response = await self._pools.exchange(request)
+            response = await self._pools.exchange(request, proxy)
         except FAILURES as problem:
             if body is not None and body.problem is not None:
                 raise body.problem from None
-            raise failure(problem, outgoing.host) from None
+            raise failure(problem, outgoing.host, proxy=proxy.name if proxy else "") from None
         return Answer(response, outgoing)
 
     async def close(self) -> None:
         """Close every connection; safe to repeat."""
         await self._pools.close()
 
+    def _proxy(self, address: str) -> Proxy | None:
+        parts = urlsplit(address)
+        origin = parts.scheme, parts.netloc
+        if origin not in self._proxies:
+            self._proxies[origin] = proxy_to(address)
+        return self._proxies[origin]
+
 
 class Pools(Protocol):
     """What both transports give."""
 
-    async def exchange(self, request: httpx.Request) -> httpx.Response:
+    async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
         """The answer's head."""
         ...
 
@@ -149,16 +162,13 @@ class _Aiohttp:
     """One transport over one session, made on first use, inside the loop."""
 
     def __init__(self) -> None:
-        self._session: _Session | None = None
-        self._transport: AiohttpTransport | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._context: ssl.SSLContext | None = None
+        self._transports: dict[Proxy | None, AiohttpTransport] = {}
 
-    async def exchange(self, request: httpx.Request) -> httpx.Response:
+    async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
         """See `Pools.exchange`."""
-        if self._transport is None:
-            context = httpx.create_ssl_context()
-            self._session = _Session(context)
-            self._transport = AiohttpTransport(verify=context, client=cast("Any", self._session))
-        response = await self._transport.handle_async_request(request)
+        response = await (self._transports.get(proxy) or self._made(proxy)).handle_async_request(request)
         if isinstance(response.stream, AiohttpResponseStream):
             response.stream.CHUNK_SIZE = _BLOCK
         return response
@@ -168,31 +178,41 @@ class _Aiohttp:
         if self._session is not None:
             await self._session.close()
 
+    def _made(self, proxy: Proxy | None) -> AiohttpTransport:
+        if self._session is None or self._context is None:
+            self._context = httpx.create_ssl_context()
+            self._session = _session(self._context)
+        way = cast("Any", _Way(self._session, proxy))
+        self._transports[proxy] = AiohttpTransport(verify=self._context, client=way)
+        return self._transports[proxy]
 
-class _Session:
-    """What the transport takes for its session: sends addresses as they are, signed ones would break when quoted anew;
-    keeps no cookies; repeats nothing by itself; tells a lost connection from one that never was."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context)
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            middlewares=(_once,),
-            skip_auto_headers=("Content-Type",),
-            read_bufsize=_BLOCK,
-            max_line_size=64 * 1024,  # headers with long links
-            max_field_size=64 * 1024,
-        )
+def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
+    """Keeps no cookies, repeats nothing by itself, tells a lost connection from one that never was."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        middlewares=(_once,),
+        skip_auto_headers=("Content-Type",),
+        read_bufsize=_BLOCK,
+        max_line_size=64 * 1024,  # headers with long links
+        max_field_size=64 * 1024,
+    )
 
-    def __call__(self) -> _Session:
+
+class _Way:
+    """What a transport takes for its session: sends addresses as they are, signed ones would break when quoted anew,
+    by the proxy that its transport cannot name anew for every call."""
+
+    def __init__(self, session: aiohttp.ClientSession, proxy: Proxy | None) -> None:
+        self._session = session
+        self._by = {"proxy": proxy.url, "proxy_headers": proxy.headers} if proxy else {}
+
+    def __call__(self) -> _Way:
         return self
 
     def request(self, method: str, url: str, **options: Any) -> Any:
-        return self._session.request(method, URL(url, encoded=True), **options)
-
-    async def close(self) -> None:
-        await self._session.close()
+        return self._session.request(method, URL(url, encoded=True), **{**options, **self._by})
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -207,19 +227,36 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
 
 
 class _Plain:
-    """Many small pools; the one with the fewest exchanges under way is next."""
+    """Many small pools for each proxy, and for the way without."""
 
     def __init__(self) -> None:
-        self._pools: list[httpx.AsyncHTTPTransport] = []
-        self._busy: list[int] = []
+        self._groups: dict[Proxy | None, _Group] = {}
+
+    async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
+        """See `Pools.exchange`."""
+        if proxy not in self._groups:
+            self._groups[proxy] = _Group(proxy)
+        return await self._groups[proxy].exchange(request)
+
+    async def close(self) -> None:
+        """See `Pools.close`."""
+        for group in self._groups.values():
+            await group.close()
+
+
+class _Group:
+    """The pool with the fewest exchanges under way is next."""
+
+    def __init__(self, proxy: Proxy | None) -> None:
+        context = httpx.create_ssl_context()
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=2, keepalive_expiry=_KEEP_SECONDS)
+        secure = context if proxy and proxy.url.startswith("https:") else None
+        by = httpx.Proxy(proxy.url, auth=proxy.auth, ssl_context=secure) if proxy else None
+        self._pools = [httpx.AsyncHTTPTransport(verify=context, limits=limits, proxy=by) for _ in range(_PLAIN_POOLS)]
+        self._busy = [0] * _PLAIN_POOLS
 
     async def exchange(self, request: httpx.Request) -> httpx.Response:
         """See `Pools.exchange`."""
-        if not self._pools:
-            context = httpx.create_ssl_context()
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=2, keepalive_expiry=_KEEP_SECONDS)
-            self._pools = [httpx.AsyncHTTPTransport(verify=context, limits=limits) for _ in range(_PLAIN_POOLS)]
-            self._busy = [0] * _PLAIN_POOLS
         number = self._busy.index(min(self._busy))
         self._busy[number] += 1
         try:
