@@ -147,15 +147,15 @@ class Done:
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
         return cls(ledger, settled, await _losses(session))
 
-    def told(self, run: Run, listed: int) -> list[str]:
+    def told(self, run: Run) -> list[str]:
         """In words; nothing of a new run."""
         done = sum(self.counts.values())
-        return [f"goes on with run {run.number}: {done:,} of its {listed:,} assets are done"] if done else []
+        return [f"goes on with run {run.number}, which was stopped: {done:,} of its assets are done"] if done else []
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """A tally without what was done."""
-        left = {action: number - self.counts.get(action, 0) for action, number in counts.items()}
-        return {**left, "listed": counts["listed"] - sum(self.counts.values())}
+        """A tally without what was done; not all of that was listed by its run, or stayed what it was."""
+        done = {**self.counts, "listed": sum(self.counts.values())}
+        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
 
 
 async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> Report:
@@ -163,9 +163,8 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     report = _bare_report(kind, opened, session)
     report.run = session.run.number if kind == "run" else 0
     report.resumed = session.run.resumed
-    counts = await session.store.tally(session.run.id)
-    report.counts = done.rest(counts)
-    report.notes.extend(done.told(session.run, counts["listed"]))
+    report.counts = done.rest(await session.store.tally(session.run.id))
+    report.notes.extend(done.told(session.run))
     report.operations = count_operations(await _ledger_names(session.store, session.run, done.ledger))
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
