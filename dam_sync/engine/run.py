@@ -13,15 +13,14 @@ from dam_sync.engine.guards.sight import (
     keep_loss,
     refuse_incredible_listing,
     refuse_mass_removal,
-    refuse_unknown_marks,
 )
+from dam_sync.engine.names import Names
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after
 from dam_sync.engine.sweeping import sweep
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
-from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import DamSyncError, StopRequested, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
@@ -56,8 +55,9 @@ async def _phases(session: Session) -> None:
         await window_of(session)
         await look_after(session, run=session.run.id)
     session.progress.phase = "reading the target"
-    await _take_names(session)
-    worker = Worker(session, terms, containers)
+    names = Names(session)
+    await names.take()
+    worker = Worker(session, terms, containers, names)
     try:
         await _move(session, Pipeline(session, worker))
     finally:
@@ -186,28 +186,6 @@ async def window_of(session: Session) -> Json:
         known = {"since": None, "full": True}
         await session.store.note(key, known)
     return {"full": full, **known}
-
-
-async def _take_names(session: Session) -> None:
-    """File names the target has already, where an upload under one of them would not be a new asset. The state is new
-    then: marks of ours that are there already are those of a state that was lost."""
-    if not session.target.limits.names_identify or await session.store.noted("names"):
-        return
-    marked = 0
-    async for shard in session.target.shards(Window()):
-        async for batch in session.target.crawl(shard, None):
-            named = [(entry.asset.filename, entry.id) for entry in batch.entries if entry.asset is not None]
-            await session.store.take_names([(name.casefold(), f"target:{asset}") for name, asset in named])
-            marked += sum(_is_ours(session, entry) for entry in batch.entries)
-    refuse_unknown_marks(session, marked)
-    await session.store.note("names", True)
-
-
-def _is_ours(session: Session, entry: Entry) -> bool:
-    """Whether a living asset of the target carries the mark of an asset of this source."""
-    if entry.asset is None or entry.deleted or session.crosswalk.marker is None:
-        return False
-    return is_mark_of(session.source_account.tenant, entry.asset.fields.get(session.crosswalk.marker))
 
 
 async def _members_last(session: Session) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, differences
 from dam_sync.engine.guards.sight import TRASH, refuse_mostly_unlisted
+from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, until_text
-from dam_sync.engine.worker import with_suffix
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef

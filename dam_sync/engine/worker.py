@@ -11,6 +11,7 @@ from dam_sync.engine.act import Actor, Prepared
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
 from dam_sync.engine.guards.sight import TRASH
+from dam_sync.engine.names import Names
 from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
@@ -18,14 +19,13 @@ from dam_sync.engine.settling import removed_before
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, Draft, Loss
-from dam_sync.model.errors import Conflict, DamSyncError, Disposition, NotFound
+from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.errors import DamSyncError, Disposition, NotFound
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 4
-LONGEST_EXTENSION = 16
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Worker:
     session: Session
     terms: Terms
     containers: Containers
+    names: Names
     told: bool = False  # whether the target's lists were compared with those of the last run
     missing: Missing = field(init=False)
     origins: Origins = field(init=False)
@@ -113,23 +114,9 @@ class Worker:
             drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
         if drafted.faults:
             return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
-        draft = await self._named(asset, drafted.draft, marker)
+        draft = await self.names.given(asset, drafted.draft, marker, new=prepared.link is None)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         return replace(prepared, asset=crosswalk.related(asset), drafted=replace(drafted, draft=draft))
-
-    async def _named(self, asset: Asset, draft: Draft, marker: str) -> Draft:
-        """A file name nobody else has, where a file name decides what an upload becomes."""
-        limits = self.session.target.limits
-        if not limits.names_identify:
-            return draft
-        for name in (draft.filename, with_suffix(draft.filename, marker, limits.filename)):
-            if await self.session.store.reserve_name(name.casefold(), asset.id) is None:
-                return replace(draft, filename=name)
-        raise Conflict(
-            f"the target already has files called “{draft.filename}” and “{name}”",
-            asset=asset.id,
-            hint="rename one of them, or map `asset.filename` to something unique",
-        )
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
@@ -160,15 +147,6 @@ class Worker:
         return Outcome(
             action="parked", cause=error.cause, message=error.message, hint=error.hint, operation=error.operation
         )
-
-
-def with_suffix(name: str, suffix: str, most: int) -> str:
-    """`sea.jpg` as `sea_SUFFIX.jpg`, cut before the suffix so that it fits."""
-    stem, dot, extension = name.rpartition(".")
-    if not dot or not stem or len(extension) > LONGEST_EXTENSION:
-        stem, extension = name, ""
-    tail = f"_{suffix}" + (f".{extension}" if extension else "")
-    return stem[: max(1, most - len(tail))] + tail
 
 
 def _faulty(drafted: Drafted) -> Outcome:

@@ -41,14 +41,14 @@ class Target:
         return self.open
 
 
-def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, command: str = "run") -> Session:
+def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, dry: bool = False) -> Session:
     async def links(assets: list[str]) -> dict[str, str]:
         return dict.fromkeys(assets, "t-1") if linked else {}
 
     store = SimpleNamespace(steps=lambda work, run: steps, links=links, is_recorded=None)
     made: Any = SimpleNamespace(target=target, store=store, binned=0, swept=0, ask=SimpleNamespace(only=frozenset()))
-    made.run, made.source_account = SimpleNamespace(id=1, command=command), SimpleNamespace(tenant="here")
-    made.crosswalk = SimpleNamespace(marker="key")
+    made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
+    made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
     return cast("Session", made)
 
 
@@ -89,8 +89,7 @@ async def test_nothing_is_looked_for(why: str) -> None:
     target, steps = Target("t-1"), MemorySteps()
     if why == "unable":
         target.operations = frozenset({Operation.FIND})
-    command = "plan" if why == "planned" else "run"
-    session = session_of(target, steps, linked=why == "linked", command=command)
+    session = session_of(target, steps, linked=why == "linked", dry=why == "planned")
     await bin_half_made(session, work(begun=why != "not begun"))
     assert target.story == told_binned(session) == []
 

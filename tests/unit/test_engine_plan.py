@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import (
     Able,
     Create,
@@ -23,7 +24,6 @@ from dam_sync.engine.plan import (
     version_key,
 )
 from dam_sync.engine.report import INNER, count_operations
-from dam_sync.engine.worker import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.service import Operation
