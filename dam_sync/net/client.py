@@ -80,7 +80,7 @@ class Client:
         except DamSyncError as problem:
             raise self._told(problem, request) from None
         reply = self._reply(request, answer)
-        if reply.is_html and 200 <= reply.status < 300:
+        if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
             reply.json()  # a page for people says nothing of what was asked, least of all that a write was done
         return reply
 

@@ -120,3 +120,10 @@ async def test_a_page_for_people_is_no_answer_to_a_write(transport: str) -> None
         with pytest.raises(ContractBroken, match="an HTML page") as caught:
             await client.send(post())
     assert "proxy" in caught.value.hint
+
+
+async def test_an_empty_answer_to_a_write_is_one_whatever_its_type_says(transport: str) -> None:
+    """Void calls answer so (wire E 1.5)."""
+    empty = Said(200, b"", {"Content-Type": "text/html;charset=utf-8"})
+    async with RawServer(lambda _: empty) as server, client_of(server, transport=transport) as client:
+        assert (await client.send(post())).body == b""
