@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
 from tests.support.connected import Bytes
+from tests.support.raw_server import Said, Seen
 from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.steps import Crash, MemorySteps
 from tests.support.vault import MemoryVault
@@ -137,6 +139,28 @@ async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opene
         await opened.connect().create(draft(), content, steps)
     assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
     made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
+    assert made == AssetId("file-0002")
+
+
+@pytest.mark.parametrize("etag", ["", '"0123456789abcdef0123456789abcdef"'], ids=["none", "another"])
+async def test_a_file_sent_whole_is_looked_at_where_the_storage_does_not_vouch_for_it(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, etag: str
+) -> None:
+    stored = opened.script._stored
+
+    def spoilt(seen: Seen) -> Said:
+        answer = stored(seen)
+        if seen.method == "PUT" and opened.script.story[-1] == "put object-0001":
+            opened.script.bytes["object-0001"] = b"dat?"
+        return replace(answer, headers={"ETag": etag} if etag else {})
+
+    monkeypatch.setattr(opened.script, "_stored", spoilt)
+    with pytest.raises(IntegrityError):
+        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+    assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
+    service = opened.connect()
+    made = await service.create(draft("src-2"), Bytes("src-2.jpg", b"data", known=True), MemorySteps())
+    assert service.calls[facts.ASSET] == 1
     assert made == AssetId("file-0002")
 
 

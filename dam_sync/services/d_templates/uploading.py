@@ -189,8 +189,7 @@ class Uploader:
                 await self.book.drop(made.file, large=large)
                 if await self._looked_at(made) is None:  # else it had come to its end, and only we did not know
                     raise
-        sent = await steps.recall("file")
-        if made.upload or not isinstance(sent, dict) or sent.get("etag") != sent.get("md5"):
+        if made.upload or not _is_whole(await steps.recall("file")):
             await steps.once("processed", lambda: self._processed(made, content), harmless=True)
         await self.book.drop(made.file, large=large)
 
@@ -334,6 +333,12 @@ class PartWire:
     async def abort(self, ticket: Json) -> None:
         """Discards the parts; the record stays."""
         await self.uploader.cancel(self.made)
+
+
+def _is_whole(sent: Json) -> bool:
+    """Whether the storage answered a file that was sent whole with the MD5 of what was sent."""
+    handle = sent.get("handle") if isinstance(sent, dict) else None
+    return isinstance(handle, dict) and bool(handle.get("etag")) and handle["etag"] == handle.get("md5")
 
 
 def _etag(headers: Mapping[str, str]) -> str:
