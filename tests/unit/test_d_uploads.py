@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import IntegrityError
+from dam_sync.model.errors import IntegrityError, Transient, Uncertain
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
@@ -190,6 +190,56 @@ async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened
     found = await opened.connect().fetch(made)
     assert [file.size for file in found.versions] == [3, 6]
     assert (found.id, found.filename, found.fields["source_key"]) == (made, "b.jpg", "src-1")
+
+
+@pytest.mark.parametrize("theirs", [{"createdBy": "user-2"}, {"filename": "c.jpg"}, {}], ids=["user", "name", "bytes"])
+async def test_a_version_of_somebody_else_is_never_taken_for_ours(opened: Opened, theirs: dict[str, str]) -> None:
+    """Nothing of it is discarded, and ours comes after it."""
+    script, service, steps = opened.script, opened.connect(), MemorySteps(4)
+    family = AssetId(script.records[script.add(b"one")]["fileId"])
+    named = {"createdBy": "user-1", "filename": "b.jpg", **theirs}
+    content = Bytes("b.jpg", b"second")
+    with pytest.raises(Crash):  # the intent is written, nothing was sent
+        await service.replace(family, content, steps)
+    other = script.add(b"other", family, **named)
+    steps.blow_at = None
+    await opened.connect().replace(family, content, steps)
+    assert script.records[other]["fileState"] == "available"
+    assert not [step for step in script.story if step.startswith(("delete", "undelete"))]
+    await script.clock.sleep(60)
+    found = await opened.connect().fetch(family)
+    assert [file.size for file in found.versions] == [3, 5, 6]
+
+
+async def test_a_version_with_our_bytes_is_gone_on_with(opened: Opened) -> None:
+    script, steps = opened.script, MemorySteps(4)
+    family = AssetId(script.records[script.add(b"one")]["fileId"])
+    content = Bytes("b.jpg", b"second")
+    with pytest.raises(Crash):
+        await opened.connect().replace(family, content, steps)
+    script.add(b"second", family, createdBy="user-1", filename="b.jpg")
+    steps.blow_at = None
+    await opened.connect().replace(family, content, steps)
+    assert len(script.records) == 2
+    assert not script.story
+
+
+async def test_a_version_whose_answer_was_lost_is_left_to_people(opened: Opened) -> None:
+    """It may be the one that somebody else fills just now."""
+    script, service, steps = opened.script, opened.connect(), MemorySteps()
+    family = AssetId(script.records[script.add(b"one")]["fileId"])
+    content = Bytes("b.jpg", b"second", known=True)
+    script.lost = 1
+    with pytest.raises(Transient):
+        await service.replace(family, content, steps)
+    with pytest.raises(Uncertain) as told:
+        await service.replace(family, content, steps)
+    assert "bin" in told.value.hint
+    assert {row["fileState"] for row in script.records.values()} == {"available"}
+    script._delete("object-0002", {"action": "delete"})
+    await service.replace(family, content, steps)
+    await script.clock.sleep(60)
+    assert [file.size for file in (await opened.connect().fetch(family)).versions] == [3, 6]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])

@@ -50,6 +50,10 @@ class Knowledge:
             notes=await self._notes(total),
         )
 
+    async def user(self) -> str:
+        """Id of the own user, as records name who made them."""
+        return text_of(await self.line.ask(facts.USER), "userId")
+
     def _skew(self, reply: Reply) -> timedelta:
         """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
         ahead = reply.ahead_of(self.line.clock.now())

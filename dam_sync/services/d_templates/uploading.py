@@ -139,6 +139,15 @@ class Tally:
         self.md5 = tally.hexdigest()
 
 
+async def md5_of(content: Content) -> str:
+    """Of bytes whose MD5 need not be known yet."""
+    tally = Tally(content, content.digests.get("md5", ""))
+    if not tally.md5:
+        async for _ in tally.blocks():
+            pass
+    return tally.md5
+
+
 @dataclass(slots=True)
 class Uploader:
     """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first."""

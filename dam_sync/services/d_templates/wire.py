@@ -48,6 +48,7 @@ class Record:
     md5: str
     size: int | None
     federated: bool
+    creator: str
 
     @property
     def place(self) -> tuple[int, str]:
@@ -145,6 +146,7 @@ def record_of(row: Json) -> Record:
         md5=text_of(told, "MD5Checksum").lower(),
         size=_size(told.get("fileSizeInBytes")),
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
+        creator=text_of(row, "createdBy"),
     )
 
 

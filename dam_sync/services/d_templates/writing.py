@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
-from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient
+from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
@@ -17,7 +17,7 @@ from dam_sync.services.d_templates.finding import Finding
 from dam_sync.services.d_templates.forms import Forms, Named, Template
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import Taxonomy
-from dam_sync.services.d_templates.uploading import Made, Uploader
+from dam_sync.services.d_templates.uploading import Made, Uploader, md5_of
 from dam_sync.services.d_templates.values import encode
 from dam_sync.services.d_templates.wire import Entry, Family, Record, failed, message_of
 
@@ -129,23 +129,29 @@ class Writer:
             raise
 
     async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> Made | None:
-        """What an earlier attempt made, if it can be gone on with; a stub without file and without links cannot."""
-        made = Made(record.object, record.file, record.family, record.filename, record.template)
-        if content is None:
-            return made
+        """What an earlier attempt made and marked, if it can be gone on with; a stub without file and without links
+        cannot, for no byte goes before a record is remembered."""
+        kept = _made(record) if content is None else await self._kept(record)
+        if kept is not None:
+            return kept
+        if await self._looked_at(record) is not None:
+            return _made(record)
+        await self.discard(record.family, record.object, marker)
+        return None
+
+    async def _kept(self, record: Record) -> Made | None:
+        """A record whose links outlived the process: no byte went yet."""
+        return None if record.has_file else await self.uploader.book.made(record.file)
+
+    async def _looked_at(self, record: Record) -> Record | None:
+        """The record with its file, if it has one or gets it soon."""
 
         async def looked_at() -> Record | None:
             now = await self.families.record(record.object, asset=record.family)
             return now if now.has_file else None
 
-        kept = None if record.has_file else await self.uploader.book.made(record.file)
-        if kept is not None:  # its links outlived the process: no byte went yet
-            return kept
         waits = facts.PROCESS_WAITS
-        if record.has_file or await self.line.until(looked_at, sum(waits[:4]), waits) is not None:
-            return made
-        await self.discard(record.family, record.object, marker)
-        return None
+        return record if record.has_file else await self.line.until(looked_at, sum(waits[:4]), waits)
 
     async def discard(self, asset: str, record: str, marker: Marker | None) -> None:
         """A record without a file, put away: its mark is taken off, the version before it counts again, then it goes to
@@ -186,17 +192,41 @@ class Writer:
             current = (settled.pop() if settled else await self.families.load(asset)).current
             return await self.uploader.created(await self._same(current, content.name), content, asset=asset)
 
-        async def another() -> Record | None:
-            records = (await self.families.load(asset)).records
-            fresh = [one for one in records if one.object not in before["records"] and not one.deleted]
-            return fresh[-1] if fresh else None
-
         async def found() -> Made | None:
-            record = await self.line.until(another, self.line.options.lag, facts.FIND_WAITS)
-            return None if record is None else await self._found(record, content, None)
+            return await self._version(asset, frozenset(before["records"]), content)
 
         made = await self._brought(make, found, content, steps, None)
         self.families.made(asset, made.object, made.file, made.template)
+
+    async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> Made | None:
+        """The version that an earlier attempt made: one of this user and of this name that has these bytes, or whose
+        links are kept. Those of others stay as they are. Raises Uncertain where one may be ours and nothing tells."""
+        user = await self.knowledge.user()
+
+        async def another() -> list[Record] | None:
+            fresh = [one for one in (await self.families.load(asset)).records if one.object not in before]
+            return [one for one in fresh if not one.deleted and _may_be_ours(one, user, content.name)] or None
+
+        records = await self.line.until(another, self.line.options.lag, facts.FIND_WAITS)
+        for record in sorted(records or (), key=lambda one: not one.has_file):
+            kept = await self._kept(record)
+            if kept is not None:
+                return kept
+            filled = await self._looked_at(record)
+            if filled is None:
+                await self._put_away(record, user, content.name)
+            elif filled.md5 and filled.md5 == await md5_of(content):
+                return _made(filled)
+        return None
+
+    async def _put_away(self, record: Record, user: str, filename: str) -> None:
+        """A version without file and links that is surely ours, for this user made it with this name; where the service
+        does not say who made it, nothing is touched. Raises Uncertain."""
+        if not (user and record.creator == user and record.filename == filename):
+            hint = "bin the version without a file in the target if it is nobody's, then `errors JOB --retry`"
+            text = "a version without a file came, and nothing tells whether it is ours"
+            raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
+        await self.discard(record.family, record.object, None)
 
     async def _settled(self, asset: AssetId, settled: list[Family]) -> Json:
         """The records there are, the current one processed, so that versions keep their order (wire D 6.6); they are
@@ -331,6 +361,15 @@ class Writer:
 
 
 # -- pure parts --------------------------------------------------------------------------------------------------------
+
+
+def _made(record: Record) -> Made:
+    return Made(record.object, record.file, record.family, record.filename, record.template)
+
+
+def _may_be_ours(record: Record, user: str, filename: str) -> bool:
+    """Whether this user may have made a version for a file of this name."""
+    return (not (user and record.creator) or record.creator == user) and filename in ("", record.filename)
 
 
 def entries_for(fields: Mapping[str, Value | None], template: str, forms: Forms) -> list[dict[str, Json]]:
