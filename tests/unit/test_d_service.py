@@ -381,6 +381,33 @@ async def test_collections_hold_files_and_are_read_back(
     assert current not in script.collections[place.id]["collectionDocument"]
 
 
+async def test_a_call_without_effect_is_not_proven_by_what_was_there_before(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = opened.script
+    one, two = (AssetId(script.records[script.add()]["fileId"]) for _ in range(2))
+    monkeypatch.setattr(script, "_fill", lambda identity, body: d.said({"message": "ok"}, 200))
+    service = opened.connect()
+    place = await service.ensure_container("collection", ("Spring",))
+    script.collections[place.id]["collectionDocument"].append(one)
+    await service.place(place, [one], [two])
+    await service.place(place, [two], [])
+    assert script.collections[place.id]["collectionDocument"] == [one, two]
+    await service.place(place, [], [one])
+    assert script.collections[place.id]["collectionDocument"] == [two]
+
+
+async def test_a_call_that_changed_something_is_trusted_from_then_on(opened: Opened) -> None:
+    script = opened.script
+    assets = [AssetId(script.records[script.add()]["fileId"]) for _ in range(3)]
+    service = opened.connect()
+    place = await service.ensure_container("collection", ("Spring",))
+    for asset in assets:
+        await service.place(place, [asset], [])
+    assert script.collections[place.id]["collectionDocument"] == assets
+    assert (service.calls[facts.FILL], service.calls[facts.COLLECTION]) == (3, 2)
+
+
 @pytest.mark.parametrize(
     ("newer", "call"), [(True, "_fill"), (False, "_fill_whole"), (False, "_collection")], ids=["newer", "older", "read"]
 )

@@ -185,13 +185,18 @@ class Collections:
         for operation, files in (("add", come), ("remove", gone)):
             if not files:
                 continue
-            if not self.older:
-                await self._changed(collection, operation, files)
-                if self.proven or await self._shows(collection, operation, files):
-                    self.proven = True
-                    continue
-                self.older = True  # the newer call was taken and did nothing
-            await self._rewritten(collection, operation, files)
+            if self.older or not await self._by_changes(collection, operation, files):
+                await self._rewritten(collection, operation, files)
+
+    async def _by_changes(self, collection: str, operation: str, files: list[str]) -> bool:
+        """By the newer call, if this instance has it. Until one was seen to change something, the collection is read
+        before and after: what was so already proves nothing."""
+        told = self.proven or _is_so(await self._files_in(collection), operation, files)
+        await self._changed(collection, operation, files)
+        if not told:
+            self.proven = await self._shows(collection, operation, files)
+            self.older = not self.proven  # the newer call is not there, or was taken and did nothing
+        return not self.older
 
     async def _changed(self, collection: str, operation: str, files: list[str]) -> None:
         """The newer call: only what changes. An instance without it is remembered."""
@@ -216,8 +221,7 @@ class Collections:
             return False
 
         async def right() -> bool | None:
-            members = set(await self._files_in(collection))
-            return (set(files) <= members if operation == "add" else not members & set(files)) or None
+            return _is_so(await self._files_in(collection), operation, files) or None
 
         return bool(await self.line.until(right, self.line.options.lag, facts.FIND_WAITS))
 
@@ -274,6 +278,11 @@ class Collections:
         }
         reply = await self.line.ask(facts.COLLECTIONS, json=body)
         return Page(hits(reply), total_of(reply))
+
+
+def _is_so(members: list[str], operation: str, files: list[str]) -> bool:
+    """Whether members are as such a change leaves them."""
+    return set(files) <= set(members) if operation == "add" else not set(files) & set(members)
 
 
 def _files_of(row: Json) -> list[str]:

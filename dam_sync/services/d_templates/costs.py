@@ -83,7 +83,7 @@ class Costs:
         lookups = sum(self._unknown(asset) for asset in membership.assets)
         batches = -(-len(membership.assets) // facts.MEMBER_BATCH)
         operation = facts.FILL_WHOLE if self.collections.older else facts.FILL
-        seen = 0 if self.collections.proven or "fill" in self._told else 1
+        seen = 0 if self.collections.proven or "fill" in self._told else 2
         if self.collections.older:
             seen = batches
         self._told.add("fill")
