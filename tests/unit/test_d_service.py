@@ -284,6 +284,34 @@ async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) ->
     assert not await listed(service, Window(since - timedelta(hours=1), since))
 
 
+@pytest.mark.parametrize("old", [True, False], ids=["long ago", "just now"])
+async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened: Opened, old: bool) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(250)]
+    since = script.clock.now() if not old else None
+    script._delete(ids[0], {"action": "delete"})
+    await script.clock.sleep(7200 if old else 60)
+    if old:
+        since = script.clock.now()
+    script._delete(ids[240], {"action": "delete"})
+    service = opened.connect(relations="off")
+    shards = [shard async for shard in service.shards(Window(since=since))]
+    script._delete(ids[1], {"action": "delete"})
+    found = [e.id for shard in shards[1:] async for batch in service.crawl(shard, None) for e in batch.entries]
+    assert AssetId(script.records[ids[240]]["fileId"]) in found
+
+
+async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> None:
+    script = opened.script
+    script._delete([script.add() for _ in range(250)][0], {"action": "delete"})
+    await script.clock.sleep(7200)
+    service = opened.connect(relations="off")
+    shards = [shard async for shard in service.shards(Window(since=script.clock.now()))]
+    before = service.calls[facts.SCAN]
+    assert not [e async for batch in service.crawl(shards[1], None) for e in batch.entries]
+    assert service.calls[facts.SCAN] - before == 1
+
+
 async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
     opened.script.add()
     shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]

@@ -88,9 +88,10 @@ class Crawler:
         until = milliseconds(window.until) if window.until else 0
         bounds = {"since": since, "until": until}
         yield Shard(f"changed {since} {until}", {"scan": CHANGED, **bounds})
+        counted = milliseconds(self.line.clock.now() - facts.OVERLAP)
         binned = await self.knowledge.binned()
         if binned != 0:
-            yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, **bounds})
+            yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
     async def _walked(self) -> int:
         """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
@@ -190,6 +191,7 @@ class _Telling:
     _unread: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
     _whole: Recent[str, Family] = field(default_factory=lambda: Recent(facts.VERSIONED_KEPT))
     _binned: int = 0
+    _reached: int = -1  # the latest creation of the pages before
 
     @property
     def _scan(self) -> str:
@@ -200,10 +202,18 @@ class _Telling:
         if self._scan == CHANGED:
             return bool(records) and records[-1].changed < int(self.shard.params["since"])
         if self._scan == BIN:
-            self._binned += sum(record.deleted for record in records)
+            self._count(records)
             binned = self.shard.params.get("binned")
             return binned is not None and self._binned >= int(binned)
         return False
+
+    def _count(self, records: Sequence[Record]) -> None:
+        """Of the bin, what surely was counted: in there since before the counting, as the index had it, and not met a
+        second time. What came later must not stand for what lies behind."""
+        counted = int(self.shard.params.get("counted") or 0)
+        fresh = [record for record in records if record.created > self._reached]
+        self._binned += sum(record.deleted and 0 < record.deleted_at < counted for record in fresh)
+        self._reached = max((record.created for record in fresh), default=self._reached)
 
     async def entries(self, records: Sequence[Record]) -> list[Entry]:
         """The entries of one page."""
