@@ -120,6 +120,23 @@ async def test_what_a_template_does_not_take_is_refused_before_any_call(opened: 
     assert not opened.script.records
 
 
+async def test_an_asset_that_is_refused_by_itself_keeps_no_other_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = opened.script
+    one, two = script.add(), script.add()
+    script.links.append({"primaryId": one, "secondaryId": two, "linkType": "child"})
+    monkeypatch.setattr(script, "_asset", lambda identity: d.said({"message": "You may not do this"}, 403))
+    found = await opened.connect().fetch(AssetId(script.records[one]["fileId"]))
+    assert [loss.path for loss in found.losses] == ["relations"]
+    monkeypatch.setattr(script, "_create", lambda body: d.said({"message": "You may not do this"}, 403))
+    with pytest.raises(Rejected, match="You may not do this"):
+        await opened.connect().create(draft(), None, MemorySteps())
+    monkeypatch.setattr(script, "_create", lambda body: d.said({"message": "Forbidden"}, 403))
+    with pytest.raises(Denied):
+        await opened.connect().create(draft(), None, MemorySteps())
+
+
 # -- versions are records of their own ---------------------------------------------------------------------------------
 
 
@@ -179,6 +196,28 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
         assert (found[family] is None) == bool(apart or window != EVERYTHING)
     with pytest.raises(error):
         await service.fetch(family)
+
+
+@pytest.mark.parametrize("error", [Rejected, NotFound])
+async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError]
+) -> None:
+    script, load = opened.script, Families.load
+    since = script.clock.now()
+    ids = [AssetId(script.records[script.add()]["fileId"]) for _ in range(2)]
+    service = opened.connect(relations="off")
+    for one in ids:
+        await service.remove(one)
+
+    async def refused(self: Families, asset: str) -> Family:
+        if asset == ids[0]:
+            raise error("not this one", asset=asset)
+        return await load(self, asset)
+
+    monkeypatch.setattr(Families, "load", refused)
+    found = {entry.id: entry for entry in await listed(service, Window(since=since))}
+    assert [found[one].deleted for one in ids] == [error is NotFound, True]
+    assert found[ids[0]].asset is None
 
 
 async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> None:

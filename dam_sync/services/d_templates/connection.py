@@ -187,7 +187,7 @@ def refusal(reply: Reply) -> DamSyncError:
     for words, error in _REFUSALS:
         if words in said:
             return error(text, **context)
-    if reply.asset or reply.operation in facts.OF_ONE_COLLECTION:
+    if reply.asset or reply.operation in facts.OF_ONE_COLLECTION or (reply.operation == facts.CREATE and message):
         return Rejected(text, hint=_RIGHTS, **context)
     return Denied(text, hint="give the role of the integration user the privilege for this call", **context)
 

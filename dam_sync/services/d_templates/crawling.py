@@ -14,7 +14,7 @@ from typing import Any
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.walk import walk
 from dam_sync.model.asset import Entry
-from dam_sync.model.errors import ContractBroken, Denied, Rejected
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.net.once import together
@@ -189,6 +189,7 @@ class _Telling:
     shard: Shard
     _told: Recent[str, int] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # how many records of it
     _unread: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
+    _refused: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # is all of it in the bin?
     _whole: Recent[str, Family] = field(default_factory=lambda: Recent(facts.VERSIONED_KEPT))
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
@@ -274,9 +275,11 @@ class _Telling:
         and the listing goes on."""
         try:
             return await self.crawler.families.load(key)
-        except (Denied, Rejected):
-            if self._scan == BIN:  # nobody can tell whether all of it is in there
+        except (Denied, Rejected) as error:
+            if self._scan == BIN and isinstance(error, Denied):
                 raise
+            if not isinstance(error, NotFound):
+                self._refused.put(key, True)
             self._unread.put(key, True)
             return Family.of(here)
 
@@ -290,7 +293,7 @@ class _Telling:
                 family.revision,
                 moment(family.current.changed),
                 assets.get(family.id),
-                deleted=family.deleted,
+                deleted=family.deleted and not (self._scan == BIN and self._refused.get(family.id)),
             )
             for family in families
         ]

@@ -98,7 +98,7 @@ class Families:
         """The asset that a record or file belongs to, and whether it is in the bin. Raises NotFound."""
         found = self.owners.get(identity)
         if found is None:
-            record = await self.record(identity)
+            record = await self.record(identity, asset=identity)
             found = (record.family, record.deleted)
             self.owners.put(identity, found)
         return AssetId(found[0]), found[1]
