@@ -342,7 +342,8 @@ async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened
 
 async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> None:
     script = opened.script
-    script._delete([script.add() for _ in range(250)][0], {"action": "delete"})
+    first, *_ = [script.add() for _ in range(250)]
+    script._delete(first, {"action": "delete"})
     await script.clock.sleep(7200)
     service = opened.connect(relations="off")
     shards = [shard async for shard in service.shards(Window(since=script.clock.now()))]

@@ -15,7 +15,7 @@ from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.forms import Forms, Named
 from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.values import decode
+from dam_sync.services.d_templates.values import decode, losses_of
 from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
 
 TRASH, PUBLISHED = "trash", "published"
@@ -143,6 +143,7 @@ def fields_of(record: Record, forms: Forms) -> tuple[dict[str, Value], tuple[Los
             if entry.value or entry.rows:
                 losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute"))
         elif not attribute.system:
+            losses += losses_of(attribute, entry, forms)
             value = decode(attribute, entry, forms, record.shown.get(attribute.key))
             if value is not None:
                 values[attribute.key] = value

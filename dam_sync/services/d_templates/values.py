@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import assert_never
 
+from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value
@@ -12,6 +14,7 @@ from dam_sync.services.d_templates.forms import Attribute, Forms, Values
 from dam_sync.services.d_templates.wire import Entry, entries_of, number_of
 
 WRITTEN = "%m/%d/%Y"  # wire D 6.4: MM/DD/YYYY, no time
+_EPOCHS = (10**9, 10**14)  # what is less is a year or a day written without marks, what is more no date
 _NOBODY = Values("", "", "", {})
 
 
@@ -30,12 +33,45 @@ def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None)
         case FieldKind.TERM:
             return _terms(attribute, entry.value, forms, shown)
         case FieldKind.FLAG:
-            item = entry.value[0] if isinstance(entry.value, list) else entry.value
-            return _term(attribute, item, forms, None).label.casefold() == "yes"
+            return _flag(attribute, entry.value, forms)
         case FieldKind.DATE:
             return _day(entry.value)
         case _:
             return str(entry.value)
+
+
+def losses_of(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss]:
+    """What `decode` leaves out of a value."""
+    path = f"fields.{attribute.key}"
+    if attribute.cells:
+        yield from _lost_of_rows(attribute, entry, forms)
+    elif attribute.levels:
+        known = {level.id for level in attribute.levels}
+        levels = [one for one in entries_of(entry.value) if one.id in known and isinstance(one.value, list)]
+        if any(len(one.value) > 1 for one in levels):
+            yield Loss(path, "a level of the cascade has several values, the first was taken", "")
+    elif attribute.kind is FieldKind.FLAG and entry.value not in (None, "", [], {}):
+        if _flag(attribute, entry.value, forms) is None:
+            yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
+
+
+def _lost_of_rows(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss]:
+    by_id = {cell.id: cell for cell in attribute.cells}
+    cells = [cell for row in entry.rows or () for cell in row]
+    for strange in dict.fromkeys(cell.id for cell in cells if cell.id not in by_id and (cell.value or cell.rows)):
+        yield Loss(f"fields.{attribute.key}.{strange}", "no metadata template has this column")
+    for cell in cells:
+        if cell.id in by_id:
+            yield from losses_of(by_id[cell.id], cell, forms)
+
+
+def _first(value: Json) -> Json:
+    return value[0] if isinstance(value, list) else value
+
+
+def _flag(attribute: Attribute, value: Json, forms: Forms) -> bool | None:
+    """None for a value that is neither, which a list may have had before."""
+    return {"yes": True, "no": False}.get(_term(attribute, _first(value), forms, None).label.casefold())
 
 
 def _terms(attribute: Attribute, value: Json, forms: Forms, shown: Json) -> Value:
@@ -64,7 +100,7 @@ def _path(attribute: Attribute, entry: Entry, forms: Forms) -> Term | None:
         value = found[identity].value if identity in found else None
         if not value:
             break
-        path.append(_term(level, value[0] if isinstance(value, list) else value, forms, None))
+        path.append(_term(level, _first(value), forms, None))
     if not path:
         return None
     return cascade_term(path)
@@ -102,7 +138,7 @@ def _day(value: Json) -> Scalar:
         except ValueError:
             continue
     epoch = number_of(value)
-    return datetime.fromtimestamp(epoch / 1000, UTC).date() if epoch else text
+    return datetime.fromtimestamp(epoch / 1000, UTC).date() if _EPOCHS[0] <= abs(epoch) < _EPOCHS[1] else text
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

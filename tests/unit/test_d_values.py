@@ -1,0 +1,80 @@
+"""Values of service D that are not quite what a template says: told as they are, or told as lost."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Json, Row, Term
+from dam_sync.services.d_templates.forms import Attribute, Forms, Template, Values
+from dam_sync.services.d_templates.reading import fields_of
+from dam_sync.services.d_templates.wire import record_of
+
+LEVELS = tuple(Attribute(f"l{n}", f"level_{n}", f"Level {n}", FieldKind.TERM, vocabulary="words") for n in range(2))
+CELL = Attribute("cell", "until", "Until", FieldKind.DATE)
+ATTRIBUTES = (
+    Attribute("a-flag", "approved", "Approved", FieldKind.TERM, vocabulary="yes-no"),
+    Attribute("a-day", "day", "Day", FieldKind.DATE),
+    Attribute("a-path", "area", "Area", FieldKind.TERM, levels=LEVELS),
+    Attribute("a-table", "usage", "Usage", FieldKind.ROWS, multiple=True, cells=(CELL,)),
+)
+LEXICON = {
+    "yes-no": Values("yes-no", "yes_no", "Yes or no", {"1": "Yes", "2": "no"}),
+    "words": Values("words", "words", "Words", {"3": "North", "4": "Coast", "5": "Hills"}),
+}
+FORMS = Forms.of([Template("t", "Photo", {one.key: one for one in ATTRIBUTES})], LEXICON)
+
+
+def read(identity: str, value: Json = None, rows: Json = None) -> tuple[dict[str, Any], list[str]]:
+    """The values of a record with one entry, and the paths of what is lost of it."""
+    entry = {"metadataDefinitionId": identity, "metadataDefinitionValue": value}
+    entry |= {"metadataDefinitionTableValue": rows} if rows is not None else {}
+    values, losses = fields_of(record_of({"objectId": "o", "fileId": "f", "metadata": [entry]}), FORMS)
+    return dict(values), [loss.path for loss in losses]
+
+
+@pytest.mark.parametrize(("identity", "said"), [("1", True), ("2", False)])
+def test_yes_and_no_are_flags(identity: str, said: bool) -> None:
+    assert read("a-flag", {"valueId": identity}) == ({"approved": said}, [])
+    assert read("a-flag", [{"valueId": identity}]) == ({"approved": said}, [])
+
+
+def test_a_removed_third_value_is_not_a_no() -> None:
+    assert read("a-flag", {"valueId": "9"}) == ({}, ["fields.approved"])
+
+
+def test_a_level_with_two_values_is_told() -> None:
+    both = [{"metadataDefinitionId": "l0", "metadataDefinitionValue": [{"valueId": "3"}]}]
+    both += [{"metadataDefinitionId": "l1", "metadataDefinitionValue": [{"valueId": "4"}, {"valueId": "5"}]}]
+    coast = Term("Coast", "3/4", ("North", "Coast"), "3")
+    assert read("a-path", both) == ({"area": coast}, ["fields.area"])
+    assert read("a-path", both[:1]) == ({"area": Term("North", "3", ("North",))}, [])
+
+
+def test_a_column_that_no_template_has_is_told_once() -> None:
+    row = [
+        {"metadataDefinitionId": "cell", "metadataDefinitionValue": "02/18/2026"},
+        {"metadataDefinitionId": "other", "metadataDefinitionValue": "x"},
+        {"metadataDefinitionId": "empty"},
+    ]
+    told = {"usage": (Row({"until": date(2026, 2, 18)}),) * 2}
+    assert read("a-table", rows=[row, row]) == (told, ["fields.usage.other"])
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("02/10/2026", date(2026, 2, 10)),
+        (1770681600000, date(2026, 2, 10)),
+        ("1770681600000", date(2026, 2, 10)),
+        (-1770681600000, date(1913, 11, 22)),
+        ("2026", "2026"),
+        ("20260210", "20260210"),
+        ("9" * 40, "9" * 40),
+    ],
+)
+def test_only_a_large_number_is_an_instant(written: Json, day: object) -> None:
+    assert read("a-day", written) == ({"day": day}, [])
