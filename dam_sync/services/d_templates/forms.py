@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -69,8 +70,10 @@ class Values:
         return len(self.labels) == len(YES_NO) and {label.casefold() for label in self.labels.values()} == YES_NO
 
     def named(self, label: str) -> str:
-        """The id of the value of this name, or empty."""
-        return next((identity for identity, known in self.labels.items() if known == label), "")
+        """The id of the value of this name, or empty; one that is written alike letter by letter comes first."""
+        exact = (identity for identity, known in self.labels.items() if known == label)
+        alike = (identity for identity, known in self.labels.items() if composed(known) == composed(label))
+        return next(exact, "") or next(alike, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,11 @@ class Forms:
             return attribute.vocabulary
         alone = sum(other.key == values.key for other in self.lexicon.values()) == 1
         return values.key if alone else values.id
+
+
+def composed(label: str) -> str:
+    """A name for comparisons: one letter may be spelt as one sign or as two."""
+    return unicodedata.normalize("NFC", label)
 
 
 def template_of(reply: Json) -> Template:

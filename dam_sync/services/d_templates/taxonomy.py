@@ -12,7 +12,7 @@ from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupport
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.forms import Attribute, Values
+from dam_sync.services.d_templates.forms import Attribute, Values, composed
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.values import cascade_term
 from dam_sync.services.d_templates.wire import failed, message_of
@@ -53,7 +53,7 @@ class Taxonomy:
 
     async def tags(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the attribute that holds the tags, new ones added together."""
-        wanted = sorted(labels)
+        wanted = sorted({composed(label): label for label in sorted(labels)}.values())
         attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
         ids = await self._ensured(attribute.vocabulary, wanted)
         return tuple(Term(label, identity) for label, identity in zip(wanted, ids, strict=True))

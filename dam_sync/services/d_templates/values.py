@@ -50,9 +50,8 @@ def losses_of(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss
         levels = [one for one in entries_of(entry.value) if one.id in known and isinstance(one.value, list)]
         if any(len(one.value) > 1 for one in levels):
             yield Loss(path, "a level of the cascade has several values, the first was taken", "")
-    elif attribute.kind is FieldKind.FLAG and entry.value not in (None, "", [], {}):
-        if _flag(attribute, entry.value, forms) is None:
-            yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
+    elif attribute.kind is FieldKind.FLAG and entry.value and _flag(attribute, entry.value, forms) is None:
+        yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
 
 
 def _lost_of_rows(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss]:

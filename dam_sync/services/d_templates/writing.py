@@ -14,12 +14,12 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.finding import Finding
-from dam_sync.services.d_templates.forms import Forms, Named, Template
+from dam_sync.services.d_templates.forms import Forms, Named, Template, composed
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import Taxonomy
 from dam_sync.services.d_templates.uploading import Made, Uploader, md5_of
 from dam_sync.services.d_templates.values import encode
-from dam_sync.services.d_templates.wire import Entry, Family, Record, failed, message_of
+from dam_sync.services.d_templates.wire import Entry, Family, Record, failed, message_of, value_ids
 
 _ANEW = 3  # records made in a row because the links of the one before were lost
 
@@ -274,12 +274,16 @@ class Writer:
         known = await self.families.known(asset)
         fields: dict[str, Value | None] = {**patch.fields, **await self._named(rights, status, frozenset())}
         fields |= dict.fromkeys(cleared_by(patch, named))
+        strange: list[Json] = []
         if named.tags and (patch.tags_add or patch.tags_remove):
-            fields[named.tags] = await self._tags(await self._labels(asset, known.object), patch)
+            labels, strange = await self._tagged(asset, known.object)
+            fields[named.tags] = await self.taxonomy.tags(retagged(labels, patch))
         forms = await self.knowledge.forms.get()
         body: dict[str, Json] = {}
         if fields:
             body["metadata"] = entries_for(fields, known.template, forms)
+        if strange:
+            _carry(body["metadata"], forms.by_key[named.tags].id, strange)
         if rights.groups:
             body["securityTemplateIds"] = await self.knowledge.security_ids(rights.groups)
         if not body:
@@ -297,16 +301,17 @@ class Writer:
             rows = [_empty(entry) for entry in full]
             await self._patch(asset, record, {"metadata": rows})
 
-    async def _labels(self, asset: AssetId, record: str) -> frozenset[str]:
-        forms = await self.knowledge.forms.get()
-        attribute = forms.by_key[self.line.options.named.tags]
-        values = forms.lexicon[attribute.vocabulary].labels
+    async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
+        """The tags a record has, and as they came those of which the vocabulary, learnt anew, has no name."""
+        attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
         now = await self.families.record(record, asset=asset)
-        items = [item for entry in now.entries if entry.id == attribute.id for item in entry.value or ()]
-        return frozenset(values.get(str(item.get("valueId")), "") for item in items) - {""}
-
-    async def _tags(self, before: frozenset[str], patch: Patch) -> tuple[Term, ...]:
-        return await self.taxonomy.tags((before | patch.tags_add) - patch.tags_remove)
+        entries = [entry for entry in now.entries if entry.id == attribute.id and entry.value]
+        forms = await self.knowledge.forms_for(value_ids(entries))
+        known = forms.lexicon[attribute.vocabulary].labels
+        items = [item for one in entries for item in (one.value if isinstance(one.value, list) else [one.value])]
+        ids = [(str(item.get("valueId")) if isinstance(item, dict) else "", item) for item in items]
+        labels = frozenset(known.get(identity, "") for identity, _ in ids) - {""}
+        return labels, [item for identity, item in ids if not known.get(identity)]
 
     async def _named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value]:
         """What goes into the attributes that options name."""
@@ -375,6 +380,20 @@ def _may_be_ours(record: Record, user: str, filename: str) -> bool:
 def entries_for(fields: Mapping[str, Value | None], template: str, forms: Forms) -> list[dict[str, Json]]:
     """The entries for fields of a template. Raises InvalidValue."""
     return [encode(forms.attribute(key, template), value, forms) for key, value in fields.items()]
+
+
+def retagged(labels: frozenset[str], patch: Patch) -> frozenset[str]:
+    """Tags after a patch, one for each name, however its letters are composed."""
+    gone = {composed(label) for label in patch.tags_remove}
+    kept = {composed(label): label for label in sorted(patch.tags_add) + sorted(labels)}
+    return frozenset(label for key, label in kept.items() if key not in gone)
+
+
+def _carry(entries: list[dict[str, Json]], attribute: str, strange: list[Json]) -> None:
+    """What nobody can name stays in the attribute as it is."""
+    for entry in entries:
+        if entry["metadataDefinitionId"] == attribute:
+            entry["metadataDefinitionValue"] = [*entry.get("metadataDefinitionValue", []), *strange]
 
 
 def cleared_by(patch: Patch, named: Named) -> frozenset[str]:
