@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import pytest
@@ -198,28 +198,6 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
         await service.fetch(family)
 
 
-@pytest.mark.parametrize("error", [Rejected, NotFound])
-async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError]
-) -> None:
-    script, load = opened.script, Families.load
-    since = script.clock.now()
-    ids = [AssetId(script.records[script.add()]["fileId"]) for _ in range(2)]
-    service = opened.connect(relations="off")
-    for one in ids:
-        await service.remove(one)
-
-    async def refused(self: Families, asset: str) -> Family:
-        if asset == ids[0]:
-            raise error("not this one", asset=asset)
-        return await load(self, asset)
-
-    monkeypatch.setattr(Families, "load", refused)
-    found = {entry.id: entry for entry in await listed(service, Window(since=since))}
-    assert [found[one].deleted for one in ids] == [error is NotFound, True]
-    assert found[ids[0]].asset is None
-
-
 async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> None:
     script = opened.script
     first = script.add(b"one")
@@ -305,57 +283,6 @@ async def test_a_scan_without_a_total_is_counted_by_a_search(opened: Opened) -> 
     (shard,) = [shard async for shard in service.shards(EVERYTHING)]
     assert shard.params["total"] == 130
     assert len(await listed(service)) == 130
-
-
-async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) -> None:
-    script = opened.script
-    ids = [script.add() for _ in range(150)]
-    old = script.add()
-    script._delete(old, {"action": "delete"})
-    await script.clock.sleep(7200)
-    since = script.clock.now()
-    service = opened.connect()
-    changed = AssetId(script.records[ids[0]]["fileId"])
-    await service.update(changed, Patch(fields={"title": "Changed"}))
-    await service.remove(AssetId(script.records[ids[1]]["fileId"]))
-    found = {entry.id: entry.deleted for entry in await listed(service, Window(since=since))}
-    assert found == {changed: False, AssetId(script.records[ids[1]]["fileId"]): True}
-    assert not await listed(service, Window(since - timedelta(hours=1), since))
-
-
-@pytest.mark.parametrize("old", [True, False], ids=["long ago", "just now"])
-async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened: Opened, old: bool) -> None:
-    script = opened.script
-    ids = [script.add() for _ in range(250)]
-    since = script.clock.now() if not old else None
-    script._delete(ids[0], {"action": "delete"})
-    await script.clock.sleep(7200 if old else 60)
-    if old:
-        since = script.clock.now()
-    script._delete(ids[240], {"action": "delete"})
-    service = opened.connect(relations="off")
-    shards = [shard async for shard in service.shards(Window(since=since))]
-    script._delete(ids[1], {"action": "delete"})
-    found = [e.id for shard in shards[1:] async for batch in service.crawl(shard, None) for e in batch.entries]
-    assert AssetId(script.records[ids[240]]["fileId"]) in found
-
-
-async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> None:
-    script = opened.script
-    first, *_ = [script.add() for _ in range(250)]
-    script._delete(first, {"action": "delete"})
-    await script.clock.sleep(7200)
-    service = opened.connect(relations="off")
-    shards = [shard async for shard in service.shards(Window(since=script.clock.now()))]
-    before = service.calls[facts.SCAN]
-    assert not [e async for batch in service.crawl(shards[1], None) for e in batch.entries]
-    assert service.calls[facts.SCAN] - before == 1
-
-
-async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
-    opened.script.add()
-    shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
-    assert [shard.params["scan"] for shard in shards] == ["changed"]
 
 
 # -- links of 20 seconds -----------------------------------------------------------------------------------------------
@@ -541,44 +468,3 @@ async def test_a_value_that_was_never_applied_is_applied_when_it_is_refused(
     await service.create(draft(colors=(Term("Red", d.RED),)), None, MemorySteps())
     assert len(opened.script.records) == 1
     assert service.calls[facts.APPLY] == 1
-
-
-def tags_of(script: d.ScriptedD, record: str) -> Any:
-    (entry,) = [one for one in script.records[record]["metadata"] if one["metadataDefinitionId"] == d.COLOR]
-    return entry.get("metadataDefinitionValue")
-
-
-@pytest.mark.parametrize("patch", [Patch(tags_add=frozenset({"Blue"})), Patch(tags_remove=frozenset({"Red"}))])
-async def test_tags_that_nobody_can_name_stay(opened: Opened, patch: Patch) -> None:
-    script = opened.script
-    service = opened.connect(tags_field="colors", relations="off")
-    await service.schema()
-    script.vocabularies["vocabulary-colors"]["values"]["value-new"] = "New"  # type: ignore[index]
-    values = [{"valueId": one} for one in (d.RED, "value-new", "value-gone")]
-    record = script.add(metadata=[{"metadataDefinitionId": d.COLOR, "metadataDefinitionValue": values}])
-    await service.update(AssetId(script.records[record]["fileId"]), patch)
-    told = {one["valueId"] for one in tags_of(script, record)}
-    assert told == {"value-new", "value-gone"} | ({d.RED, d.BLUE} if patch.tags_add else set())
-
-
-async def test_a_single_tag_may_come_without_a_list(opened: Opened) -> None:
-    script = opened.script
-    entry = {"metadataDefinitionId": d.COLOR, "metadataDefinitionValue": {"valueId": d.RED}}
-    record = script.add(metadata=[entry])
-    service = opened.connect(tags_field="colors")
-    await service.update(AssetId(script.records[record]["fileId"]), Patch(tags_add=frozenset({"Blue"})))
-    assert tags_of(script, record) == [{"valueId": d.BLUE}, {"valueId": d.RED}]
-
-
-async def test_one_name_however_its_letters_are_composed(opened: Opened) -> None:
-    script = opened.script
-    one, two = "Gr\u00fcn", "Gru\u0308n"
-    script.vocabularies["vocabulary-colors"]["values"]["value-green"] = one  # type: ignore[index]
-    service = opened.connect(tags_field="colors")
-    assert (await service.ensure_term("colors", Term(two))).id == "value-green"
-    made = await service.create(draft(), None, MemorySteps())
-    await service.update(made, Patch(tags_add=frozenset({one, two, "Red"})))
-    assert len(tags_of(script, "object-0001")) == 2
-    await service.update(made, Patch(tags_remove=frozenset({two})))
-    assert tags_of(script, "object-0001") == [{"valueId": d.RED}]
-    assert facts.ADD_TERMS not in service.calls

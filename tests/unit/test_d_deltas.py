@@ -1,0 +1,105 @@
+"""Deltas of service D: what changed, and the sweep of the bin, which nothing dates (wire D 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Entry, Patch
+from dam_sync.model.errors import DamSyncError, NotFound, Rejected
+from dam_sync.model.service import Service, Window
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.wire import Family
+from tests.support.scripted_d import Opened, scripted
+
+EVERYTHING = Window()
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opened]:
+    async with scripted() as one:
+        yield one
+
+
+async def listed(service: Service, window: Window = EVERYTHING) -> list[Entry]:
+    found = []
+    async for shard in service.shards(window):
+        async for batch in service.crawl(shard, None):
+            found += batch.entries
+    return found
+
+
+async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(150)]
+    old = script.add()
+    script._delete(old, {"action": "delete"})
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    service = opened.connect()
+    changed = AssetId(script.records[ids[0]]["fileId"])
+    await service.update(changed, Patch(fields={"title": "Changed"}))
+    await service.remove(AssetId(script.records[ids[1]]["fileId"]))
+    found = {entry.id: entry.deleted for entry in await listed(service, Window(since=since))}
+    assert found == {changed: False, AssetId(script.records[ids[1]]["fileId"]): True}
+    assert not await listed(service, Window(since - timedelta(hours=1), since))
+
+
+@pytest.mark.parametrize("error", [Rejected, NotFound])
+async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError]
+) -> None:
+    script, load = opened.script, Families.load
+    since = script.clock.now()
+    ids = [AssetId(script.records[script.add()]["fileId"]) for _ in range(2)]
+    service = opened.connect(relations="off")
+    for one in ids:
+        await service.remove(one)
+
+    async def refused(self: Families, asset: str) -> Family:
+        if asset == ids[0]:
+            raise error("not this one", asset=asset)
+        return await load(self, asset)
+
+    monkeypatch.setattr(Families, "load", refused)
+    found = {entry.id: entry for entry in await listed(service, Window(since=since))}
+    assert [found[one].deleted for one in ids] == [error is NotFound, True]
+    assert found[ids[0]].asset is None
+
+
+@pytest.mark.parametrize("old", [True, False], ids=["long ago", "just now"])
+async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened: Opened, old: bool) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(250)]
+    since = script.clock.now() if not old else None
+    script._delete(ids[0], {"action": "delete"})
+    await script.clock.sleep(7200 if old else 60)
+    if old:
+        since = script.clock.now()
+    script._delete(ids[240], {"action": "delete"})
+    service = opened.connect(relations="off")
+    shards = [shard async for shard in service.shards(Window(since=since))]
+    script._delete(ids[1], {"action": "delete"})
+    found = [e.id for shard in shards[1:] async for batch in service.crawl(shard, None) for e in batch.entries]
+    assert AssetId(script.records[ids[240]]["fileId"]) in found
+
+
+async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> None:
+    script = opened.script
+    first, *_ = [script.add() for _ in range(250)]
+    script._delete(first, {"action": "delete"})
+    await script.clock.sleep(7200)
+    service = opened.connect(relations="off")
+    shards = [shard async for shard in service.shards(Window(since=script.clock.now()))]
+    before = service.calls[facts.SCAN]
+    assert not [e async for batch in service.crawl(shards[1], None) for e in batch.entries]
+    assert service.calls[facts.SCAN] - before == 1
+
+
+async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
+    opened.script.add()
+    shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
+    assert [shard.params["scan"] for shard in shards] == ["changed"]
