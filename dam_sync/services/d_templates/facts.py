@@ -170,7 +170,9 @@ ASSUMPTIONS = (
     Assumption(19, "a record that lost its upload link loses its mark, goes to the bin and is made anew", "6.9"),
     Assumption(20, "deleting concerns one record or the family: every record is deleted and read back", "15"),
     Assumption(21, "processing may move lastUpdatedEpoch or not: the revision names the checksum as well", "15"),
-    Assumption(22, "collectionUpdates takes operation and fileIds; the first filling is read back", "6.8"),
+    Assumption(
+        22, "collectionUpdates takes operation and fileIds; the first that changes something is read back", "6.8"
+    ),
     Assumption(23, "a collection takes any metadata template and needs none of its values", "6.8"),
     Assumption(24, "dates hold days: a release is put to the next midnight UTC, an expiry to the last", "6.9"),
     Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
