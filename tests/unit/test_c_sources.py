@@ -85,6 +85,29 @@ async def test_an_account_without_a_cdn_has_no_links(start: Start) -> None:
     assert not (await tenant.connect(read_only=True, options=ON).fetch(published(tenant)[0])).source_links
 
 
+# -- relations that lists keep to themselves -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["", "section_files", "messy", "no_empties"])
+async def test_relations_that_a_list_leaves_out_are_read_singly(
+    start: Start, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    """A list may honour some includes alone, or name rows that it does not include: nothing of them is lost."""
+    monkeypatch.setattr(facts, "REACH", 6)
+    monkeypatch.setattr(facts, "CLEARLY", 0.0)
+    tenant = start(variant=variant)
+    service = tenant.connect(read_only=True)
+    await service.probe()
+    found = await listed_by(service)
+    singly = service.calls.get(facts.ASSET, 0)
+    whole = {entry.id: await service.fetch(entry.id) for entry in found}
+    assert {entry.id: entry.asset for entry in found} == whole
+    assert len(found) == len(tenant.shown())
+    assert any(asset.tags for asset in whole.values())
+    if variant in ("", "no_empties"):
+        assert singly < len(found), "a list that gives everything costs no call for each asset"
+
+
 # -- what the service deleted ------------------------------------------------------------------------------------------
 
 

@@ -196,6 +196,23 @@ def test_a_revision_moves_with_what_the_date_of_change_may_not_tell() -> None:
     assert revision("sea") == revision("sea") != revision("wood")
 
 
+def test_a_row_is_whole_with_every_relation_and_whatever_it_names() -> None:
+    told = {"id": "x", "type": "y", "attributes": {"name": "n"}}
+    every: dict[str, Any] = {name: [told] for name in wire.RELATIONS}
+    assert wire.is_whole(row() | {"related": every})
+    assert wire.is_whole(row() | {"related": every | {"tags": []}})
+    assert not wire.is_whole(row() | {"related": every | {"tags": [told, {**told, "attributes": {}}]}})
+    lacking = row() | {"related": {name: found for name, found in every.items() if name != "tags"}}
+    assert not wire.is_whole(lacking)
+    assert wire.is_whole(lacking, {"tags"})
+    assert not wire.is_whole(row() | {"related": {"tags": []}}, wire.RELATIONS)
+
+
+def test_a_relation_without_data_is_not_given() -> None:
+    document = document_of({"data": row(relationships={"tags": {"meta": {}}, "collections": {"data": None}})}, "GET x")
+    assert document.single["related"] == {"collections": []}
+
+
 def test_file_ids_come_apart_again() -> None:
     for count in (1, 4):
         assert wire.parts_of(wire.file_id("a-1", "f_2", count)) == ("a-1", "f_2", count)

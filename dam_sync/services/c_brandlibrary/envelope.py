@@ -82,7 +82,11 @@ def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
         "id": str(row["id"]),
         "type": str(row.get("type") or ""),
         "attributes": row.get("attributes") or {},
-        "related": {name: _related(part, included) for name, part in (row.get("relationships") or {}).items()},
+        "related": {
+            name: _related(part, included)
+            for name, part in (row.get("relationships") or {}).items()
+            if not isinstance(part, dict) or "data" in part or "id" in part
+        },
     }
 
 

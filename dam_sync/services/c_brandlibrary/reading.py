@@ -38,6 +38,7 @@ class Reader:
     links: Links
     _dated: Once[frozenset[str] | None] = field(init=False)
     _counts: dict[str, dict[str, int] | None] = field(default_factory=dict)
+    _given: dict[str, set[str]] = field(default_factory=dict)  # relations that rows of each listing have
 
     def __post_init__(self) -> None:
         self._dated = Once(self._search_dated)
@@ -172,7 +173,7 @@ class Reader:
                 if behind is None and shard.expected and not found and cursor is None:
                     await self.line.whoami()  # a section that was not empty a moment ago (wire C 11.1)
                 kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
-                yield Batch(await self._entries(kept, counts), behind)
+                yield Batch(await self._entries(kept, counts, self._relations(wanted, rows)), behind)
 
     async def _changes(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
         """Newest change first, until one is too old."""
@@ -184,22 +185,31 @@ class Reader:
             async for rows, behind in pages:
                 old = any(not _changed_in(row, Window(window.since)) for row in rows)
                 kept = [row for row in rows if _changed_in(row, window)]
-                yield Batch(await self._entries(kept, None), None if old else behind)
+                entries = await self._entries(kept, None, self._relations(wanted, rows))
+                yield Batch(entries, None if old else behind)
                 if old:
                     return
 
-    async def _entries(self, rows: Sequence[Json], counts: dict[str, int] | None) -> tuple[Entry, ...]:
+    def _relations(self, wanted: Wanted, rows: Sequence[Json]) -> frozenset[str]:
+        """Names of the relations that rows of such a listing have; it may leave out those with nothing in them, or
+        give only some of those that are asked for (wire C 2, 2.1)."""
+        known = self._given.setdefault(wanted.operation, set())
+        known.update(name for row in rows for name, found in row["related"].items() if found)
+        return frozenset(known)
+
+    async def _entries(
+        self, rows: Sequence[Json], counts: dict[str, int] | None, given: frozenset[str]
+    ) -> tuple[Entry, ...]:
         """Entries of rows; what vanished meanwhile or is refused, and what is still worked on, comes thin: it will be
         asked for by its id."""
         sense = await self.library.sense()
         dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
-        return tuple(await together([self._entry(row, sense, dated, counts) for row in rows]))
+        lacking = [self._lacks(row, dated, given) for row in rows]
+        return tuple(await together([self._entry(*each, sense, counts) for each in zip(rows, lacking, strict=True)]))
 
-    async def _entry(
-        self, row: Json, sense: wire.Sense, dated: frozenset[str] | None, counts: dict[str, int] | None
-    ) -> Entry:
+    async def _entry(self, row: Json, lacks: bool, sense: wire.Sense, counts: dict[str, int] | None) -> Entry:
         try:
-            if self._lacks(row, dated):
+            if lacks:
                 row = await self._row(AssetId(row["id"]))
             known = counts if counts is not None else await self._asset_counts(row)
         except NotFound:
@@ -210,9 +220,9 @@ class Reader:
         self.links.keep(row, known)
         return wire.entry_of(await self._linked(wire.asset_of(row, sense, known)))
 
-    def _lacks(self, row: Json, dated: frozenset[str] | None) -> bool:
+    def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
-        if not wire.is_whole(row):
+        if not wire.is_whole(row, given):
             return True
         if self.listing.dates is not False:
             return False

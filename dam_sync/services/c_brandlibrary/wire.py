@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +20,8 @@ from dam_sync.services.c_brandlibrary.marks import marked, unmarked
 from dam_sync.services.c_brandlibrary.values import decode, moment_text, text_of
 
 INCLUDE = "attachments,section,collections,custom_fields,tags"  # wire C 2.2
+RELATIONS = ("attachments", "section", "collections", "custom_field_values", "tags")  # wire C 11.5: as they answer
+OWNED = frozenset({"attachments", "section"})  # relations that a file always has
 DATES = ("availability_start", "availability_end")
 FIELDS = "created_at,updated_at,availability"
 ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that tells nothing of dates
@@ -122,9 +124,13 @@ def attachments_of(row: Json) -> list[Json]:
     return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
 
 
-def is_whole(row: Json) -> bool:
-    """Whether the attachments were asked for and came, every one."""
-    return "attachments" in row["related"] and all(each["attributes"] for each in related(row, "attachments"))
+def is_whole(row: Json, given: Collection[str] = ()) -> bool:
+    """Whether every relation asked for came, with a row of its own for whatever it names.
+
+    given: relations that other rows of the same list have, so that one which lacks them has none.
+    """
+    present = all(name in row["related"] or (name in given and name not in OWNED) for name in RELATIONS)
+    return present and all(each["attributes"] for name in RELATIONS for each in related(row, name))
 
 
 def count_of(attachment: Json) -> int:

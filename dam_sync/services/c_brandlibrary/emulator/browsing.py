@@ -61,7 +61,9 @@ class Browsing:
         tenant = self._tenant
         more = DATE_FIELDS if "dates_on_lists" in tenant.plays else ()
         asked = wanted(tenant, call, (*ASSET_FIELDS, *more), ASSET_INCLUDES)
-        document = Document(tenant, self._links, asked.fields, asked.include)
+        only_files = scope.kind == "section" and "section_files" in tenant.plays
+        include = tuple(name for name in asked.include if name == "attachments" or not only_files)
+        document = Document(tenant, self._links, asked.fields, include)
         rows = self._ordered(call, scope)
         if "search" in call.query:
             rows = self._search.assets(call.query["search"], rows, scope.library)

@@ -21,6 +21,8 @@ VARIANTS: Mapping[str, str] = {
     "own_first": "a label's path begins with the label itself (wire C 5.1)",
     "value_array": "the answer to a changed custom field value is an array (wire C 6.7)",
     "bare_answers": "a created collection and a changed label come without their wrapper (wire C 5.2)",
+    "section_files": "a section's list of assets includes attachments and nothing else (wire C 2.1)",
+    "no_empties": "relationships with nothing in them are left out (wire C 2)",
     "messy": "relationships repeat an id and name one that is nowhere (wire C 2)",
     "strict": "unknown parameters, fields and includes are refused with 400 (wire C 2)",
     "post_only": "`upload_url` takes POST, a PUT has the wrong signature (wire C 6.1)",

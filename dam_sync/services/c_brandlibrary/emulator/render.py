@@ -213,10 +213,12 @@ class Document:
     # -- relationships -------------------------------------------------------------------------------------------------
 
     def _asset_relations(self, asset: Asset) -> dict[str, Json]:
-        return {
+        found = {
             "custom_field_values" if name == "custom_fields" else name: self._relation(name, asset)
             for name in self.include
         }
+        full = "no_empties" not in self.tenant.plays
+        return {name: relation for name, relation in found.items() if full or relation["data"]}
 
     def _relation(self, name: str, asset: Asset) -> Json:
         tenant = self.tenant
