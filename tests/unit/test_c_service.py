@@ -15,7 +15,16 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
-from dam_sync.model.errors import ConfigError, Denied, IntegrityError, InvalidValue, NotFound, Transient, Unsupported
+from dam_sync.model.errors import (
+    ConfigError,
+    Denied,
+    IntegrityError,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Transient,
+    Unsupported,
+)
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -443,6 +452,19 @@ async def test_machine_tags_are_left_alone(start: Start) -> None:
     after = await service.fetch(identity)
     assert after.machine_tags == whole.machine_tags
     assert after.tags == {"new"}
+
+
+async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:
+    """The answer to a change tells what became of it, so no other call is needed to see it."""
+    tenant = start(variant="edits_approval,short_names")
+    service, identity = tenant.connect(), tenant.of_catalogue(2)
+    for patch in (Patch(status="pending"), Patch(fields={"name": "x" * 50, "title": "Whole"})):
+        with pytest.raises(Rejected) as refused:
+            await service.update(identity, patch)
+        assert refused.value.hint
+    assert (service.calls[facts.PUT_ASSET], service.calls[facts.ASSET]) == (2, 1)
+    assert tenant.value(identity, "title") == "Whole", "the rest of the change is made"
+    await service.update(identity, Patch(status="published", fields={"name": " Cafe\u0301 ", "description": None}))
 
 
 async def test_a_list_only_grows(start: Start) -> None:

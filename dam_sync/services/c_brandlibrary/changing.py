@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Patch
@@ -14,10 +15,15 @@ from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.planning import Planner
 from dam_sync.services.c_brandlibrary.uploading import Uploader
+from dam_sync.services.c_brandlibrary.values import composed
 from dam_sync.services.c_brandlibrary.valuing import Values
 from dam_sync.transfer.session import source_of
 
 GONE = frozenset({403, 404})
+TOLD = ("approved", "name", "description")  # what the answer to a change tells of it (wire C 3.2, 6.4)
+HINTS = {
+    "approved": "the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
+}
 VERSION_FIELDS = "version_count"
 
 
@@ -38,10 +44,13 @@ class Changer:
         wanted = await self.planner.changes(patch)
         row = await self._current(asset, patch, wanted)
         attributes = wire.patch_attributes(patch)
-        if attributes:
-            await self.line.edit(asset, attributes, again=True)
-        if row is None:
-            return
+        told = await self.line.edit(asset, attributes, again=True) if attributes else None
+        if row is not None:
+            await self._related(row, patch, wanted)
+        if told is not None:
+            refuse_unkept(told, attributes)
+
+    async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
         await self.values.change(row, wanted)
         await self.values.change_tags(row, patch.tags_add, patch.tags_remove)
         if patch.filename is not None:
@@ -148,7 +157,7 @@ class Changer:
 
         async def found() -> Json:
             now = await self._attached(asset)
-            fresh = [file for file in now if file not in before and now[file] == content.name]
+            fresh = [file for file in now if file not in before and composed(now[file]) == composed(content.name)]
             return True if fresh else None
 
         async def check() -> Json:
@@ -166,7 +175,11 @@ class Changer:
         async def ready() -> Json:
             row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
             files = [file for file in wire.attachments_of(row) if file["id"] not in before]
-            fresh[:] = [file for file in files if file["attributes"].get("filename") == content.name]
+            fresh[:] = [
+                file
+                for file in files
+                if composed(str(file["attributes"].get("filename") or "")) == composed(content.name)
+            ]
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
         first = self.line.options.first_look if waits else 0.0
@@ -198,6 +211,27 @@ class Changer:
             return  # no id of this service
         if reply.status in GONE:
             await self.line.prove()
+
+
+def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
+    """Raises Rejected where the answer to a change tells another status, name or description than was sent."""
+    told = row["attributes"]
+    for name in TOLD:
+        if name in sent and name in told and not _same(told[name], sent[name]):
+            raise Rejected(
+                f"the asset was changed, but its {name} was not taken over",
+                asset=row["id"],
+                operation=facts.PUT_ASSET,
+                code=name,
+                hint=HINTS.get(name, f"the service does not keep such a {name}: shorten or change it in the mapping"),
+            )
+
+
+def _same(told: Json, sent: Json) -> bool:
+    """Whether a flag is as it was sent, where it is told at all, or a text, whose absence is an empty one."""
+    if isinstance(sent, bool):
+        return told is None or told == sent
+    return composed(str(told or "")) == composed(str(sent or ""))
 
 
 def _name(content: Content) -> str:

@@ -172,12 +172,12 @@ class Line:
             Request(operation, method, path, json=body, asset=asset, repeatable=again, accept=accept)
         )
 
-    async def edit(self, asset: str, attributes: Mapping[str, Json], *, again: bool = False) -> None:
-        """Change an asset's own attributes. Raises ContractBroken for an answer that does not tell the asset, for then
-        nothing says that it was done (wire C 6.4)."""
+    async def edit(self, asset: str, attributes: Mapping[str, Json], *, again: bool = False) -> Json:
+        """Change an asset's own attributes; the asset as it is told then. Raises ContractBroken for an answer that does
+        not tell it, for then nothing says that it was done (wire C 6.4)."""
         body = {"data": {"attributes": dict(attributes)}}
         reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=again)
-        made_of(reply.json(), facts.PUT_ASSET)
+        return made_of(reply.json(), facts.PUT_ASSET)
 
     def path(self, operation: str, ids: Sequence[str]) -> str:
         """The address of an endpoint, its slots filled in order. Raises NotFound for what is no id."""

@@ -55,7 +55,10 @@ class Taxonomy:
             return await self._add_term(vocabulary, label)
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
-        key = await self._key(vocabulary, await self.library.keys.get())
+        """The list is read anew before it is written: a PUT takes the whole of it, also what others added meanwhile."""
+        if label in (await self._key(vocabulary, await self.library.keys.get())).allowed:
+            return term_of(label)
+        key = await self._key(vocabulary, await self.library.refresh())
         if label in key.allowed:
             return term_of(label)
         if is_closed(key, self.line.options.extends_lists):

@@ -34,6 +34,7 @@ DUPLICATE_MS = 600_000
 AUTO_TAG_MS = 20_000
 _FETCH_SECONDS = 60
 _VISUAL = ("image/", "video/")
+SHORT_NAME = 40  # letters, where names are cut
 
 
 class Creator:
@@ -58,7 +59,10 @@ class Creator:
     def update(self, asset: Asset, sent: Mapping[str, Json]) -> Asset:
         """Only what is sent changes; attachments are added, never replaced. Raises Refusal 422."""
         edits = _edits(sent)
-        changed = replace(asset, **_plain(sent, self._tenant.plays))
+        taken = _plain(sent, self._tenant.plays)
+        if "edits_approval" in self._tenant.plays:
+            taken.pop("approved", None)
+        changed = replace(asset, **taken)
         added = self._attachments(sent, asset)
         if added:
             changed = replace(changed, attachments=(*asset.attachments, *added))
@@ -250,7 +254,8 @@ def _plain(sent: Mapping[str, Json], plays: frozenset[str]) -> dict[str, Json]:
     """The attributes that a body sets, by their names in our records. Raises Refusal 422."""
     found: dict[str, Json] = {}
     if "name" in sent:
-        found["name"] = _text(sent["name"], "name")
+        name = _text(sent["name"], "name")
+        found["name"] = name[:SHORT_NAME] if "short_names" in plays else name
     if "description" in sent:
         if sent["description"] is not None and not isinstance(sent["description"], str):
             raise Refusal(422, "Description must be a string")

@@ -33,6 +33,8 @@ VARIANTS: Mapping[str, str] = {
     "no_cdn": "`cdn_url` is null: not in the plan (wire C 10)",
     "no_approval": "an approval workflow keeps `approved` false on create (wire C 6.3)",
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
+    "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
+    "short_names": "a name is cut after 40 letters (wire C 6.4: nothing is said of its length)",
     "stale_size": "the size of a replaced attachment stays the old one until the new bytes are there (wire C 6.5)",
     "lists_from_index": "lists without a search trail like the index (wire C 12, line 27)",
     "one_value": "a second value for a key that does not allow several is refused (wire C 6.7)",
