@@ -26,7 +26,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.service import Service, Window
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, library
@@ -473,12 +473,22 @@ async def test_a_list_only_grows(start: Start) -> None:
     schema = await service.schema()
     vocabulary = schema.fields["country"].vocabulary
     before = [term.label async for term in service.terms(vocabulary)]
-    from dam_sync.model.values import Term
-
     await asyncio.gather(*(service.ensure_term(vocabulary, Term(f"New {n}")) for n in range(5)))
     after = [term.label async for term in tenant.connect().terms(vocabulary)]
     assert after[: len(before)] == before
     assert set(after) - set(before) == {f"New {n}" for n in range(5)}
+
+
+async def test_a_value_that_an_editor_added_meanwhile_stays_in_the_list(start: Start) -> None:
+    """A PUT takes the whole list, so that one written from memory would take the editor's value away again."""
+    tenant = start()
+    service, editor = tenant.connect(), tenant.connect()
+    vocabulary = (await service.schema()).fields["country"].vocabulary
+    await editor.schema()
+    await editor.ensure_term(vocabulary, Term("Of an editor"))
+    await service.ensure_term(vocabulary, Term("Ours"))
+    labels = {term.label async for term in editor.terms(vocabulary)}
+    assert {"Of an editor", "Ours"} <= labels
 
 
 async def test_an_asset_stays_where_it_was_made(start: Start) -> None:

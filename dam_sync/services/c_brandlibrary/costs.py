@@ -49,7 +49,7 @@ class Costs:
                 return Counter({facts.ASSET: 1, facts.ATTACHMENT: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ATTACHMENT: 1})
             case Term():
                 self._extended = True
-                return Counter({facts.PUT_KEY: 1})
+                return Counter({facts.KEYS: 1, facts.PUT_KEY: 1})
             case Placement():
                 return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
             case Membership():

@@ -56,16 +56,11 @@ class Taxonomy:
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
         """The list is read anew before it is written: a PUT takes the whole of it, also what others added meanwhile."""
-        if label in (await self._key(vocabulary, await self.library.keys.get())).allowed:
-            return term_of(label)
-        key = await self._key(vocabulary, await self.library.refresh())
-        if label in key.allowed:
-            return term_of(label)
-        if is_closed(key, self.line.options.extends_lists):
-            raise Unsupported(
-                f"the list {vocabulary} is restricted and does not have {label!r}",
-                hint="map the value to one of the list, or set `options: {extend_lists: on}`",
-            )
+        for read in (self.library.keys.get, self.library.refresh):
+            key = await self._key(vocabulary, await read())
+            if label in key.allowed:
+                return term_of(label)
+            self._refuse_closed(key, label)
         try:
             kept = await self._put_list(key, (*key.allowed, label))
         except DamSyncError:
@@ -73,6 +68,13 @@ class Taxonomy:
             raise
         self.library.replace_key(replace(key, allowed=kept))
         return term_of(label)
+
+    def _refuse_closed(self, key: Key, label: str) -> None:
+        if is_closed(key, self.line.options.extends_lists):
+            raise Unsupported(
+                f"the list {key.name} is restricted and does not have {label!r}",
+                hint="map the value to one of the list, or set `options: {extend_lists: on}`",
+            )
 
     async def _put_list(self, key: Key, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """The whole list with the new value behind it; the answer must have it."""
