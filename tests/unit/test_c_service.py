@@ -21,7 +21,6 @@ from dam_sync.model.errors import (
     IntegrityError,
     InvalidValue,
     NotFound,
-    Rejected,
     Transient,
     Unsupported,
 )
@@ -454,19 +453,6 @@ async def test_machine_tags_are_left_alone(start: Start) -> None:
     assert after.tags == {"new"}
 
 
-async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:
-    """The answer to a change tells what became of it, so no other call is needed to see it."""
-    tenant = start(variant="edits_approval,short_names")
-    service, identity = tenant.connect(), tenant.of_catalogue(2)
-    for patch in (Patch(status="pending"), Patch(fields={"name": "x" * 50, "title": "Whole"})):
-        with pytest.raises(Rejected) as refused:
-            await service.update(identity, patch)
-        assert refused.value.hint
-    assert (service.calls[facts.PUT_ASSET], service.calls[facts.ASSET]) == (2, 1)
-    assert tenant.value(identity, "title") == "Whole", "the rest of the change is made"
-    await service.update(identity, Patch(status="published", fields={"name": " Cafe\u0301 ", "description": None}))
-
-
 async def test_a_list_only_grows(start: Start) -> None:
     tenant = start()
     service = tenant.connect()
@@ -477,18 +463,6 @@ async def test_a_list_only_grows(start: Start) -> None:
     after = [term.label async for term in tenant.connect().terms(vocabulary)]
     assert after[: len(before)] == before
     assert set(after) - set(before) == {f"New {n}" for n in range(5)}
-
-
-async def test_a_value_that_an_editor_added_meanwhile_stays_in_the_list(start: Start) -> None:
-    """A PUT takes the whole list, so that one written from memory would take the editor's value away again."""
-    tenant = start()
-    service, editor = tenant.connect(), tenant.connect()
-    vocabulary = (await service.schema()).fields["country"].vocabulary
-    await editor.schema()
-    await editor.ensure_term(vocabulary, Term("Of an editor"))
-    await service.ensure_term(vocabulary, Term("Ours"))
-    labels = {term.label async for term in editor.terms(vocabulary)}
-    assert {"Of an editor", "Ours"} <= labels
 
 
 async def test_an_asset_stays_where_it_was_made(start: Start) -> None:

@@ -15,7 +15,7 @@ from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.fields import Keys
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.planning import one_of, values_of
-from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
+from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy, place_key
 
 KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
 
@@ -99,7 +99,7 @@ class Costs:
             places = self.taxonomy.places.now
             if places is None:
                 calls += Counter({facts.SECTIONS: 1, facts.COLLECTIONS: 1, facts.LABELS: 1})
-            if ("section", (self.line.options.section,)) not in (places or {}):
+            if place_key("section", (self.line.options.section,)) not in (places or {}):
                 calls += Counter({facts.ADD_SECTION: 1})
         return calls
 

@@ -137,6 +137,13 @@ RULES = (
         for method in ("GET", "PUT", "POST", "DELETE")
         for thing in ("assets", "attachments", "custom_field_values", "async/tags/assets")
     ),
+    # wire C 11.3: the same of a container or key, which takes nothing from the rest of the library; sections cannot be
+    # deleted, so that a refusal of a section's list stays one of the key
+    *(
+        ErrorRule(403, NotFound, operation=f"{method} /api/v4/{thing}/*", hint=_GONE)
+        for method in ("GET", "PUT", "POST", "DELETE")
+        for thing in ("collections", "labels", "custom_field_keys")
+    ),
     # wire C 4: expired or replaced; renewed by the reader
     *(ErrorRule(status, NotFound, operation=DOWNLOAD, hint=_LINK) for status in (400, 401, 403, 404, 410)),
     # wire C 7: our own parameters were refused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +18,7 @@ from dam_sync.services.c_brandlibrary.envelope import made_of
 from dam_sync.services.c_brandlibrary.fields import Key, Keys, is_closed
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.listing import Listing, Wanted
-from dam_sync.services.c_brandlibrary.values import term_of
+from dam_sync.services.c_brandlibrary.values import composed, term_of
 
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
@@ -110,14 +110,15 @@ class Taxonomy:
             raise Unsupported(f"the {kind} above {wanted[-1]!r} is not named by its id")
         if not wanted[-1].strip():
             raise InvalidValue(f"a {kind} needs a name")
+        key = place_key(kind, wanted)
         known = await self.places.get()
-        if (kind, wanted) in known:
-            return known[kind, wanted]
-        async with self._turns.of(f"{kind} {wanted}"):
+        if key in known:
+            return known[key]
+        async with self._turns.of(f"{key}"):
             known = await self.places.get()
-            if (kind, wanted) not in known:
-                known[kind, wanted] = await self._make(kind, wanted, parent)
-            return known[kind, wanted]
+            if key not in known:
+                known[key] = await self._make(kind, wanted, parent)
+            return known[key]
 
     async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         try:
@@ -139,7 +140,7 @@ class Taxonomy:
             reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
         made = made_of(reply.json(), operation)
         told = made["attributes"].get("name")
-        if told is not None and told != name:
+        if told is not None and composed(str(told)) != composed(name):
             raise ContractBroken(f"the {kind} {name!r} was made as {told!r}", operation=operation)
         return made
 
@@ -149,9 +150,9 @@ class Taxonomy:
         for kind, operation in (("section", facts.SECTIONS), ("collection", facts.COLLECTIONS)):
             for row in await self.line.everything(operation, (library,)):
                 path = (str(row["attributes"].get("name") or ""),)
-                found.setdefault((kind, path), Placement(kind, path, row["id"]))
+                found.setdefault(place_key(kind, path), Placement(kind, path, row["id"]))
         for placement in await self.labels():
-            found.setdefault((placement.kind, placement.path), placement)
+            found.setdefault(place_key(placement.kind, placement.path), placement)
         return found
 
     async def labels(self) -> list[Placement]:
@@ -171,11 +172,25 @@ class Taxonomy:
     async def members(self) -> AsyncIterator[Membership]:
         """Who has which label: assets do not tell it, sections and collections come with them (wire C 2.2)."""
         for label in await self.labels():
-            wanted = Wanted(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
+            async with aclosing(self._members_of(label)) as memberships:
+                async for membership in memberships:
+                    yield membership
+
+    async def _members_of(self, label: Placement) -> AsyncGenerator[Membership, None]:
+        """Those of one label; none of one that was deleted since the labels were listed."""
+        wanted = Wanted(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
+        try:
             async with aclosing(self.listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     if rows:
                         yield Membership(label, tuple(AssetId(row["id"]) for row in rows))
+        except NotFound:
+            await self.line.prove()
+
+
+def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What a container is known by; the service may compose letters and trim blanks of a name in its own way."""
+    return kind, tuple(composed(name) for name in path)
 
 
 def _new(kind: str, name: str, parent: str) -> tuple[str, dict[str, Json]]:

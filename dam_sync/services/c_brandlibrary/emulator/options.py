@@ -34,6 +34,7 @@ VARIANTS: Mapping[str, str] = {
     "no_approval": "an approval workflow keeps `approved` false on create (wire C 6.3)",
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
     "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
+    "composed": "names of new sections, collections and labels are trimmed, their letters composed (wire C 5.2)",
     "short_names": "a name is cut after 40 letters (wire C 6.4: nothing is said of its length)",
     "stale_size": "the size of a replaced attachment stays the old one until the new bytes are there (wire C 6.5)",
     "lists_from_index": "lists without a search trail like the index (wire C 12, line 27)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection as Names
 from collections.abc import Mapping
 from dataclasses import replace
+from unicodedata import normalize
 
 from dam_sync.emulation.world import Json
 from dam_sync.services.c_brandlibrary.emulator.browsing import check_labels
@@ -75,7 +76,7 @@ class Shaping:
         made = Section(
             self._tenant.names.key(),
             library.id,
-            _name(sent),
+            self._title(sent),
             str(kind),
             position if isinstance(position, int) else number,
         )
@@ -86,12 +87,16 @@ class Shaping:
         """A new collection."""
         library = self._tenant.library(call.id, call.caller(), "admin")
         sent = await call.attributes()
-        name = _name(sent)
+        name = self._title(sent)
         slug = self._slug(sent, name, self._slugs(library.id))
         made = Collection(self._tenant.names.key(), library.id, name, slug, str(sent.get("tagline") or ""))
         self._tenant.collections[made.id] = made
         shown = self._document().collection(made)
         return Reply(json=shown) if "bare_answers" in self._tenant.plays else self._one(shown)
+
+    def _title(self, sent: Mapping[str, Json]) -> str:
+        name = _name(sent)
+        return normalize("NFC", name.strip()) if "composed" in self._tenant.plays else name
 
     async def change_collection(self, call: Call) -> Reply:
         """Name, slug and tagline."""
@@ -209,7 +214,7 @@ class Shaping:
         library = self._labelled(call.id, call)
         sent = await call.attributes()
         parent = self._parent(sent.get("parent_key"), library.id)
-        made = Label(self._tenant.names.key(), library.id, _name(sent), parent, self._room(library.id, parent))
+        made = Label(self._tenant.names.key(), library.id, self._title(sent), parent, self._room(library.id, parent))
         self._tenant.labels[made.id] = made
         return self._one(self._document().label(made))
 

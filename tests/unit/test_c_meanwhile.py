@@ -1,0 +1,95 @@
+"""What service C says of writes, and what others do to its library meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import Patch
+from dam_sync.model.errors import Denied, NotFound, Rejected
+from dam_sync.model.values import Json, Term
+from dam_sync.net.rules import DEFAULTS
+from dam_sync.services.c_brandlibrary import facts
+from tests.conformance.catalogue import SCHEMA, asset, library
+from tests.conformance.tenant import Tenant, started
+
+Start = Callable[..., Tenant]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts tenants of this test alone."""
+    made: list[Tenant] = []
+
+    def begin(records: Any = None, **options: Json) -> Tenant:
+        made.append(started("c_brandlibrary", library() if records is None else records, tmp_path, **options))
+        return made[-1]
+
+    yield begin
+    for tenant in made:
+        await tenant.disconnect()
+        tenant.served.stop()
+        assert not tenant.faults.unhit()
+
+
+async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:
+    """The answer to a change tells what became of it, so no other call is needed to see it."""
+    tenant = start(variant="edits_approval,short_names")
+    service, identity = tenant.connect(), tenant.of_catalogue(2)
+    for patch in (Patch(status="pending"), Patch(fields={"name": "x" * 50, "title": "Whole"})):
+        with pytest.raises(Rejected) as refused:
+            await service.update(identity, patch)
+        assert refused.value.hint
+    assert (service.calls[facts.PUT_ASSET], service.calls[facts.ASSET]) == (2, 1)
+    assert tenant.value(identity, "title") == "Whole", "the rest of the change is made"
+    await service.update(identity, Patch(status="published", fields={"name": " Cafe\u0301 ", "description": None}))
+
+
+async def test_a_value_that_an_editor_added_meanwhile_stays_in_the_list(start: Start) -> None:
+    """A PUT takes the whole list, so that one written from memory would take the editor's value away again."""
+    tenant = start()
+    service, editor = tenant.connect(), tenant.connect()
+    vocabulary = (await service.schema()).fields["country"].vocabulary
+    await editor.schema()
+    await editor.ensure_term(vocabulary, Term("Of an editor"))
+    await service.ensure_term(vocabulary, Term("Ours"))
+    labels = {term.label async for term in editor.terms(vocabulary)}
+    assert {"Of an editor", "Ours"} <= labels
+
+
+async def test_a_label_that_goes_while_members_are_listed_is_passed_over(start: Start) -> None:
+    """The service says 403 to what was deleted: that is no reason to stop the run."""
+    labels = [{"record": "container", "kind": "label", "path": [name]} for name in ("Gone", "Kept")]
+    place = [{"kind": "folder", "path": ["Press", "2024"]}]
+    marked = [
+        asset(n, placements=[*place, {"kind": "label", "path": [name]}]) for n, name in ((1, "Gone"), (2, "Kept"))
+    ]
+    schema = [row for row in SCHEMA if row.get("kind") != "label"]
+    tenant = start([*schema, *labels, *marked])
+    tenant.fail({"match": "GET */labels/*/assets", "do": "status:403", "nth": 2})
+    service = tenant.connect(read_only=True)
+    found = [membership.placement.path async for membership in service.members()]
+    assert len(found) == 1
+    assert service.calls[facts.WHOAMI] == 1
+    with pytest.raises(Denied):
+        [row async for row in tenant.connect(tenant.wired.denied, read_only=True).members()]
+
+
+@pytest.mark.parametrize("operation", [facts.ADD_VALUES, facts.ADD_TO_COLLECTION, facts.PUT_KEY, facts.LABEL_ASSETS])
+def test_a_deleted_container_or_key_stops_no_run(operation: str) -> None:
+    error = next(rule.error for rule in (*facts.RULES, *DEFAULTS) if rule.fits(403, operation, ""))
+    assert error is NotFound
+    assert next(r.error for r in (*facts.RULES, *DEFAULTS) if r.fits(403, facts.SECTION_ASSETS, "")) is Denied
+
+
+@pytest.mark.parametrize("kind", ["section", "collection"])
+async def test_a_name_that_the_service_spells_its_own_way_is_made_once(start: Start, kind: str) -> None:
+    tenant = start(variant="composed")
+    name = " Cafe\u0301 "
+    made = await tenant.connect().ensure_container(kind, [name])
+    other = tenant.connect()
+    assert (await other.ensure_container(kind, [name])).id == made.id
+    assert not any(call.startswith("POST") for call in other.calls)
