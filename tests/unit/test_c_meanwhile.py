@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Patch
-from dam_sync.model.errors import Denied, NotFound, Rejected
+from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
 from dam_sync.model.values import Json, Term
 from dam_sync.net.rules import DEFAULTS
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.envelope import Document
+from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import Tenant, started
+from tests.support.connected import entries
 
 Start = Callable[..., Tenant]
 
@@ -93,3 +97,36 @@ async def test_a_name_that_the_service_spells_its_own_way_is_made_once(start: St
     other = tenant.connect()
     assert (await other.ensure_container(kind, [name])).id == made.id
     assert not any(call.startswith("POST") for call in other.calls)
+
+
+@pytest.mark.parametrize("variant", ["short_pages", "short_pages,count_only"])
+async def test_a_page_shorter_than_asked_for_is_not_the_last(start: Start, variant: str) -> None:
+    """Versions are counted on every page, though the service gives fewer rows a page than were asked for."""
+    files = [{"name": "one.jpg", "generate": {"size": 10, "seed": n}} for n in range(2)]
+    rows = [asset(number, **({"versions": files} if number == 30 else {})) for number in range(1, 31)]
+    tenant = start([*SCHEMA, *rows], variant=variant)
+    service = tenant.connect(read_only=True, options={"page": 10})
+    found = {entry.id: entry.asset for entry in await entries(service)}
+    several = found[tenant.of_catalogue(30)]
+    assert several is not None
+    assert [loss.detail for loss in several.losses] == ["1 older"]
+    assert len(found) == 30
+
+
+async def test_a_short_list_that_gives_less_than_it_counts_is_told(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = start().connect(read_only=True)
+    assert isinstance(service, BrandLibraryService)
+
+    async def listed(*args: object, **more: object) -> Document:
+        return Document(({"id": "1"},), total=2, more=False)
+
+    monkeypatch.setattr(Line, "listed", listed)
+    with pytest.raises(TruncatedListing):
+        await service._line.everything(facts.SECTIONS, ("x",))
+
+
+async def test_a_user_of_another_shape_is_no_broken_contract(start: Start) -> None:
+    account = await start(variant="plain_user").connect().probe()
+    assert any("cannot be seen" in note for note in account.notes)

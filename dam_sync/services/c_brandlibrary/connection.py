@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import cast
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound, TruncatedListing
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -129,16 +129,24 @@ class Line:
         return document
 
     async def everything(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> list[Json]:
-        """All rows of a short list, in pages of 3,000."""
-        rows: list[Json] = []
+        """All rows of a short list, in pages of 3,000. Raises TruncatedListing where it ends short of its total."""
+        rows: dict[str, Json] = {}
         number = 1
         while True:
             asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
             document = await self.listed(operation, ids, asked)
-            rows += document.rows
-            if not document.rows or document.more is False or len(rows) >= (document.total or len(rows)):
-                return list({str(row["id"]): row for row in rows}.values())
+            before = len(rows)
+            rows |= {str(row["id"]): row for row in document.rows}
+            if document.ends(before, len(rows)):
+                break
             number += 1
+        if len(rows) < (document.total or 0):
+            raise TruncatedListing(
+                f"a listing counts {document.total} rows and gave {len(rows)} of them",
+                operation=operation,
+                hint="run the same command again when nobody changes the library's structure",
+            )
+        return list(rows.values())
 
     async def one(self, operation: str, ids: Sequence[str], params: Pairs = (), *, asset: str = "") -> Json:
         """One resource, its relations resolved."""

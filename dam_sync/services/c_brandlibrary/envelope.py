@@ -22,6 +22,11 @@ class Document:
     more: bool | None = None
     refused: int = 0
 
+    def ends(self, before: int, now: int) -> bool:
+        """Whether a list ends with this page, by which the distinct rows of it became so many; its length tells
+        nothing, for the service may give fewer rows a page than were asked for (wire C 2)."""
+        return now == before or self.more is False or (self.total is not None and now >= self.total)
+
     @property
     def single(self) -> Json:
         """The one resource. Raises ContractBroken when there is another number of them."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from dam_sync.model.errors import ConfigError, Denied, Rejected
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
+from dam_sync.model.service import MISREAD, Account
 from dam_sync.model.values import Json
+from dam_sync.net.client import Reply
 from dam_sync.net.once import Once
 from dam_sync.services.c_brandlibrary import facts, fields, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -43,7 +44,7 @@ class Library:
     async def probe(self) -> Account:
         """Prove the key on its own user and on an organization it must see (wire C 1). Raises Denied."""
         reply = await self.line.whoami()
-        user = document_of(reply.json(), facts.WHOAMI).single
+        user, email = _user_of(reply)
         if not (await self.line.listed(facts.ORGANIZATIONS)).rows:
             raise Denied(
                 "the key sees no organization",
@@ -56,11 +57,11 @@ class Library:
         self.counted = total if isinstance(total, int) else None
         return Account(
             tenant=library.id,
-            user=str(user["attributes"].get("email") or user["id"]),
+            user=email or user,
             release="v4",
             total=self.counted,
             clock_skew=reply.ahead_of(self.line.clock.now()),
-            notes=tuple(await self._notes(library, user["id"])),
+            notes=tuple(await self._notes(library, user)),
         )
 
     async def schema(self) -> Schema:
@@ -148,9 +149,11 @@ class Library:
 
     async def _role(self, library: Chosen, user: str) -> str:
         """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
+        if not user:
+            return ""
         try:
             rows = await self.line.everything(facts.PERMISSIONS, (library.id,))
-        except (Denied, Rejected):
+        except (Denied, Rejected, TruncatedListing):
             return ""
         levels = [
             str(row["attributes"].get("permission_level") or "")
@@ -158,6 +161,17 @@ class Library:
             if any(each["id"] == user for each in related(row, "user"))
         ]
         return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
+
+
+def _user_of(reply: Reply) -> tuple[str, str]:
+    """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
+    try:
+        rows = document_of(reply.json(), facts.WHOAMI).rows
+    except (ContractBroken, *MISREAD):
+        return "", ""
+    if len(rows) != 1:
+        return "", ""
+    return rows[0]["id"], str(rows[0]["attributes"].get("email") or "")
 
 
 def is_fileless(section: Json) -> bool:

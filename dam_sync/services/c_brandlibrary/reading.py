@@ -306,7 +306,9 @@ class Reader:
         return self._counts[home]
 
     async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
+        """None also where the list ends short of its total, for what it kept to itself may have several versions."""
         found: dict[str, int] = {}
+        seen: set[str] = set()
         number = 1
         while True:
             asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
@@ -314,8 +316,10 @@ class Reader:
             if document.refused:
                 return None
             found |= _more_than_one(document.rows)
-            if len(document.rows) < facts.LONG_PAGE or document.more is False:
-                return found
+            before = len(seen)
+            seen |= ids_of(document.rows)
+            if document.ends(before, len(seen)):
+                return found if len(seen) >= (document.total or 0) else None
             number += 1
 
 

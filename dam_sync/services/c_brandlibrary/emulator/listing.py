@@ -13,7 +13,7 @@ from dam_sync.services.c_brandlibrary.emulator.render import Document
 from dam_sync.services.c_brandlibrary.emulator.state import Tenant
 
 Row = TypeVar("Row")
-PER_DEFAULT, PER_MOST = 100, 3000
+PER_DEFAULT, PER_MOST, PER_SHORT = 100, 3000, 10
 SORTS: Mapping[str, Callable[[Asset], Json]] = {
     "name": lambda asset: asset.name.casefold(),
     "score": lambda asset: 0,
@@ -47,7 +47,7 @@ def wanted(tenant: Tenant, call: Call, fields: Collection[str], include: Collect
 
 def page_of(tenant: Tenant, call: Call, rows: Sequence[Row], reach: int | None = None) -> tuple[Sequence[Row], Json]:
     """The rows of the page asked for, and its `meta`. Raises Refusal 400."""
-    per = min(call.number("per", PER_DEFAULT), PER_MOST)
+    per = min(call.number("per", PER_DEFAULT), PER_SHORT if "short_pages" in tenant.plays else PER_MOST)
     page = call.number("page", 1)
     if reach is not None and page * per > max(reach, per):
         raise Refusal(400, f"Only the first {reach} results can be reached")

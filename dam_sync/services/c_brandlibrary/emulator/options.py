@@ -35,6 +35,8 @@ VARIANTS: Mapping[str, str] = {
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
     "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
     "composed": "names of new sections, collections and labels are trimmed, their letters composed (wire C 5.2)",
+    "plain_user": "`whoami` tells a bare user without an id (wire C 1: nobody shows its body)",
+    "short_pages": "`per` above 10 is clamped to 10 (wire C 2: what is above the limit is not shown)",
     "short_names": "a name is cut after 40 letters (wire C 6.4: nothing is said of its length)",
     "stale_size": "the size of a replaced attachment stays the old one until the new bytes are there (wire C 6.5)",
     "lists_from_index": "lists without a search trail like the index (wire C 12, line 27)",

@@ -36,7 +36,8 @@ class Reading:
 
     async def whoami(self, call: Call) -> Reply:
         """The user of the key."""
-        return Reply(json={"data": user_resource(call.caller())})
+        shown = user_resource(call.caller())
+        return Reply(json=shown["attributes"] if "plain_user" in self._tenant.plays else {"data": shown})
 
     async def upload_request(self, call: Call) -> Reply:
         """A new upload request, flat."""
