@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.model.asset import FileRef
+from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
@@ -18,13 +18,23 @@ from dam_sync.model.values import Person, Place, Row, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options, credential_of
 from dam_sync.services.b_documents.containers import Tree, container_name
-from dam_sync.services.b_documents.fields import Directory, FieldInfo, enumerated, info_of
+from dam_sync.services.b_documents.fields import Directory, FieldInfo, Server, enumerated, info_of
 from dam_sync.services.b_documents.forms import state_of, way
 from dam_sync.services.b_documents.searching import hits_of, quoted, select
 from dam_sync.services.b_documents.taxonomy import Listed, arranged, free_id
 from dam_sync.services.b_documents.tenancy import Release, Root
 from dam_sync.services.b_documents.values import decode, encode, lost, same
-from dam_sync.services.b_documents.wire import digests_of, file_of, files_of, reads, revision_of, size_of
+from dam_sync.services.b_documents.wire import (
+    Around,
+    asset_of,
+    digests_of,
+    entry_of,
+    file_of,
+    files_of,
+    reads,
+    revision_of,
+    size_of,
+)
 
 UTC_ZONE, PARIS = ZoneInfo("UTC"), ZoneInfo("Europe/Paris")
 SUBJECT = {"art": Term("Art", "art", ("Art",)), "art/photo": Term("Photo", "art/photo", ("Art", "Photo"), "art")}
@@ -177,6 +187,24 @@ def test_versions_that_only_changed_words_are_no_file_versions() -> None:
 
 def test_a_file_knows_its_document() -> None:
     assert file_of({"name": "a"}, "u/files:files/0/file", None) == FileRef("u/files:files/0/file", "a")
+
+
+def read(server: Server | None = None, /, **row: Any) -> Asset:
+    return asset_of({"uid": "u", **row}, server or Server(), Options(), Around())
+
+
+def told(asset: Asset) -> list[tuple[str, str]]:
+    return [(loss.path, loss.detail) for loss in asset.losses]
+
+
+def test_dates_that_are_none_cost_only_themselves() -> None:
+    odd = "20255-01-01T00:00:00.000Z"
+    dates = {"dc:created": odd, "dc:modified": "2025-01-01T00:00:00.000Z", "dc:expired": odd}
+    found = read(lastModified=odd, properties={**dates, "file:content": {"name": "a"}})
+    assert (found.created_at, found.changed_at) == (None, datetime(2025, 1, 1, tzinfo=UTC))
+    assert found.rights.expires_at is None
+    assert told(found) == [("created_at", odd), ("rights.expires_at", odd)]
+    assert entry_of({"uid": "u", "lastModified": odd}, ()).changed_at is None
 
 
 def test_the_revision_moves_with_token_state_trash_and_place() -> None:

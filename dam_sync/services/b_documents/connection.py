@@ -119,11 +119,17 @@ class Line:
         request = Request(facts.GET_ID, "GET", document_path(uid), headers=WHOLE, asset=uid)
         return (await self.client.send(request)).json()
 
-    async def at_path(self, path: str) -> Json:
-        """The document at a path, whole, or None; the repository answers, so what was just written is seen."""
+    async def at_path(self, path: str, hidden: Json = None) -> Json:
+        """The document at a path, whole, or None; the repository answers, so what was just written is seen.
+
+        `hidden`, where given, is the answer for one that we may not read; else that raises Denied (wire B 7.3).
+        """
         segments = "/".join(quote(part, safe="") for part in path.strip("/").split("/"))
-        request = Request(facts.GET_PATH, "GET", f"{facts.API}/path/{segments}", headers=WHOLE, accept=frozenset({404}))
+        accept = frozenset({404} if hidden is None else {403, 404})
+        request = Request(facts.GET_PATH, "GET", f"{facts.API}/path/{segments}", headers=WHOLE, accept=accept)
         reply = await self.client.send(request)
+        if reply.status == 403:
+            return hidden
         return None if reply.status == 404 else reply.json()
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Reply:

@@ -104,6 +104,7 @@ LIMITS = Limits(
     sweeps=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
 )
 
+_LOCKED = "give the user of the job the right on this document, or have its lock lifted, then `errors JOB --retry`"
 _RIGHTS = "give the user of the job the right on this document, then `errors JOB --retry`"
 RULES = (
     # wire B 6.2: batch unknown, expired (404) or cancelled (410 from 2025.3)
@@ -114,6 +115,7 @@ RULES = (
     # wire B 7.3: a right missing, or a lock of somebody else, concerns one document
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=EXECUTE, hint=_LOCKED),
     ErrorRule(403, Rejected, operation=ADD_ENTRY, hint="let the user of the job be an administrator or power user"),
     # wire B 2.2: our own query was refused
     ErrorRule(400, ContractBroken, operation=QUERY),

@@ -18,6 +18,7 @@ from dam_sync.services.b_documents.tenancy import Tenancy
 
 T = TypeVar("T")
 IsOurs = Callable[[Json], bool]
+STRANGER: Mapping[str, Json] = {}  # a document that has a name and is hidden from us: nothing in it is ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class Making:
         raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
 
     async def find(self, new: New) -> Json | None:
-        """The document under this very name, asked of the repository."""
-        found: Json = await self.line.at_path(new.path)
+        """The document under this very name, asked of the repository; a stranger's where we may not read it."""
+        found: Json = await self.line.at_path(new.path, hidden=STRANGER)
         return found
 
     async def _post(self, new: New, key: str, replays: bool) -> Reply:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from dam_sync.model.asset import Asset, AssetId, Entry, Relation
+from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
+from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.net.once import together
@@ -81,7 +82,7 @@ class Reader:
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.taxonomy.stored(needed(server, used))
         collections = await self.containers.collections() if any(_in_collections(row) for row in rows) else {}
-        relations = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
+        related = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
         published = await self.publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
         found = []
         for number, row in enumerate(rows):
@@ -90,7 +91,8 @@ class Reader:
                 folder=await self.containers.folder_of(row),
                 folder_id=str(row.get("parentRef") or ""),
                 collections=collections,
-                relations=relations[number] if relations else frozenset(),
+                relations=related[number][0] if related else frozenset(),
+                losses=related[number][1] if related else (),
                 terms=terms,
             )
             asset = wire.asset_of(row, server, options, around)
@@ -112,11 +114,16 @@ class Reader:
             several.sort(key=wire.version_number)
         return found
 
-    async def _relations(self, asset: AssetId) -> frozenset[Relation]:
+    async def _relations(self, asset: AssetId) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
+        """What it points to; kinds that are refused for this one document are told."""
         found: set[Relation] = set()
+        losses: list[Loss] = []
         for kind in self.line.options.relations:
-            found.update(Relation(kind, target) for target in await self.related(asset, kind))
-        return frozenset(found)
+            try:
+                found.update(Relation(kind, target) for target in await self.related(asset, kind))
+            except Rejected as refused:
+                losses.append(Loss("relations", "cannot be read", f"{kind}: {refused.message}"))
+        return frozenset(found), tuple(losses)
 
     async def related(self, asset: AssetId, kind: str) -> list[AssetId]:
         """The assets this one points to, by one kind of relation (wire B 3, 6.5)."""

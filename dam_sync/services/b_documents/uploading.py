@@ -38,7 +38,7 @@ class Uploads:
         """Best effort: a batch nobody drops ends by itself."""
         path = f"{facts.API}/upload/{handle['batch']}"
         gone = frozenset({404, 410})
-        with suppress(Transient):
+        with suppress(DamSyncError):
             await self.line.client.send(Request(facts.DROP_BATCH, "DELETE", path, repeatable=True, accept=gone))
 
     async def _whole(self, content: Content) -> Json:

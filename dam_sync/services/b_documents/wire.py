@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Relation, Revision, Rights, digest_of
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
 from dam_sync.net.moments import moment
@@ -32,6 +32,7 @@ class Around:
     folder_id: str = ""
     collections: Mapping[str, Placement] = field(default_factory=dict)
     relations: frozenset[Relation] = frozenset()
+    losses: tuple[Loss, ...] = ()
     terms: Terms = field(default_factory=dict)
 
 
@@ -61,7 +62,7 @@ def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
 
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
     """A listed document; thin without `asset`."""
-    changed = moment(row.get("lastModified"))
+    changed = _moment(row.get("lastModified"))
     return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
 
 
@@ -70,7 +71,7 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
     properties = row.get("properties") or {}
     uid = uid_of(row)
     versions = files_of([*around.versions, row])
-    created = moment(properties.get("dc:created"))
+    created = _moment(properties.get("dc:created"))
     return Asset(
         id=uid,
         revision=revision_of(row, around.folder),
@@ -86,9 +87,32 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
         rights=rights_of(row, options),
         relations=around.relations,
         created_at=created,
-        changed_at=moment(properties.get("dc:modified") or row.get("lastModified")),
+        changed_at=_moment(properties.get("dc:modified") or row.get("lastModified")),
         imported_at=created,
+        losses=(*around.losses, *_odd_moments(row, options)),
     )
+
+
+def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
+    """Dates of one document that are none, such as a year of five digits; the rest of it is read."""
+    properties = row.get("properties") or {}
+    named = {
+        "created_at": properties.get("dc:created"),
+        "changed_at": properties.get("dc:modified") or row.get("lastModified"),
+        "rights.release_at": properties.get(options.release_field),
+        "rights.expires_at": properties.get(options.expiry_field),
+    }
+    for path, text in named.items():
+        if text and _moment(text) is None:
+            yield Loss(path, "is no instant", str(text)[:40])
+
+
+def _moment(text: Json) -> datetime | None:
+    """An instant, None also where the text is none: one document does not end a crawl."""
+    try:
+        return moment(text)
+    except ContractBroken:
+        return None
 
 
 def _fields(properties: Json, server: Server, options: Options, terms: Terms) -> dict[str, Value]:
@@ -127,7 +151,7 @@ def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
         blob = (row.get("properties") or {}).get(CONTENT)
         if not isinstance(blob, dict):
             continue
-        file = file_of(blob, f"{uid_of(row)}/{CONTENT}", moment((row.get("properties") or {}).get("dc:modified")))
+        file = file_of(blob, f"{uid_of(row)}/{CONTENT}", _moment((row.get("properties") or {}).get("dc:modified")))
         if found and _is_same(found[-1], file):
             found.pop()
         found.append(file)
@@ -199,8 +223,8 @@ def rights_of(row: Json, options: Options) -> Rights:
     """Dates from the named properties, groups from the local access list."""
     properties = row.get("properties") or {}
     return Rights(
-        release_at=moment(properties.get(options.release_field)),
-        expires_at=moment(properties.get(options.expiry_field)),
+        release_at=_moment(properties.get(options.release_field)),
+        expires_at=_moment(properties.get(options.expiry_field)),
         groups=frozenset(str(ace.get("username")) for ace in local_aces(row) if reads(ace)),
     )
 

@@ -1,0 +1,100 @@
+"""Service B refuses one document: the others are served."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.services.b_documents.making import asset_name
+from tests.conformance.catalogue import LINK, library
+from tests.conformance.tenant import Tenant, content, started
+from tests.support.connected import entries
+from tests.support.steps import MemorySteps
+
+Start = Callable[..., Tenant]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    running: list[Tenant] = []
+
+    def begin(**options: Any) -> Tenant:
+        running.append(started("b_documents", library(), tmp_path, **options))
+        return running[-1]
+
+    yield begin
+    for tenant in running:
+        await tenant.disconnect()
+        assert not tenant.faults.unhit()
+        tenant.served.stop()
+
+
+@pytest.fixture
+def tenant(start: Start) -> Tenant:
+    return start()
+
+
+@pytest.fixture
+async def raw(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
+    client = httpx.AsyncClient(
+        base_url=f"{tenant.served.url}/api/v1",
+        auth=("Administrator", "secret-b"),
+        headers={"Accept": "application/json"},
+    )
+    async with client:
+        yield client
+
+
+def draft(key: str) -> Draft:
+    return Draft(
+        Marker("lib:srckey", key), f"{key}.jpg", profile="Photo", fields={"lib:srckey": key, "lib:title": "New"}
+    )
+
+
+async def made(tenant: Tenant, key: str) -> AssetId:
+    service = tenant.connect()
+    async with content(tenant, f"{key}.jpg", seed=key) as (given, _):
+        return await service.create(draft(key), given, MemorySteps())
+
+
+async def test_a_batch_that_may_not_be_dropped_ends_by_itself(tenant: Tenant) -> None:
+    tenant.fail({"match": "DELETE /api/v1/upload/*", "nth": 1, "do": "status:403"})
+    identity = await made(tenant, "kept")
+    assert [row["id"] for row in tenant.marked("kept")] == [identity]
+
+
+async def test_a_document_that_takes_no_attachment_is_refused_alone(tenant: Tenant) -> None:
+    """Its lock is somebody else's (wire B 7.3)."""
+    service = tenant.connect()
+    tenant.fail({"match": "POST *Blob.AttachOnDocument", "nth": 1, "do": "status:403"})
+    async with content(tenant, "plan.pdf") as (given, _):
+        with pytest.raises(Rejected) as refused:
+            await service.attach(tenant.of_catalogue(2), given, MemorySteps())
+    assert "lock" in refused.value.hint
+
+
+async def test_a_hidden_stranger_under_our_name_is_told_and_leaves_no_twin(
+    tenant: Tenant, raw: httpx.AsyncClient
+) -> None:
+    """What has our name may not be read by us (wire B 7.3)."""
+    body = {"entity-type": "document", "type": "File", "name": asset_name("taken"), "properties": {"dc:title": "x"}}
+    (await raw.post("/path/default-domain/workspaces", json=body)).raise_for_status()
+    before = set(tenant.truth())
+    tenant.fail({"match": f"GET *{asset_name('taken')}", "every": 1, "do": "status:403"})
+    with pytest.raises(Conflict, match="not ours"):
+        await made(tenant, "taken")
+    assert set(tenant.truth()) == before
+
+
+async def test_relations_that_may_not_be_read_are_told(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True, options={"relations": LINK})
+    tenant.fail({"match": "POST *Document.GetLinkedDocuments", "nth": 1, "do": "status:403"})
+    found = [entry.asset for entry in await entries(service) if entry.asset is not None]
+    assert len(found) == len(tenant.truth())
+    assert [loss.rule for asset in found for loss in asset.losses if loss.path == "relations"] == ["cannot be read"]
