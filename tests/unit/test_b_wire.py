@@ -185,6 +185,14 @@ def test_versions_that_only_changed_words_are_no_file_versions() -> None:
     assert [file.id for file in files_of(rows)] == ["v2/file:content", "v3/file:content", "live/file:content"]
 
 
+def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> None:
+    around = Around(versions=[version("v1", "a"), version("v2", "b")])
+    found = asset_of({"uid": "live", "title": "Words", "properties": {}}, Server(), Options(), around)
+    assert (found.versions, found.file, found.filename) == ((), None, "Words")
+    assert told(found) == [("versions", "2 older")]
+    assert told(asset_of({"uid": "live"}, Server(), Options(), Around(versions=[{"uid": "v1"}]))) == []
+
+
 def test_a_file_knows_its_document() -> None:
     assert file_of({"name": "a"}, "u/files:files/0/file", None) == FileRef("u/files:files/0/file", "a")
 
@@ -203,7 +211,7 @@ def test_dates_that_are_none_cost_only_themselves() -> None:
     found = read(lastModified=odd, properties={**dates, "file:content": {"name": "a"}})
     assert (found.created_at, found.changed_at) == (None, datetime(2025, 1, 1, tzinfo=UTC))
     assert found.rights.expires_at is None
-    assert told(found) == [("created_at", odd), ("rights.expires_at", odd)]
+    assert told(found) == [("created_at", odd), ("expires_at", odd)]
     assert entry_of({"uid": "u", "lastModified": odd}, ()).changed_at is None
 
 
@@ -221,6 +229,18 @@ def test_only_granted_rights_to_read_count() -> None:
     assert not reads({**ace, "granted": False})
     assert not reads({**ace, "permission": "Everything"})
     assert not reads({**ace, "status": "archived"})
+
+
+def test_rights_for_a_time_are_no_lasting_ones() -> None:
+    """An embargo would be open at once, a loan for ever."""
+    ace = {"permission": "Read", "granted": True, "begin": None, "end": None, "status": "effective"}
+    later = {**ace, "username": "press", "begin": "2050-01-01T00:00:00.000Z", "status": "pending"}
+    loan = {**ace, "username": "guests", "end": "2050-01-01T00:00:00.000Z"}
+    over = {**ace, "username": "former", "end": "2020-01-01T00:00:00.000Z", "status": "archived"}
+    aces = [{**ace, "username": "staff"}, later, loan, over]
+    found = read(contextParameters={"acls": [{"name": "local", "aces": aces}]})
+    assert found.rights.groups == {"staff"}
+    assert told(found) == [("groups", "guests, press")]
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------

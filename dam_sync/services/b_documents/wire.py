@@ -89,8 +89,18 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
         created_at=created,
         changed_at=_moment(properties.get("dc:modified") or row.get("lastModified")),
         imported_at=created,
-        losses=(*around.losses, *_odd_moments(row, options)),
+        losses=(*around.losses, *_losses(row, options, around)),
     )
+
+
+def _losses(row: Json, options: Options, around: Around) -> Iterator[Loss]:
+    """What the document has and an asset cannot hold."""
+    yield from _odd_moments(row, options)
+    older = sum(map(_has_file, around.versions))
+    if older and not _has_file(row):
+        yield Loss("versions", "the asset has no current file", f"{older} older")
+    if passing := {str(ace.get("username")) for ace in local_aces(row) if reads_for_a_time(ace)} - _readers(row):
+        yield Loss("groups", "for a time only", ", ".join(sorted(passing)))
 
 
 def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
@@ -99,8 +109,8 @@ def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
     named = {
         "created_at": properties.get("dc:created"),
         "changed_at": properties.get("dc:modified") or row.get("lastModified"),
-        "rights.release_at": properties.get(options.release_field),
-        "rights.expires_at": properties.get(options.expiry_field),
+        "release_at": properties.get(options.release_field),
+        "expires_at": properties.get(options.expiry_field),
     }
     for path, text in named.items():
         if text and _moment(text) is None:
@@ -145,7 +155,9 @@ def status_of(row: Json, options: Options) -> str:
 
 def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
     """The main files of versions and the live document, oldest first; a version that only changed words has the file
-    of its neighbour (assumption 5)."""
+    of its neighbour (assumption 5). None where the live one has lost its file: an older one is not the current."""
+    if not _has_file(rows[-1]):
+        return ()
     found: list[FileRef] = []
     for row in rows:
         blob = (row.get("properties") or {}).get(CONTENT)
@@ -156,6 +168,10 @@ def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
             found.pop()
         found.append(file)
     return tuple(found)
+
+
+def _has_file(row: Json) -> bool:
+    return isinstance((row.get("properties") or {}).get(CONTENT), dict)
 
 
 def _is_same(one: FileRef, other: FileRef) -> bool:
@@ -225,8 +241,12 @@ def rights_of(row: Json, options: Options) -> Rights:
     return Rights(
         release_at=_moment(properties.get(options.release_field)),
         expires_at=_moment(properties.get(options.expiry_field)),
-        groups=frozenset(str(ace.get("username")) for ace in local_aces(row) if reads(ace)),
+        groups=_readers(row),
     )
+
+
+def _readers(row: Json) -> frozenset[str]:
+    return frozenset(str(ace.get("username")) for ace in local_aces(row) if reads(ace))
 
 
 def local_aces(row: Json) -> list[Json]:
@@ -236,6 +256,19 @@ def local_aces(row: Json) -> list[Json]:
 
 
 def reads(ace: Json) -> bool:
-    """Whether an entry lets somebody read now or always."""
+    """Whether an entry lets somebody read, now and without an end (wire B 5.3)."""
+    return _lets_read(ace) and not _is_for_a_time(ace)
+
+
+def reads_for_a_time(ace: Json) -> bool:
+    """Whether an entry lets somebody read from some day on, or up to one."""
+    return _lets_read(ace) and _is_for_a_time(ace)
+
+
+def _lets_read(ace: Json) -> bool:
     lives = str(ace.get("status") or "effective") != "archived"
     return ace.get("granted") is True and ace.get("permission") in facts.READS and lives
+
+
+def _is_for_a_time(ace: Json) -> bool:
+    return bool(ace.get("begin") or ace.get("end")) or ace.get("status") == "pending"

@@ -154,7 +154,8 @@ class Writer:
         params = {"users": sorted(groups), "permission": "Read", "acl": "local", "notify": False}
         await self.line.operate("Document.AddPermission", f"doc:{asset}", params, repeatable=True, asset=asset)
         for ace in wire.local_aces(row or {}):
-            if ace.get("permission") == "Read" and wire.reads(ace) and str(ace.get("username")) not in groups:
+            granted = wire.reads(ace) or wire.reads_for_a_time(ace)
+            if ace.get("permission") == "Read" and granted and str(ace.get("username")) not in groups:
                 params = {"id": str(ace["id"]), "acl": "local"}
                 await self.line.operate(
                     "Document.RemovePermission", f"doc:{asset}", params, repeatable=True, asset=asset
