@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -22,12 +23,13 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One folder: where it hangs, what people call it, its path at the service."""
+    """One folder: where it hangs, what people call it, its path at the service, whether it lies in the trash."""
 
     uid: str
     parent: str
     title: str
     path: str
+    trashed: bool = False
 
 
 @dataclass(slots=True)
@@ -39,14 +41,14 @@ class Tree:
     _titles: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, row: Json) -> Folder:
-        """A folder of a listing."""
-        path = str(row.get("path") or "")
+        """A folder of a listing, or one met above a document; one of the trash takes no title from others."""
+        path, trashed = str(row.get("path") or ""), wire.is_trashed(row)
         name = path.rpartition("/")[2]
         title, parent, uid = str(row.get("title") or name), str(row.get("parentRef") or ""), str(row["uid"])
-        if self._titles.setdefault((parent, title), uid) != uid:
+        if not trashed and self._titles.setdefault((parent, title), uid) != uid:
             title = f"{title} [{name}]"
             self._titles[parent, title] = uid
-        folder = self.folders[uid] = Folder(uid, parent, title, path)
+        folder = self.folders[uid] = Folder(uid, parent, title, path, trashed)
         return folder
 
     def path(self, uid: str) -> tuple[str, ...] | None:
@@ -63,8 +65,8 @@ class Tree:
         return None
 
     def placements(self) -> list[Placement]:
-        """All folders, parents before children."""
-        found = [(self.path(uid), uid) for uid in self.folders]
+        """All folders into which something may be put, parents before children."""
+        found = [(self.path(folder.uid), folder.uid) for folder in self.folders.values() if not folder.trashed]
         placed = [Placement("folder", path, uid) for path, uid in found if path]
         return sorted(placed, key=lambda place: (len(place.path), place.path))
 
@@ -79,12 +81,14 @@ class Containers:
     making: Making
     _tree: Tree | None = None
     _collections: dict[str, Placement] | None = None
+    _unseen: set[str] = field(default_factory=set)  # ids of collections that no listing gives
     _turns: Turns = field(default_factory=Turns)
 
     async def all(self) -> AsyncIterator[Placement]:
         """Folders, parents first, then collections."""
         async with self._turns.of(""):
             self._tree, self._collections = None, None
+            self._unseen.clear()
             tree, collections = await self._read_tree(), await self._read_collections()
         for placement in (*tree.placements(), *collections.values()):
             yield placement
@@ -99,13 +103,18 @@ class Containers:
             raise ContractBroken("the folders went away while they were read")
         return self._tree
 
-    async def collections(self) -> dict[str, Placement]:
-        """The collections by id, read once."""
-        if self._collections is None:
+    async def collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
+        """The collections by id, read once, and once more for ids that were not among them: the token of an asset
+        tells of its membership one time only."""
+        ids = frozenset(wanted)
+        if self._collections is None or self._unknown(ids):
             async with self._turns.of("collections"):
-                if self._collections is None:
-                    await self._read_collections()
+                if self._collections is None or self._unknown(ids):
+                    self._unseen |= ids - (await self._read_collections()).keys()
         return self._collections or {}
+
+    def _unknown(self, ids: frozenset[str]) -> bool:
+        return bool(ids - (self._collections or {}).keys() - self._unseen)
 
     async def folder_of(self, row: Json) -> tuple[str, ...]:
         """The path of titles to a document's folder; empty for one that lies in the root, or outside of it."""
@@ -152,7 +161,7 @@ class Containers:
             raise InvalidValue("the name of a container must hold letters, and no blanks around them")
         if kind == "collection" and len(wanted) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
-        async with self._turns.of(f"{kind} {parent} {wanted[-1]}"):
+        async with self._turns.of(f"{kind} {parent} {spelled(wanted[-1])}"):
             found = await self._found(kind, wanted)
             return found or await self._make(kind, wanted, parent)
 
@@ -181,7 +190,7 @@ class Containers:
         known: Iterable[Placement] = (
             (await self.tree()).placements() if kind == "folder" else (await self.collections()).values()
         )
-        return next((place for place in known if place.path == path), None)
+        return next((place for place in known if _alike(place.path, path)), None)
 
     async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         root = await self.tenancy.root.get()
@@ -191,9 +200,9 @@ class Containers:
         name = container_name(kind, path[-1])
         new = New(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
         row = await self.making.make(
-            new, self.line.clock.token(), lambda row: row.get("title") == path[-1] and row.get("type") == type_name
+            new, self.line.clock.token(), lambda row: _is_called(row, path[-1]) and row.get("type") == type_name
         )
-        if row.get("title") != path[-1]:
+        if not _is_called(row, path[-1]):
             raise Rejected(
                 f"the service calls the {kind} {path[-1]!r} by another title: {str(row.get('title'))[:60]!r}"
             )
@@ -227,27 +236,43 @@ class Containers:
         return tree
 
     async def _read_collections(self) -> dict[str, Placement]:
-        found: dict[str, Placement] = {}
-        taken: set[str] = set()
-        rows = await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", after, source="Collection"))
-        for row in rows:
+        """Those known already keep their titles, whatever came beside them."""
+        found = dict(self._collections or {})
+        taken = {title for place in found.values() for title in place.path}
+        types = one_of("ecm:primaryType", (await self.tenancy.server.get()).collection_types)
+        for row in await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", types, after)):
             uid = str(row["uid"])
             title = str(row.get("title") or uid)
             if row.get("type") == "Favorites":
-                continue
-            title = f"{title} [{uid[:8]}]" if title in taken else title
-            taken.add(title)
-            found[uid] = Placement("collection", (title,), uid)
+                self._unseen.add(uid)
+            elif uid not in found:
+                title = f"{title} [{uid[:8]}]" if title in taken else title
+                taken.add(title)
+                found[uid] = Placement("collection", (title,), uid)
         self._collections = found
         return found
 
 
 def container_name(kind: str, title: str) -> str:
     """At most 24 letters that follow from kind and title; a folder's name is its title where that is plain."""
+    title = spelled(title)
     if kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
         return title
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:12]
     return f"{slug}-{hashlib.sha256(f'{kind} {title}'.encode()).hexdigest()[:10]}".lstrip("-")
+
+
+def spelled(title: str) -> str:
+    """The one spelling of a title, whichever way its accents were written."""
+    return unicodedata.normalize("NFC", title)
+
+
+def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return [spelled(title) for title in one] == [spelled(title) for title in other]
+
+
+def _is_called(row: Json, title: str) -> bool:
+    return spelled(str(row.get("title") or "")) == spelled(title)
 
 
 def _names_of(row: Json, root: Root) -> tuple[str, ...]:

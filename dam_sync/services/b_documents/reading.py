@@ -81,7 +81,8 @@ class Reader:
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.taxonomy.stored(needed(server, used))
-        collections = await self.containers.collections() if any(_in_collections(row) for row in rows) else {}
+        joined = {uid for row in rows for uid in wire.collection_ids(row)}
+        collections = await self.containers.collections(joined) if joined else {}
         related = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
         published = await self.publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
         found = []
@@ -148,7 +149,3 @@ def _addresses(row: Json) -> dict[str, str]:
     )
     lasting = [link for link in told if DOWNLOADS in link]
     return {"file": lasting[0]} if lasting else {}
-
-
-def _in_collections(row: Json) -> bool:
-    return bool((row.get("properties") or {}).get("collectionMember:collectionIds"))

@@ -19,6 +19,7 @@ from dam_sync.services.b_documents.values import Terms, decode, words_of
 CONTENT = "file:content"
 ATTACHED = "files:files"
 TAGS = "nxtag:tags"
+COLLECTED = "collectionMember:collectionIds"
 DIGEST_LETTERS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -135,9 +136,13 @@ def _fields(properties: Json, server: Server, options: Options, terms: Terms) ->
 
 
 def _placements(properties: Json, around: Around) -> frozenset[Placement]:
-    ids = properties.get("collectionMember:collectionIds") or ()
-    found = {around.collections[uid] for uid in ids if uid in around.collections}
+    found = {around.collections[uid] for uid in properties.get(COLLECTED) or () if uid in around.collections}
     return frozenset(found | ({Placement("folder", around.folder, around.folder_id)} if around.folder else set()))
+
+
+def collection_ids(row: Json) -> list[str]:
+    """The collections a document says it is in (wire B 2.5)."""
+    return [str(uid) for uid in (row.get("properties") or {}).get(COLLECTED) or ()]
 
 
 def status_of(row: Json, options: Options) -> str:
