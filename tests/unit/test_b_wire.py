@@ -73,6 +73,21 @@ def test_values_are_sent_as_the_service_takes_them(info: FieldInfo, value: Value
     assert encode(info, value, TERMS, PARIS) == wire
 
 
+def test_a_path_of_terms_is_stored_with_the_separator_that_the_field_names() -> None:
+    info = FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", multiple=True, parented=True, separator="|")
+    assert decode(info, ["art|photo", "art"], TERMS, UTC_ZONE) == (SUBJECT["art/photo"], SUBJECT["art"])
+    assert encode(info, (SUBJECT["art/photo"], "art/photo", "Photo"), TERMS, UTC_ZONE) == [
+        "art|photo",
+        "art|photo",
+        "photo",
+    ]
+    unknown = Term("gone|here", "gone/here")
+    assert decode(info, "gone|here", TERMS, UTC_ZONE) == (unknown,)
+    assert encode(info, unknown, {}, UTC_ZONE) == ["gone|here"]
+    flat = FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", separator="|")
+    assert decode(flat, "a|b", TERMS, UTC_ZONE) == Term("a|b", "a|b")
+
+
 @pytest.mark.parametrize(
     ("info", "value"),
     [

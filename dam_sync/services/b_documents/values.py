@@ -18,6 +18,7 @@ Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
 """By vocabulary, then by what documents store: see `Taxonomy`."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # wire B 6.4: stripped from texts by the server
+SLASH = "/"  # between the ids of our terms, see `Taxonomy`
 _WHOLE = frozenset({"integer", "long"})
 
 
@@ -37,7 +38,7 @@ def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scala
         case FieldKind.ROWS | FieldKind.PLACE if info.wire == "complex":
             return _place(data) if info.kind is FieldKind.PLACE else _row(info, data, terms, zone)
         case FieldKind.TERM:
-            return terms.get(info.vocabulary, {}).get(str(data)) or Term(str(data), str(data))
+            return _term(info, str(data), terms)
         case FieldKind.PERSON:
             return _person(data)
         case FieldKind.INSTANT | FieldKind.DATE if info.wire == "date":
@@ -46,6 +47,13 @@ def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scala
             return _number(data) if info.kind is FieldKind.NUMBER else str(data).lower() == "true"
         case _:
             return str(data)
+
+
+def _term(info: FieldInfo, stored: str, terms: Terms) -> Term:
+    """Our ids are paths with a slash, whatever the field puts between the parts (wire B 5.1)."""
+    path = stored.replace(info.separator, SLASH) if info.parented else stored
+    known = terms.get(info.vocabulary, {})
+    return known.get(path) or known.get(stored) or Term(stored, path)
 
 
 def _row(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Row | None:
@@ -145,12 +153,16 @@ def _place_out(info: FieldInfo, value: Scalar) -> Json:
 
 def _term_out(info: FieldInfo, value: Scalar, terms: Terms) -> Json:
     if isinstance(value, Term) and value.id:
-        return value.id if info.parented else stored_flat(value.id, info, terms)
+        return _path_out(info, value.id) if info.parented else stored_flat(value.id, info, terms)
     label = value.label if isinstance(value, Term) else str(value)
     known = terms.get(info.vocabulary, {})
     if label in known:
-        return label
+        return _path_out(info, label) if info.parented and known[label].id == label else label
     return next((stored for stored, term in known.items() if term.label == label), label)
+
+
+def _path_out(info: FieldInfo, term_id: str) -> str:
+    return term_id.replace(SLASH, info.separator)
 
 
 def stored_flat(term_id: str, info: FieldInfo, terms: Terms) -> str:
