@@ -54,6 +54,12 @@ async def as_administrator(tenant: Tenant, path: str, body: Any) -> Any:
     return reply.json()
 
 
+async def test_an_ordinary_library_is_read_without_losses(start: Start) -> None:
+    found = [entry.asset for entry in await listed_by(start().connect(read_only=True)) if entry.asset]
+    assert found
+    assert [loss for asset in found for loss in asset.losses] == []
+
+
 async def section(tenant: Tenant, parent: str, name: str) -> str:
     body = {"entity-type": "document", "type": "Section", "name": name, "properties": {"dc:title": name.title()}}
     return str((await as_administrator(tenant, f"/path{parent}", body))["uid"])

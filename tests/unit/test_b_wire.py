@@ -223,11 +223,23 @@ def told(asset: Asset) -> list[tuple[str, str]]:
 def test_dates_that_are_none_cost_only_themselves() -> None:
     odd = "20255-01-01T00:00:00.000Z"
     dates = {"dc:created": odd, "dc:modified": "2025-01-01T00:00:00.000Z", "dc:expired": odd}
-    found = read(lastModified=odd, properties={**dates, "file:content": {"name": "a"}})
+    server = Server(fields={key: FieldInfo(key, "date", FieldKind.INSTANT) for key in ("dc:created", "dc:modified")})
+    found = read(server, lastModified=odd, properties={**dates, "file:content": {"name": "a"}})
     assert (found.created_at, found.changed_at) == (None, datetime(2025, 1, 1, tzinfo=UTC))
     assert found.rights.expires_at is None
     assert told(found) == [("created_at", odd), ("expires_at", odd)]
     assert entry_of({"uid": "u", "lastModified": odd}, ()).changed_at is None
+
+
+def test_properties_that_cannot_be_read_are_told_by_name() -> None:
+    """A file in a schema of the tenant, a set of properties with one in it; not what the service keeps for itself."""
+    server = Server(fields={"acme:name": FieldInfo("acme:name")})
+    properties = {"acme:name": "x", "acme:contract": {"name": "a.pdf", "length": "1"}, "acme:scans": [{"file": None}]}
+    empty = {"acme:empty": None, "acme:none": [], "acme:blank": {"file": None, "note": ""}}
+    own = {"uid:uid": "1", "files:files": [{"file": {}}], "picture:views": [{"title": "t"}]}
+    kept = {"dc:issued": "2025-01-01T00:00:00.000Z", "acme:scans": [{"file": {"name": "s.pdf"}}]}
+    found = read(server, properties={**properties, **empty, **own, **kept})
+    assert [loss.path for loss in found.losses] == ["fields.acme:contract", "fields.acme:scans"]
 
 
 def test_the_revision_moves_with_token_state_trash_and_place() -> None:

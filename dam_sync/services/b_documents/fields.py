@@ -215,6 +215,12 @@ def _is_ours(info: FieldInfo, assets: frozenset[str], options: Options) -> bool:
     return info.key.partition(":")[0] not in OWN_PREFIXES and (not info.types or bool(info.types & assets))
 
 
+def is_read(key: str, server: Server, options: Options) -> bool:
+    """Whether a property is a field, a part of the asset, or comes from the bytes again."""
+    named = (options.release_field, options.expiry_field, options.status_field)
+    return key in server.fields or key in named or key.partition(":")[0] in OWN_PREFIXES | DERIVED_PREFIXES
+
+
 # -- types and schemas -------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from dam_sync.model.values import Json, Value
 from dam_sync.net.moments import moment
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import Server
+from dam_sync.services.b_documents.fields import Server, is_read
 from dam_sync.services.b_documents.values import Terms, decode, words_of
 
 CONTENT = "file:content"
@@ -90,11 +90,11 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
         created_at=created,
         changed_at=_moment(properties.get("dc:modified") or row.get("lastModified")),
         imported_at=created,
-        losses=(*around.losses, *_losses(row, options, around)),
+        losses=(*around.losses, *_losses(row, server, options, around)),
     )
 
 
-def _losses(row: Json, options: Options, around: Around) -> Iterator[Loss]:
+def _losses(row: Json, server: Server, options: Options, around: Around) -> Iterator[Loss]:
     """What the document has and an asset cannot hold."""
     yield from _odd_moments(row, options)
     older = sum(map(_has_file, around.versions))
@@ -102,6 +102,17 @@ def _losses(row: Json, options: Options, around: Around) -> Iterator[Loss]:
         yield Loss("versions", "the asset has no current file", f"{older} older")
     if passing := {str(ace.get("username")) for ace in local_aces(row) if reads_for_a_time(ace)} - _readers(row):
         yield Loss("groups", "for a time only", ", ".join(sorted(passing)))
+    for key, data in (row.get("properties") or {}).items():
+        if _is_set(data) and not is_read(key, server, options):
+            yield Loss(f"fields.{key}", "holds what no field can, such as a file")
+
+
+def _is_set(data: Json) -> bool:
+    if isinstance(data, dict):
+        return any(map(_is_set, data.values()))
+    if isinstance(data, list):
+        return any(map(_is_set, data))
+    return data not in (None, "", False)
 
 
 def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
