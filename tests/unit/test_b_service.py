@@ -376,13 +376,16 @@ async def test_collections_are_filled_and_emptied(tenant: Tenant) -> None:
     assert inside == ids[1:]
 
 
-async def test_a_term_below_another_is_stored_by_its_path(tenant: Tenant) -> None:
+@pytest.mark.parametrize(("variant", "between"), [("", "/"), ("bar_paths,whole_path", "|")])
+async def test_a_term_below_another_is_stored_by_its_path(start: Start, variant: str, between: str) -> None:
+    tenant = start(variant=variant)
     service = tenant.connect()
     top = await service.ensure_term("subjects", Term("Building"))
     below = await service.ensure_term("subjects", Term("Tower", parent=top.id))
     identity = await made(tenant, service, draft("tower", fields={"lib:subject": (below,)}))
     (stored,) = tenant.value(identity, "subject")
-    assert (stored["id"], stored["path"]) == (below.id, ["Building", "Tower"])
+    assert (stored["id"], stored["path"]) == (below.id.replace("/", between), ["Building", "Tower"])
+    assert (await tenant.connect(read_only=True).fetch(identity)).fields["lib:subject"] == (below,)
 
 
 # -- credentials and releases ------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ class Configuration:
 
     def __init__(self, repository: Repository, catalogue: Catalogue) -> None:
         self._repository, self._catalogue = repository, catalogue
+        self._separator = "|" if "bar_paths" in repository.options.plays else "/"
         self._names: dict[str, str] = {}
         self._vocabularies: dict[str, str] = {}
 
@@ -48,7 +49,7 @@ class Configuration:
         directories = self._repository.directories
         directory = directories.by_name[_plain(self._vocabularies[field])]
         key = str(value["id"]) if isinstance(value, dict) and value.get("id") else self._by_label(directory, value)
-        return "/".join([*directories.above(directory, key), key]) if directory.parent else key
+        return self._separator.join([*directories.above(directory, key), key]) if directory.parent else key
 
     def _by_label(self, directory: Directory, value: Json) -> str:
         label = str(value["label"] if isinstance(value, dict) else value)
@@ -89,7 +90,7 @@ class Configuration:
         directory = self._repository.directories.by_name[_plain(vocabulary)]
         if record.get("native") == "ENUM":
             return Constraint("EnumConstraint", {"Values": tuple(directory.entries)})
-        return directory_rule(directory.name, path=bool(directory.parent))
+        return directory_rule(directory.name, path=bool(directory.parent), separator=self._separator)
 
     def _type(self, record: Record) -> None:
         types = self._repository.types

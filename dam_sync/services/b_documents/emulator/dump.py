@@ -133,13 +133,13 @@ def _scalar(repository: Repository, field: Field, value: Json) -> Json:
         return {key: value.get(key) for key in ("latitude", "longitude", "address")}
     if field.type == "complex":
         return {"row": {key: cell for key, cell in value.items() if cell not in (None, "")}}
-    return _term(repository, field.directory, value) if field.directory else value
+    return _term(repository, field, value) if field.directory else value
 
 
-def _term(repository: Repository, name: str, value: str) -> Json:
+def _term(repository: Repository, field: Field, value: str) -> Json:
     directories = repository.directories
-    directory = directories.by_name[name]
-    key = value.rpartition("/")[2] if directory.parent and value not in directory.entries else value
+    directory = directories.by_name[field.directory]
+    key = value.rpartition(field.separator)[2] if directory.parent and value not in directory.entries else value
     entry = directory.entries.get(key)
     if entry is None:
         return {"id": value, "label": value}

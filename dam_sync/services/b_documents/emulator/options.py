@@ -10,6 +10,7 @@ from dam_sync.emulation.world import Json
 VARIANTS: Mapping[str, str] = {
     "array_constraints": "list values of constraints are JSON arrays, not bracketed strings (wire B 13, 5.1)",
     "whole_path": "hierarchical vocabularies validate every id of the path, not the last alone (wire B 13, 5.1)",
+    "bar_paths": "the catalogue's multi-level fields name `|` as what stands between ids, not `/` (wire B 5.1)",
     "outgoing": "a relation without `outgoing` goes out from the input (wire B 13, 6.5)",
     "label_in_place": "a translated label stands in place of the kept one, not beside it (wire B 13, 5.2)",
     "no_empty_version": "`increment: None` creates no version (wire B 13, 6.7)",

@@ -51,6 +51,12 @@ class Field:
                 return str(each.parameters["directory"])
         return ""
 
+    @property
+    def separator(self) -> str:
+        """What stands between the ids of a path."""
+        rules = (each.parameters for each in (*self.constraints, *self.items) if each.name == "directoryResolver")
+        return next((str(given["separator"]) for given in rules if "separator" in given), "/")
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -167,9 +173,9 @@ def rule(each: Constraint, *, arrays: bool) -> Json:
     return {"entity-type": "validation_constraint", "name": each.name, "parameters": parameters}
 
 
-def directory_rule(name: str, *, path: bool) -> Constraint:
+def directory_rule(name: str, *, path: bool, separator: str = "/") -> Constraint:
     """Values come from a vocabulary; hierarchical ones hold the ids from the root down."""
-    more = {"parentField": "parent", "separator": "/"} if path else {}
+    more = {"parentField": "parent", "separator": separator} if path else {}
     return Constraint("directoryResolver", {"directory": name, **more})
 
 
