@@ -106,7 +106,23 @@ async def test_a_marker_is_found_once_the_index_knows_it(opened: Open) -> None:
     began = tenant.clock.monotonic()
     assert await service.find(Marker("srckey", "m-2")) is None
     assert tenant.clock.monotonic() - began >= 120
-    await service.remove(made)
+
+
+async def test_an_asset_in_the_trash_is_not_the_one_that_a_create_made(opened: Open) -> None:
+    tenant = opened(lag=50.0)
+    service = tenant.connect()
+    old = await created(service, draft())
+    await service.remove(old)
+    tenant.world.advance(60)
+    tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": "reset_before"}])
+    steps = MemorySteps()
+    with pytest.raises(Transient):
+        await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), steps)
+    began = tenant.clock.monotonic()
+    made = await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), steps)
+    assert tenant.clock.monotonic() - began >= 120
+    assert made != old
+    assert len(tenant.truth()) == 2
     assert await service.find(Marker("srckey", "m-1")) == made
 
 

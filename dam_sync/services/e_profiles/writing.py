@@ -45,7 +45,7 @@ class Writer:
         return made
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """Looks into trash and archive too; says None only after the index had its time. Safe to repeat."""
+        """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
         found = await self._asked_again(lambda: self._marked(marker), self.line.options.index_lag, FIND_WAITS)
         return None if found is None else AssetId(found)
 
@@ -122,11 +122,11 @@ class Writer:
         return found
 
     async def _marked(self, marker: Marker) -> AssetId | None:
-        """The one with the marker itself in its field, outside the trash if there is a choice, the oldest first."""
+        """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, for
+        nothing that a create makes is thrown away before it is settled."""
         asked = query.exactly(marker.field, marker.value)
         hits = await self.search.page(asked, expand="metadata")
-        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field)]
-        ours.sort(key=lambda row: row.get("deleted_date") is not None)
+        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field) and not row.get("deleted_date")]
         return wire.id_of(ours[0]) if ours else None
 
     async def _settled(self, asset: AssetId) -> Json:
