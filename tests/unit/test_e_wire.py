@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
-from dam_sync.model.errors import ContractBroken, InvalidValue
+from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Localized, Person, Place, Term
 from dam_sync.net.moments import moment
@@ -150,6 +150,21 @@ def test_versions_come_oldest_first_and_end_with_the_current() -> None:
     assert not wire.needs_versions(ASSET)
 
 
+def test_versions_uploaded_after_the_row_was_made_are_left_for_the_next_reading() -> None:
+    def row(version: str, day: int, **more: object) -> dict[str, Any]:
+        return {"id": ASSET["id"], "version_id": version, "file_upload_date": f"2023-03-0{day}T00:00:00Z", **more}
+
+    def order(current: dict[str, Any], *listed: dict[str, Any]) -> list[str]:
+        found = wire.asset_of({**ASSET, **current}, Tenant(), wire.More(listed))
+        return [file.id.rpartition("/")[2] for file in found.versions]
+
+    assert order(row("v2", 4), row("v3", 5), row("v2", 4), row("v1", 3)) == ["v1", "v2"]
+    newest = row("v3", 5, current_version=True)
+    assert order(row("v2", 4), newest, row("v2", 4, current_version=False), row("v1", 3)) == ["v1", "v2"]
+    taken_back = row("v1", 3, current_version=True)
+    assert order(taken_back, row("v3", 5), row("v2", 4), taken_back) == ["v2", "v3", "v1"]
+
+
 def test_a_search_answer_is_believed_only_when_the_query_was_understood() -> None:
     hits = wire.hits_of(SEARCH)
     assert (hits.total, hits.scroll) == (24731, "DXF1ZXJ5QW5kRmV0Y2g=")
@@ -173,6 +188,14 @@ def test_list_rows_with_and_without_envelope() -> None:
     assert wire.items_of({"items": [ASSET]}) == [ASSET]
     with pytest.raises(ContractBroken):
         wire.items_of({"rows": []})
+
+
+def test_a_list_that_gives_less_than_it_counted_is_not_believed() -> None:
+    for whole in ([ASSET], {"items": [ASSET]}, {"items": [ASSET], "total_count": 1}):
+        assert wire.whole_of(whole) == [ASSET]
+    with pytest.raises(IntegrityError, match="promised 2 rows and gave 1") as short:
+        wire.whole_of({"items": [ASSET], "total_count": 2})
+    assert short.value.disposition is Disposition.PARK
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -236,13 +259,16 @@ PAIR = FieldInfo("p", "checkboxes", values=("Yes", "No"))
         (NUMBER, ["620"], 620),
         (NUMBER, ["1.5"], 1.5),
         (NUMBER, ["007"], "007"),
+        (NUMBER, ["12.50"], "12.50"),
+        (NUMBER, ["0.00001"], 0.00001),
         (ONE, ["Red"], term_of("Red")),
         (SEVERAL, ["Red"], (term_of("Red"),)),
         (BOX, ["Yes"], True),
         (BOX, [], False),
         (PAIR, ["No"], False),
         (PAIR, [], None),
-        (PAIR, ["Yes", "No"], True),
+        (PAIR, ["Yes", "No"], ("Yes", "No")),
+        (BOX, ["Yes", "Old"], ("Yes", "Old")),
         (PAIR, ["Maybe"], ("Maybe",)),
     ],
 )

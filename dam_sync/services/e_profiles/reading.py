@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.model.asset import Asset, AssetId, Entry
-from dam_sync.model.errors import DamSyncError, Rejected, TruncatedListing
+from dam_sync.model.errors import DamSyncError, IntegrityError, Rejected, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, query, wire
@@ -85,7 +85,10 @@ class Reader:
         """One asset object for each file version (wire E 3.3)."""
         path = wire.asset_path(asset, "versions")
         reply = await self.line.get(facts.VERSIONS, path, (("expand", facts.EXPAND_VERSIONS),), asset=asset)
-        rows = wire.items_of(reply)
+        try:
+            rows = wire.whole_of(reply)
+        except IntegrityError as error:
+            raise error.within(operation=facts.VERSIONS, asset=asset) from None
         for row in rows:
             self.links.keep(row)
         return rows
@@ -110,13 +113,13 @@ class Reader:
         return tuple(wire.entry_of(row, tenant, told[wire.id_of(row)]) for row in rows)
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
-        """Versions and documents of one listed asset; None of what is gone meanwhile or refused: it is asked for by its
-        id later, for that is its own trouble and not that of the listing."""
+        """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is asked for
+        by its id later, for that is its own trouble and not that of the listing."""
         identity = wire.id_of(row)
         try:
             versions = await self.versions(identity) if wire.needs_versions(row) else []
             return wire.More(versions, await self._documents(identity), archived)
-        except Rejected:
+        except (Rejected, IntegrityError):
             return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:

@@ -42,7 +42,7 @@ def decode(info: FieldInfo, texts: Json) -> Value | None:
 
 
 def _flag(info: FieldInfo, rows: list[str]) -> Value | None:
-    if info.ticked in rows:
+    if rows == [info.ticked]:
         return True
     if rows and rows != [info.unticked]:
         return tuple(rows)
@@ -82,7 +82,7 @@ def _number(text: str) -> Scalar:
     plain = text.strip()
     if WHOLE.fullmatch(plain):
         return int(plain)
-    if DECIMAL.fullmatch(plain) and Decimal(plain) == Decimal(repr(float(plain))):
+    if DECIMAL.fullmatch(plain) and plain == format(Decimal(repr(float(plain))), "f"):
         return float(plain)
     return text
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Revision, Rights
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, IntegrityError
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value, instant_text
 from dam_sync.net.moments import moment
@@ -121,10 +121,20 @@ def _public_links(row: Json) -> dict[str, str]:
 
 
 def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
-    """Older versions by upload instant, as the list said of equal ones (newest first, assumed), then the current."""
-    older = [item for item in reversed(versions) if version_of(item) != version_of(row)]
+    """Older versions by upload instant, as the list said of equal ones (newest first, assumed), then the current. A row
+    of a search may lag behind the list: what came after its file is left for the reading that shows it (wire E 6.8)."""
+    current = version_of(row)
+    older = [item for item in reversed(versions) if version_of(item) != current]
+    if not any(item.get("current_version") and version_of(item) == current for item in versions):
+        older = [item for item in older if not _is_later(item, row)]
     older.sort(key=lambda item: str(item.get("file_upload_date") or ""))
     return [*older, row]
+
+
+def _is_later(item: Json, row: Json) -> bool:
+    """Whether a version was uploaded after the file of the row; False where either does not say."""
+    theirs, ours = moment(item.get("file_upload_date")), moment(row.get("file_upload_date"))
+    return theirs is not None and ours is not None and theirs > ours
 
 
 def file_of(item: Json, asset: AssetId) -> FileRef:
@@ -164,6 +174,16 @@ def items_of(reply: Json) -> list[Json]:
     rows = reply.get("items") if isinstance(reply, dict) else reply
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ContractBroken("a list answered without `items`")
+    return rows
+
+
+def whole_of(reply: Json) -> list[Json]:
+    """The rows of a list that no parameter pages. Raises IntegrityError when more were counted than came, for the rest
+    cannot be asked for (wire E 3.3: envelope as in other lists, assumed)."""
+    rows = items_of(reply)
+    total = reply.get("total_count") if isinstance(reply, dict) else None
+    if isinstance(total, int) and total > len(rows):
+        raise IntegrityError(f"a list promised {total} rows and gave {len(rows)}")
     return rows
 
 
