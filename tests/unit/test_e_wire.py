@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
-from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue
+from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Localized, Person, Place, Term
 from dam_sync.net.moments import moment
@@ -400,6 +400,16 @@ def test_containers_of_tree_and_lists() -> None:
     link = {"_links": {"assets": "https://api.dam.example/v2/assets/search?query=collection%3A%7Bx%7D&a="}}
     assert wire.link_query(trees.assets_link(link)) == [("query", "collection:{x}"), ("a", "")]
     assert trees.assets_link({}) == ""
+
+
+def test_the_assets_of_a_collection_are_asked_for_or_named_as_out_of_reach() -> None:
+    link = "https://api.dam.example/v2/assets/search?query=x"
+    row = {"id": "c1", "title": "Spring", "type": "shared", "total_items": 3}
+    assert trees.collection_link({**row, "_links": {"assets": link}}) == link
+    assert trees.collection_link({**row, "_links": {"assets": link}, "total_items": 0}) == ""
+    assert trees.collection_link({**row, "total_items": 0}) == ""
+    with pytest.raises(Unsupported, match="shared collection 'Spring' of 3 assets"):
+        trees.collection_link(row)
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ class Members:
                 async for membership in found:
                     yield membership
         for row in await self.taxonomy.collections():
-            link = trees.assets_link(row)
-            if link and row.get("total_items") != 0:
+            link = trees.collection_link(row)
+            if link:
                 async with aclosing(self._ids(wire.link_query(link))) as pages:
                     async for ids in pages:
                         yield Membership(trees.collection_of(row), ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dam_sync.model.asset import Placement
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
 
@@ -41,3 +41,18 @@ def collection_of(row: Json) -> Placement:
 def assets_link(row: Json) -> str:
     """The search for a container's assets; may be missing (wire E 5.5)."""
     return str((row.get("_links") or {}).get("assets") or "")
+
+
+def collection_link(row: Json) -> str:
+    """The same of a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
+    search, for there is no other way to read them."""
+    count = row.get("total_items")
+    link = assets_link(row) if count != 0 else ""
+    if not link and count != 0:
+        raise Unsupported(
+            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {count} assets comes without "
+            "a link to them",
+            operation="GET /v2/collections",
+            hint="let the integration user see the assets of this collection, or empty it",
+        )
+    return link
