@@ -402,6 +402,19 @@ def test_containers_of_tree_and_lists() -> None:
     assert trees.assets_link({}) == ""
 
 
+def test_a_category_is_known_again_by_its_path_and_by_its_id_in_any_case() -> None:
+    places = [
+        Placement("category", ("A",), "U1-x"),
+        Placement("category", ("A", "B"), "u2"),
+        Placement("category", ("C",)),
+    ]
+    inner = trees.Inner.of(places)
+    assert inner.has(Placement("category", ("A",), "another"))
+    assert inner.has(Placement("category", ("a",), "u1-X"))
+    assert not inner.has(Placement("category", ("A", "B"), "u2"))
+    assert not inner.has(Placement("category", ("C",)))
+
+
 def test_the_assets_of_a_collection_are_asked_for_or_named_as_out_of_reach() -> None:
     link = "https://api.dam.example/v2/assets/search?query=x"
     row = {"id": "c1", "title": "Spring", "type": "shared", "total_items": 3}

@@ -34,7 +34,7 @@ class Members:
     async def all(self) -> AsyncIterator[Membership]:
         """Categories, then collections; an asset in a parent and its child is told of the child alone where listings
         include children, for then nobody can tell."""
-        roots = await self._nodes((), frozenset(await self._parents()))
+        roots = await self._nodes((), trees.Inner.of(await self.taxonomy.categories()))
         inclusive = await self._includes_children(roots)
         for root in roots:
             async with aclosing(self._below(root, inclusive)) as found:
@@ -47,13 +47,7 @@ class Members:
                     async for ids in pages:
                         yield Membership(trees.collection_of(row), ids)
 
-    async def _parents(self) -> list[str]:
-        """Ids of the categories that have others below them, from the tree."""
-        every = await self.taxonomy.categories()
-        inner = {place.path[:-1] for place in every}
-        return [place.id for place in every if place.path in inner]
-
-    async def _nodes(self, path: tuple[str, ...], parents: frozenset[str]) -> list[Node]:
+    async def _nodes(self, path: tuple[str, ...], inner: trees.Inner) -> list[Node]:
         line = self.search.line
         operation = "GET /v2/categories/{path}" if path else "GET /v2/categories"
         reply = await line.get(operation, wire.category_path(path) if path else "/v2/categories")
@@ -62,7 +56,7 @@ class Members:
             placement = trees.category_of(row)
             link = trees.assets_link(row)
             listing = wire.link_query(link) if link else [("query", query.in_category(placement.path))]
-            below = await self._nodes(placement.path, parents) if placement.id in parents else []
+            below = await self._nodes(placement.path, inner) if inner.has(placement) else []
             nodes.append(Node(placement, listing, below))
         return nodes
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
@@ -25,6 +26,25 @@ def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
         placed = Placement("category", (*path, str(row.get("title") or "")), str(row.get("uuid") or ""))
         yield placed
         yield from _below(placed.path, row.get("children") or [])
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The categories that have others below them. The tree is of v1 and the lists are of v2, so one is known by its
+    path or by its id, whose letters may differ in case (wire E 1.5: the same value, inferred)."""
+
+    paths: frozenset[tuple[str, ...]]
+    ids: frozenset[str]
+
+    @classmethod
+    def of(cls, places: Sequence[Placement]) -> Inner:
+        """Out of the whole tree."""
+        paths = frozenset(place.path[:-1] for place in places)
+        return cls(paths, frozenset(place.id.casefold() for place in places if place.id and place.path in paths))
+
+    def has(self, place: Placement) -> bool:
+        """Whether there is anything below this category."""
+        return place.path in self.paths or place.id.casefold() in self.ids
 
 
 def category_of(row: Json) -> Placement:
