@@ -415,6 +415,26 @@ def test_a_category_is_known_again_by_its_path_and_by_its_id_in_any_case() -> No
     assert not inner.has(Placement("category", ("C",)))
 
 
+def test_collections_of_one_title_are_told_apart_by_their_type() -> None:
+    rows = [
+        {"id": "c1", "title": "Spring", "type": "global"},
+        {"id": "c2", "title": "Spring", "type": "private"},
+        {"id": "c3", "title": "Summer", "type": "private"},
+        {"id": "c4", "title": "Spring", "type": "private"},
+        {"id": "c5", "title": "Spring (private)", "type": "shared"},
+        {"id": "c1", "title": "Spring", "type": "shared"},  # listed under two types
+    ]
+    placed = trees.collections_of(rows)
+    assert [(each.path[0], each.id) for each in placed] == [
+        ("Spring", "c1"),
+        ("Spring (private)", "c2"),
+        ("Summer", "c3"),
+        ("Spring (private 2)", "c4"),
+        ("Spring (private) (shared)", "c5"),
+        ("Spring", "c1"),
+    ]
+
+
 def test_the_assets_of_a_collection_are_asked_for_or_named_as_out_of_reach() -> None:
     link = "https://api.dam.example/v2/assets/search?query=x"
     row = {"id": "c1", "title": "Spring", "type": "shared", "total_items": 3}

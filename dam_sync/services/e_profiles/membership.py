@@ -40,12 +40,13 @@ class Members:
             async with aclosing(self._below(root, inclusive)) as found:
                 async for membership in found:
                     yield membership
-        for row in await self.taxonomy.collections():
+        rows = await self.taxonomy.collections()
+        for row, placement in zip(rows, trees.collections_of(rows), strict=True):
             link = trees.collection_link(row)
             if link:
                 async with aclosing(self._ids(wire.link_query(link))) as pages:
                     async for ids in pages:
-                        yield Membership(trees.collection_of(row), ids)
+                        yield Membership(placement, ids)
 
     async def _nodes(self, path: tuple[str, ...], inner: trees.Inner) -> list[Node]:
         line = self.search.line

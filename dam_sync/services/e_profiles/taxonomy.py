@@ -125,7 +125,7 @@ class Taxonomy:
     async def _all(self, *, again: bool = False) -> Places:
         if again or self._places is None:
             found = await self.categories()
-            found += [trees.collection_of(row) for row in await self.collections()]
+            found += trees.collections_of(await self.collections())
             self._places = {}
             for placement in found:
                 self._places.setdefault((placement.kind, placement.path), placement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
@@ -53,9 +54,25 @@ def category_of(row: Json) -> Placement:
     return Placement("category", tuple(str(part) for part in parts), str(row.get("id") or ""))
 
 
-def collection_of(row: Json) -> Placement:
-    """A row of the v2 collection list."""
-    return Placement("collection", (str(row.get("title") or ""),), str(row.get("id") or ""))
+def collections_of(rows: Sequence[Json]) -> list[Placement]:
+    """One for each row of the v2 collection lists. A title that an earlier collection has too is told apart by the
+    type, for they are different collections; one that two lists show is the same."""
+    known: dict[str, str] = {}  # id by title as told
+    placed = []
+    for row in rows:
+        identity, title = str(row.get("id") or ""), str(row.get("title") or "")
+        told = next(
+            each for each in _titles(title, str(row.get("type") or "")) if known.get(each, identity) == identity
+        )
+        known[told] = identity
+        placed.append(Placement("collection", (told,), identity))
+    return placed
+
+
+def _titles(title: str, kind: str) -> Iterator[str]:
+    yield title
+    yield f"{title} ({kind})"
+    yield from (f"{title} ({kind} {number})" for number in count(2))
 
 
 def assets_link(row: Json) -> str:
@@ -66,11 +83,11 @@ def assets_link(row: Json) -> str:
 def collection_link(row: Json) -> str:
     """The same of a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
     search, for there is no other way to read them."""
-    count = row.get("total_items")
-    link = assets_link(row) if count != 0 else ""
-    if not link and count != 0:
+    held = row.get("total_items")
+    link = assets_link(row) if held != 0 else ""
+    if not link and held != 0:
         raise Unsupported(
-            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {count} assets comes without "
+            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {held} assets comes without "
             "a link to them",
             operation="GET /v2/collections",
             hint="let the integration user see the assets of this collection, or empty it",
