@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
-from dam_sync.model.errors import Conflict, Transient
+from dam_sync.model.errors import Conflict, TooLarge, Transient
 from tests.support.connected import Bytes, body, entries
 from tests.support.served_e import START, Open, asset, created, draft, serving
 from tests.support.steps import Crash, MemorySteps
@@ -157,6 +157,30 @@ async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open) -> None:
     assert off.limits.parts is None
     await off.schema()
     assert off.forecast(draft(), 30_000_000) == {"POST /v2/uploads": 1}
+
+
+class Promised(Bytes):
+    """A file too large to be held; nobody may read it."""
+
+    def __init__(self, name: str, size: int) -> None:
+        super().__init__(name, b"")
+        self.promised = size
+
+    @property
+    def size(self) -> int:
+        return self.promised
+
+    async def check(self) -> None:
+        raise AssertionError("read though it cannot be sent")
+
+
+@pytest.mark.parametrize(("variant", "size"), [("no_chunks", 5_000_000_001), ("", 500_000_000_001)])
+async def test_a_file_that_no_call_takes_is_not_begun(opened: Open, variant: str, size: int) -> None:
+    tenant = opened(variant=variant)
+    with pytest.raises(TooLarge, match="new.jpg has"):
+        await tenant.connect().create(draft(), Promised("new.jpg", size), MemorySteps())
+    assert not tenant.world.api_calls["POST /v2/uploads"]
+    assert not tenant.world.api_calls["POST /v2/uploads/chunks/upload"]
 
 
 async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:

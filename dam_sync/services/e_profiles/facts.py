@@ -113,6 +113,7 @@ LIMITS = Limits(
     names_identify=True,  # wire E 6.7: an upload under an existing file name is a conflict or a version
 )
 
+CHUNKS_NEEDED = "let chunks be used: drop `chunked: off` from the options"
 _CHUNKS = "set `options: {chunked: off}` in the job, or ask the service's support for chunked uploads"
 _LINK = "the download link was refused though it was fresh; give the integration user the right to order originals"
 _RIGHTS = "give the integration user the right on this asset's groups, then `errors JOB --retry`"
@@ -151,7 +152,7 @@ RULES = (
     ),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
-    ErrorRule(413, TooLarge, hint="let chunks be used: drop `chunked: off` from the options"),
+    ErrorRule(413, TooLarge, hint=CHUNKS_NEEDED),
     ErrorRule(400, InvalidValue),
 )
 

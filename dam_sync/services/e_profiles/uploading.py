@@ -12,6 +12,7 @@ from dam_sync.model.errors import (
     InvalidValue,
     NotFound,
     SessionGone,
+    TooLarge,
     Transient,
     Unsupported,
 )
@@ -46,7 +47,10 @@ class Uploader:
     async def upload(self, form: Form, content: Content, steps: Steps, found: Call | None) -> AssetId:
         """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
         when the chunks ended before they were used; a repetition sends them anew."""
+        refuse_larger(content, facts.LARGEST_BYTES)
         handle = await self._in_chunks(content, steps)
+        if handle is None:
+            refuse_larger(content, facts.FORM_BYTES)
         if handle is None and content.size > facts.SINGLE_BYTES:
             await content.check()
 
@@ -92,6 +96,16 @@ class Uploader:
             parts.append(FormPart("file_id", str(handle["file_id"])))
         request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
         return wire.made_id((await self.line.client.send(request)).json())
+
+
+def refuse_larger(content: Content, most: int) -> None:
+    """Raises TooLarge before a byte is read that nobody will take."""
+    if content.size > most:
+        raise TooLarge(
+            f"{content.name} has {content.size:,} bytes, and at most {most:,} can be sent",
+            operation=facts.UPLOAD,
+            hint=facts.CHUNKS_NEEDED if most == facts.FORM_BYTES else "",
+        )
 
 
 @dataclass(frozen=True, slots=True)
