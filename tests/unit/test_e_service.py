@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Patch
-from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, Transient, TruncatedListing, Unsupported
+from dam_sync.model.errors import (
+    ConfigError,
+    DamSyncError,
+    Denied,
+    NotFound,
+    Rejected,
+    Transient,
+    TruncatedListing,
+    Unsupported,
+)
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Term
@@ -206,6 +215,24 @@ async def test_an_asset_whose_versions_are_refused_is_listed_to_be_asked_for(ope
     found = await entries(tenant.connect(read_only=True))
     assert len(found) == 3
     assert [entry.asset is None for entry in found].count(True) == 1
+
+
+async def test_a_server_without_the_call_for_versions_gives_its_assets_all_the_same(opened: Open) -> None:
+    several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
+    tenant = opened(asset(1, versions=several), asset(2), variant="older")
+    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:404"}])
+    service = tenant.connect(read_only=True)
+    first, second = [await service.fetch(tenant.of_catalogue(number)) for number in (1, 2)]
+    assert [file.name for file in first.versions] == ["a.jpg"]
+    assert [loss.path for loss in first.losses] == ["versions"]
+    assert not second.losses
+
+
+async def test_an_asset_gone_before_its_versions_were_read_is_not_found(opened: Open) -> None:
+    tenant = opened(asset(1))
+    tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:404"}])
+    with pytest.raises(NotFound):
+        await tenant.connect(read_only=True).fetch(tenant.of_catalogue(1))
 
 
 async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None:

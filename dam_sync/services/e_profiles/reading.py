@@ -8,8 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
-from dam_sync.model.asset import Asset, AssetId, Entry
-from dam_sync.model.errors import DamSyncError, IntegrityError, Rejected, TruncatedListing
+from dam_sync.model.asset import Asset, AssetId, Entry, Loss
+from dam_sync.model.errors import DamSyncError, IntegrityError, NotFound, Rejected, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, query, wire
@@ -77,7 +77,8 @@ class Reader:
         """The asset and its versions. Raises NotFound."""
         asked = (("expand", self.line.options.expand),)
         row = await self.line.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
-        more = wire.More(await self.versions(asset), await self._documents(asset), await self._is_archived(row))
+        versions, losses = await self._told_versions(row, asset)
+        more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
         self.links.keep(row)
         return wire.asset_of(row, await self.tenancy.tenant(), more)
 
@@ -92,6 +93,16 @@ class Reader:
         for row in rows:
             self.links.keep(row)
         return rows
+
+    async def _told_versions(self, row: Json, asset: AssetId) -> tuple[list[Json], tuple[Loss, ...]]:
+        """Versions, and what is not told of them: a server from before versions knows no such call (wire E 10)."""
+        try:
+            return await self.versions(asset), ()
+        except NotFound:
+            if row.get("version_id"):
+                raise
+        lost = Loss("versions", "older ones are not shown by this release") if wire.needs_versions(row) else None
+        return [], (lost,) if lost else ()
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
         tenant = await self.tenancy.tenant()

@@ -78,11 +78,12 @@ def version_of(row: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived."""
+    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived, and what they do not tell."""
 
     versions: Sequence[Json] = ()
     documents: Sequence[Json] = ()
     archived: bool = False
+    losses: tuple[Loss, ...] = ()
 
 
 def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
@@ -105,12 +106,13 @@ def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
         changed_at=moment(row.get("last_update_date")),
         imported_at=created,
         source_links=_public_links(row),
-        losses=tuple(
-            Loss("attachments", "no download link", str(item.get("title") or item["uuid"]))
-            for item in more.documents
-            if not item.get("downloadUrl")
-        ),
+        losses=more.losses + _without_link(more.documents),
     )
+
+
+def _without_link(documents: Sequence[Json]) -> tuple[Loss, ...]:
+    lost = (str(item.get("title") or item["uuid"]) for item in documents if not item.get("downloadUrl"))
+    return tuple(Loss("attachments", "no download link", name) for name in lost)
 
 
 def _public_links(row: Json) -> dict[str, str]:
