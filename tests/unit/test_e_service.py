@@ -13,6 +13,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.errors import (
     ConfigError,
+    ContractBroken,
     DamSyncError,
     Denied,
     NotFound,
@@ -141,6 +142,19 @@ async def test_a_scroll_that_lost_a_page_is_begun_again(opened: Open) -> None:
     tenant.faults.add([{"match": "GET /v2/assets/search/scroll", "nth": 1, "do": "reset_after"}])
     found = await entries(tenant.connect(read_only=True, enumerate="scroll"))
     assert {entry.id for entry in found} == set(tenant.truth())
+    assert not tenant.faults.unhit()
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_a_scroll_whose_page_cannot_be_read_is_begun_again(opened: Open, times: int) -> None:
+    tenant = opened(*(asset(n, START) for n in range(230)))
+    tenant.faults.add([{"match": "GET /v2/assets/search/scroll", "times": times, "do": "odd"}])
+    service = tenant.connect(read_only=True, enumerate="scroll")
+    if times == 3:
+        with pytest.raises(ContractBroken, match="items"):
+            await entries(service)
+    else:
+        assert {entry.id for entry in await entries(service)} == set(tenant.truth())
     assert not tenant.faults.unhit()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Page, Params, Scroll
 from dam_sync.crawl.walk import walk
-from dam_sync.model.errors import DamSyncError, SessionGone, Transient, TruncatedListing
+from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts
@@ -36,7 +36,8 @@ class Search:
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
     ) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
-        """All rows, page by page, with whether a page is the last; after a lost page everything comes once more.
+        """All rows, page by page, with whether a page is the last; after a page that was lost or
+        cannot be read everything comes once more.
 
         Raises TruncatedListing when the distinct rows are not as many as were promised, SCROLL_TRIES times over.
         """
@@ -47,8 +48,9 @@ class Search:
                     async for rows, last in pages:
                         yield rows, last
                 return
-            except (Transient, SessionGone, TruncatedListing) as error:
-                if attempt == facts.SCROLL_TRIES:
+            except (Transient, SessionGone, TruncatedListing, ContractBroken) as error:
+                unread = isinstance(error, ContractBroken) and error.operation != facts.SCROLL
+                if attempt == facts.SCROLL_TRIES or unread:
                     raise _told(error) from error
 
     async def _once(self, opening: Pairs, expand: str) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
@@ -61,7 +63,11 @@ class Search:
             if params["scroll"] is not None:
                 asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))
                 request = Request(facts.SCROLL, "GET", f"{PATH}/scroll", params=asked, repeatable=False)
-            hits = hits_of((await self.line.client.send(request)).json())
+            reply = await self.line.client.send(request)
+            try:
+                hits = hits_of(reply.json())
+            except ContractBroken as error:
+                raise error.within(operation=request.operation) from None
             return Page(hits.rows, hits.total, hits.scroll)
 
         async with aclosing(walk(fetch, Scroll(facts.PAGE))) as pages:
