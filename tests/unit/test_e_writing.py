@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Placement, Rights
-from dam_sync.model.errors import InvalidValue, NotFound, Transient, Unsupported
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
 from tests.support.served_e import Open, asset, created, draft, serving
@@ -65,6 +65,18 @@ async def test_what_the_service_refuses_is_parked(opened: Open) -> None:
         await service.update(AssetId("00000000-0000-4000-8000-000000000000"), Patch(fields={"title": "x"}))
     with pytest.raises(Unsupported):
         await service.create(draft("m-3"), None, MemorySteps())
+
+
+@pytest.mark.parametrize("kind", ["category", "collection"])
+async def test_a_refused_membership_concerns_the_assets_it_names(opened: Open, kind: str) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    container = next(each for each in [row async for row in service.containers()] if each.kind == kind)
+    tenant.faults.add([{"match": f"POST /api/rest/{kind}/assets", "do": "status:403"}])
+    with pytest.raises(Rejected) as refused:
+        await service.place(container, [made], [])
+    assert "right" in refused.value.hint
 
 
 async def test_removal_is_to_the_trash_and_may_be_repeated(opened: Open) -> None:

@@ -137,6 +137,8 @@ RULES = (
     ErrorRule(403, Rejected, operation="DELETE /v2/assets/*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation="GET /v2/assets/{id}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=V1_ASSET, hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=FILL_CATEGORY, hint=_RIGHTS),
+    ErrorRule(403, Rejected, operation=FILL_COLLECTION, hint=_RIGHTS),
     ErrorRule(
         409,
         Conflict,
