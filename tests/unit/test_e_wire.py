@@ -217,6 +217,27 @@ def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
     assert "versions" not in fields.schema_of(tenant(), versions=False).holds
 
 
+def test_types_of_assets_are_known_in_any_case_and_others_left_out() -> None:
+    rows = [{"name": "Photo", "use": "ASSET"}, {"name": "Logo"}, {"name": "Order", "use": "OrderForm"}]
+    assert fields.asset_types(rows) == ("Photo", "Logo")
+    assert [row["name"] for row in fields.of_assets(rows)] == ["Photo", "Logo"]
+    assert fields.of_assets([]) == []
+    with pytest.raises(ContractBroken, match="OrderForm"):
+        fields.of_assets(rows[2:])
+
+
+def test_a_field_is_locked_only_where_every_type_locks_it() -> None:
+    def types(*editable: bool) -> list[dict[str, Any]]:
+        return [
+            {"name": f"t{number}", "fields": [{"displayKey": "author", "editable": each}]}
+            for number, each in enumerate(editable)
+        ]
+
+    for editable in ((True, False), (False, True), (True, True)):
+        assert fields.with_types({}, types(*editable))["author"].editable
+    assert not fields.with_types({"author": FieldInfo("author")}, types(False, False))["author"].editable
+
+
 def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
     own = Tenant(fields={"embed_id": FieldInfo("embed_id", "text")})
     assert not fields.schema_of(own, versions=False).fields["embed_id"].derived

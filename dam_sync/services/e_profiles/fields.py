@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, parse_instant
 from dam_sync.services.e_profiles.facts import VALUE_LETTERS
@@ -114,14 +115,20 @@ def _viewable(row: Json) -> FieldInfo:
 
 def with_types(fields: Mapping[str, FieldInfo], types: Sequence[Json]) -> dict[str, FieldInfo]:
     """The same fields with what only the metadata types tell: required, editable, lists, and fields lost in paging."""
-    known = dict(fields)
+    known, open_ = dict(fields), _editable(types)
     for kind in types:
         for row in kind.get("fields") or ():
             key = str(row.get("displayKey") or "")
             if key:
                 before = known.get(key) or FieldInfo(key, _guessed(row), str(row.get("displayName") or ""))
-                known[key] = _merged(before, row, str(kind.get("name") or ""))
+                known[key] = replace(_merged(before, row, str(kind.get("name") or "")), editable=key in open_)
     return known
+
+
+def _editable(types: Sequence[Json]) -> frozenset[str]:
+    """Fields that at least one type lets be written; what a type locks that has them alone is refused there."""
+    rows = (row for kind in types for row in kind.get("fields") or ())
+    return frozenset(str(row.get("displayKey")) for row in rows if row.get("editable") is not False)
 
 
 def _merged(before: FieldInfo, row: Json, type_name: str) -> FieldInfo:
@@ -131,7 +138,6 @@ def _merged(before: FieldInfo, row: Json, type_name: str) -> FieldInfo:
         before,
         types=before.types | {type_name},
         required=before.required or bool(row.get("required")),
-        editable=before.editable and row.get("editable") is not False,
         controlled=before.controlled or row.get("itemList") is not None,
         values=values or before.values,
     )
@@ -149,7 +155,20 @@ def _guessed(row: Json) -> str:
 
 def asset_types(types: Iterable[Json]) -> tuple[str, ...]:
     """Names of the metadata types that assets use; other uses are order forms (wire E 5.2)."""
-    return tuple(str(row["name"]) for row in types if row.get("name") and str(row.get("use") or "Asset") == "Asset")
+    return tuple(str(row["name"]) for row in types if row.get("name") and _is_of_assets(row))
+
+
+def of_assets(types: Sequence[Json]) -> list[Json]:
+    """The same as rows. Raises ContractBroken when types are listed and none is for assets: that reading is wrong."""
+    found = [row for row in types if _is_of_assets(row)]
+    if types and not found:
+        uses = sorted({str(row.get("use")) for row in types})
+        raise ContractBroken(f"no metadata type is used by assets, only by {', '.join(uses)}")
+    return found
+
+
+def _is_of_assets(row: Json) -> bool:
+    return str(row.get("use") or "asset").casefold() == "asset"
 
 
 def profile_of(row: Json) -> Profile:

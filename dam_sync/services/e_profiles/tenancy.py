@@ -78,7 +78,7 @@ class Tenancy:
         rows = reply.get("types") if isinstance(reply, dict) else None
         if not isinstance(rows, list):
             raise ContractBroken("the metadata types came without `types`")
-        return [row for row in rows if str(row.get("use") or "Asset") == "Asset"]
+        return fields.of_assets(rows)
 
     async def _viewable(self) -> list[Json]:
         """All viewable fields; two of one display name at a page border are made good by the metadata types."""
