@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Rights
+from dam_sync.model.service import Context
+from dam_sync.services.e_profiles.connection import Options, limits_of, retry_after
 from tests.support.served_e import Open, Tenant, asset, serving
 
 PUBLIC = frozenset({"public"})
@@ -77,6 +79,33 @@ async def test_a_file_is_renamed(opened: Open) -> None:
     assert sum(service.forecast(Patch(filename="new name.jpg")).values()) == 1
     await service.update(identity, Patch(filename="new name.jpg"))
     assert tenant.truth()[identity]["filename"] == "new name.jpg"
+
+
+NOW = datetime(2026, 9, 1, 12, 0, 0, tzinfo=UTC)
+RESET = {"x-ratelimit-reset": "2026-09-01T12:00:05.500Z"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        (RESET, 5.5),
+        ({**RESET, "date": "Tue, 01 Sep 2026 12:00:05 GMT"}, 0.5),  # their clock, not ours
+        ({**RESET, "date": "Tue, 01 Sep 2026 11:00:00 GMT"}, 300.0),
+        ({**RESET, "date": "soon"}, 5.5),
+        ({"x-ratelimit-reset": "2026-09-02T12:00:00Z"}, 300.0),
+        ({"x-ratelimit-reset": "2026-09-01T11:00:00Z"}, 0.0),
+        ({"x-ratelimit-reset": "soon", "retry-after": "7"}, 7.0),
+        ({}, None),
+    ],
+)
+def test_a_pause_is_measured_by_the_clock_that_asks_for_it(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize(("asked", "at_once"), [(None, 16), (8, 8), (64, 40)])
+def test_no_more_calls_at_once_than_chunks_may_be(asked: int | None, at_once: int) -> None:
+    context = Context("https://api.dam.example", {}, concurrency=asked)
+    assert limits_of(context, Options()).pace.at_once == at_once
 
 
 @pytest.mark.parametrize("seconds", [1, 7, 30])

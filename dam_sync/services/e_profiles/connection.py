@@ -16,7 +16,7 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.net.auth import Authenticator, Bearer, RotatingToken, TokenAsBasic
 from dam_sync.net.client import Client, Reply, Request, Wiring
-from dam_sync.net.moments import moment
+from dam_sync.net.moments import http_date, moment
 from dam_sync.net.retry import standard
 from dam_sync.services.e_profiles import facts
 
@@ -68,7 +68,7 @@ class Options:
 def limits_of(context: Context, options: Options) -> Limits:
     """The documented limits, slowed down or, as far as documented, sped up by what the job asks for."""
     rate = min(facts.RATE, context.calls_per_second or facts.SELF_THROTTLE)
-    at_once = max(1, context.concurrency or facts.AT_ONCE)
+    at_once = min(facts.CHUNKS_MOST, max(1, context.concurrency or facts.AT_ONCE))
     pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
     if options.chunked:
         return replace(facts.LIMITS, pace=pace)
@@ -164,13 +164,15 @@ def credential_of(context: Context, options: Options) -> Authenticator:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds until the next call may pass: `X-Ratelimit-Reset`, an instant, else `Retry-After` (wire E 7)."""
+    """Seconds until the next call may pass: `X-Ratelimit-Reset`, an instant, else `Retry-After` (wire E 7). It is of
+    the service's clock, so that one's `Date` tells how far ahead it is; RESET_MOST at most, for clocks may be wrong."""
     try:
         reset = moment(headers.get("x-ratelimit-reset"))
     except ContractBroken:
         reset = None
     if reset is not None:
-        return max(0.0, (reset - now).total_seconds())
+        told = http_date(headers.get("date", "")) or now
+        return min(facts.RESET_MOST, max(0.0, (reset - told).total_seconds()))
     return standard(headers, now)
 
 
