@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.asset import AssetId, FileRef
-from dam_sync.model.errors import DamSyncError, Disposition, SessionGone, Transient
+from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, SessionGone, Transient
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.service import Service, Stream
 from dam_sync.services.e_profiles import facts
@@ -134,6 +134,24 @@ async def test_a_session_that_ended_begins_anew(opened: Open, part: int) -> None
         await tenant.connect().create(draft(filename=content.name), content, steps)
     made = await tenant.connect().create(draft(filename=content.name), content, steps)
     assert tenant.world.api_calls[START] == 2
+    check(tenant, made, content)
+
+
+async def test_an_upload_that_is_refused_again_is_told_as_it_was_refused(opened: Open) -> None:
+    """A service may forget a session once its file is complete, so that any refusal looks like the end of it."""
+    tenant = opened()
+    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    tenant.faults.add([{"match": "POST /v2/uploads", "do": "status:400"}])
+    tenant.faults.add([{"match": "POST /v2/uploads/chunks/status", "do": "status:404"}])
+    with pytest.raises(SessionGone) as first:
+        await tenant.connect().create(draft(filename=content.name), content, steps)
+    with pytest.raises(InvalidValue) as second:
+        await tenant.connect().create(draft(filename=content.name), content, steps)
+    assert second.value.message in first.value.message
+    assert tenant.world.api_calls[START] == 2
+    tenant.faults.clear()
+    made = await tenant.connect().create(draft(filename=content.name), content, steps)
+    assert tenant.world.api_calls[START] == 3
     check(tenant, made, content)
 
 

@@ -25,6 +25,7 @@ from dam_sync.services.e_profiles.connection import Line
 from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"
+ANEW = "sent anew"  # the step that says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,29 @@ class Uploader:
             except (InvalidValue, NotFound) as refusal:
                 if handle is None or not await ChunkWire(self.line).has_ended(handle):
                     raise
-                raise SessionGone("the chunks ended before they were used", operation=facts.UPLOAD) from refusal
+                told = f"the chunks ended before they were used: {refusal.message}"
+                raise SessionGone(told, operation=facts.UPLOAD) from refusal
 
         try:
             made = AssetId(await steps.once("upload", post, found=found))
-        except SessionGone:  # refused, so nothing was made
-            await steps.forget("upload", "chunks:*")
+        except SessionGone as gone:  # refused, so nothing was made
+            await self._anew(gone, steps)
             raise
         self.line.uploaded(made)
         return made
+
+    async def _anew(self, gone: SessionGone, steps: Steps) -> None:
+        """Forgets what was sent. Once; when chunks sent anew are refused too, it was not for their end, and the refusal
+        itself is raised."""
+        sent_anew = await steps.recall(ANEW)
+        await steps.forget("upload", "chunks:*", ANEW)
+        if sent_anew and isinstance(gone.__cause__, InvalidValue | NotFound):
+            raise gone.__cause__
+
+        async def note() -> Json:
+            return True
+
+        await steps.once(ANEW, note, harmless=True)
 
     async def _in_chunks(self, content: Content, steps: Steps) -> Json:
         """The `file_id` of a large file and its session; None for one that travels inside the form."""

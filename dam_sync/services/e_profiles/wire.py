@@ -78,7 +78,7 @@ def version_of(row: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived; what they keep back."""
+    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived, losses."""
 
     versions: Sequence[Json] = ()
     documents: Sequence[Json] = ()
