@@ -116,6 +116,21 @@ def test_a_field_the_tenant_list_did_not_show_is_read_as_the_asset_says() -> Non
     assert asset.fields["height"] == "620"
 
 
+def test_a_revision_is_final_only_once_no_other_edit_can_bear_its_second() -> None:
+    entry = wire.entry_of(ASSET, Tenant(), wire.More())
+    assert entry.changed_at is not None
+    assert wire.as_read(entry, entry.changed_at + timedelta(minutes=3)) == entry
+    for seconds in (-5, 0, 119):
+        early = wire.as_read(entry, entry.changed_at + timedelta(seconds=seconds))
+        assert early.revision not in ("", entry.revision)
+        assert early.asset is not None
+        assert early.asset.revision == early.revision
+    thin = wire.entry_of(ASSET, Tenant(), None)
+    assert wire.as_read(thin, entry.changed_at).revision != thin.revision
+    unsaid = wire.entry_of({**ASSET, "last_update_date": None}, Tenant(), None)
+    assert wire.as_read(unsaid, entry.changed_at) == unsaid
+
+
 def test_an_old_server_without_newer_members_is_read() -> None:
     old = {k: v for k, v in ASSET.items() if k not in ("version_id", "current_version", "tags", "ai_tags")}
     old["file_properties"] = {"format": "PDF", "format_type": "pdf", "size_in_kbytes": 85}

@@ -80,7 +80,8 @@ class Reader:
         versions, losses = await self._told_versions(row, asset)
         more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
         self.links.keep(row)
-        return wire.asset_of(row, await self.tenancy.tenant(), more)
+        found = wire.asset_of(row, await self.tenancy.tenant(), more)
+        return self._as_read(Entry(found.id, found.revision, found.changed_at, found)).asset or found
 
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""
@@ -121,7 +122,10 @@ class Reader:
             raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
         for row in rows:
             self.links.keep(row)
-        return tuple(wire.entry_of(row, tenant, told[wire.id_of(row)]) for row in rows)
+        return tuple(self._as_read(wire.entry_of(row, tenant, told[wire.id_of(row)])) for row in rows)
+
+    def _as_read(self, entry: Entry) -> Entry:
+        return wire.as_read(entry, self.line.clock.now()) if self.line.read_only else entry
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
         """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
@@ -13,10 +13,11 @@ from dam_sync.model.errors import ContractBroken, IntegrityError
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value, instant_text
 from dam_sync.net.moments import moment
-from dam_sync.services.e_profiles.facts import LINK_RESERVE
+from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
 from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Profile, Tenant
 from dam_sync.services.e_profiles.values import decode, encode
 
+FRESH = "~fresh"  # behind the revision of an asset that was changed a moment before it was read
 DOCUMENT = "document:"  # before the id of an attached document in a file's id
 
 # -- listings ----------------------------------------------------------------------------------------------------------
@@ -69,6 +70,16 @@ def id_of(row: Json) -> AssetId:
 def revision_of(row: Json) -> Revision:
     """Changes with every edit, by `last_update_date`, and with every file, by `version_id` (absent on old servers)."""
     return Revision(f"{row.get('last_update_date') or ''}~{version_of(row)}")
+
+
+def as_read(entry: Entry, now: datetime) -> Entry:
+    """The same with a revision that is not the final one, where the change it tells of is so fresh that another of the
+    same second may follow, or is not in the index yet (wire E 1.5, 6.8): the next reading looks again."""
+    if entry.changed_at is None or now - entry.changed_at > LAG:
+        return entry
+    revision = Revision(f"{entry.revision}{FRESH}")
+    asset = None if entry.asset is None else replace(entry.asset, revision=revision)
+    return replace(entry, revision=revision, asset=asset)
 
 
 def version_of(row: Json) -> str:
