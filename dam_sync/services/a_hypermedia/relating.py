@@ -28,11 +28,13 @@ class Relating:
         self._kinds = dict(link_types)  # ids by title
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
-        """Announce the file, then send its bytes to the upload link, which asks for no credential."""
+        """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
+        the bytes, and nothing takes them back, so they are checked before. Raises IntegrityError."""
         name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
         links: list[str] = []
 
         async def announce() -> Json:
+            await content.check()
             reply = await self._announce(asset, content)
             links.append(file_address(link(_body(reply), self._tenant.words.rel("upload-link"))))
             return {"id": made_id(reply), "online": False}
@@ -51,6 +53,7 @@ class Relating:
             await self._upload(asset, content, address)
 
     async def _upload(self, asset: str, content: Content, address: str) -> None:
+        await content.check()
         await self._tenant.client.send(
             Request(
                 operation="PUT the attachment",
