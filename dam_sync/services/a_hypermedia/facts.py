@@ -66,6 +66,8 @@ LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "
 # spec 000, Resources: values of `status`
 STATUSES = ("import", "basket", "draft", "published", "archived", "trash")
 
+_FOLDER = "give the integration user the right to write in this folder, or map to another one"
+_THESAURUS = "give the integration user the right to edit this thesaurus, or map to terms that exist"
 _LINK = "the link was refused though it was fresh; see that a proxy lets such links through, then `errors JOB --retry`"
 
 RULES = (
@@ -75,7 +77,17 @@ RULES = (
     ErrorRule(
         401, Denied, code="user-access-forbidden-for-ui", hint="correct or drop the option client_id_header in the job"
     ),
-    # wire A 7: rights are per media and folder, so a refusal concerns one asset
+    # wire A 7: rights are per folder, media and thesaurus, so a refusal concerns one asset, whatever its code
+    ErrorRule(403, Rejected, operation="* /api/dam/folders/{folderId}/medias*", hint=_FOLDER),
+    ErrorRule(403, Rejected, operation="POST /api/dam/folder-tree/{nodeId}/children", hint=_FOLDER),
+    ErrorRule(403, Rejected, operation="POST /api/dam/thesaurus-tree/{id}/children", hint=_THESAURUS),
+    ErrorRule(403, Rejected, operation="PUT /api/dam/thesauruses/{id}", hint=_THESAURUS),
+    ErrorRule(
+        403,
+        Rejected,
+        operation="POST /api/dam/users/{userId}/selections/{selectionId}/*",
+        hint="give the user the right to edit this media",
+    ),
     ErrorRule(
         403, Rejected, code="media-operation-forbidden", hint="give the integration user the right on this media"
     ),
@@ -83,6 +95,7 @@ RULES = (
     ErrorRule(403, Rejected, operation="GET /download-express*", hint="the user's download level forbids the original"),
     # wire A 6.2, 6.3: an expired or unfinished descriptor
     ErrorRule(404, SessionGone, code="file-not-found"),
+    ErrorRule(404, SessionGone, operation="POST *", code="*[-._]file-not-found"),  # wire A 7: the code is assumed
     ErrorRule(404, SessionGone, operation="* /api/dam/files/{fileId}"),
     ErrorRule(409, SessionGone, code="file-incomplete"),
     ErrorRule(416, SessionGone, operation="* /api/dam/files/{fileId}"),

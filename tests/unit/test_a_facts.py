@@ -1,0 +1,59 @@
+"""What a refusal of service A means (wire A 6.2, 7): rights are per folder, media and thesaurus."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dam_sync.model.errors import DamSyncError, Denied, NotFound, Rejected, SessionGone
+from dam_sync.net.rules import Refusal, error_for
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN
+from dam_sync.services.a_hypermedia.tenant import Ask
+from dam_sync.services.a_hypermedia.writing import BULKS, FOLDER_MEDIA, FOLDER_MEDIAS, VERSIONS
+
+
+def refused(ask: Ask, status: int, code: str) -> DamSyncError:
+    body = json.dumps({"status": status, "code": code}).encode()
+    return error_for(facts.RULES, Refusal(status, {"content-type": "application/json"}, body, operation=ask.operation))
+
+
+@pytest.mark.parametrize("code", ["acl-refused", "media-operation-forbidden"])
+@pytest.mark.parametrize(
+    ("ask", "word"),
+    [
+        (Ask("POST", "folders", FOLDER_MEDIAS), "folder"),
+        (Ask("DELETE", "folders", FOLDER_MEDIA), "folder"),
+        (Ask("POST", "folder-tree", FOLDER_CHILDREN), "folder"),
+        (Ask("POST", "users", BULKS), "media"),
+        (Ask("POST", "thesaurus-tree", TERM_CHILDREN), "thesaurus"),
+        (Ask("PUT", "thesauruses", "/{id}"), "thesaurus"),
+    ],
+)
+def test_a_right_that_lacks_in_one_place_stops_no_run(ask: Ask, word: str, code: str) -> None:
+    error = refused(ask, 403, code)
+    assert type(error) is Rejected
+    assert word in error.hint
+
+
+@pytest.mark.parametrize("ask", [Ask("GET", "forms"), Ask("GET", "media-search")])
+def test_what_may_not_even_be_read_stops_the_run(ask: Ask) -> None:
+    assert type(refused(ask, 403, "acl-refused")) is Denied
+
+
+@pytest.mark.parametrize("code", ["file-not-found", "temporary-file-not-found", "upload.file-not-found"])
+@pytest.mark.parametrize(
+    "ask", [Ask("POST", "folders", FOLDER_MEDIAS), Ask("POST", "medias"), Ask("POST", "medias", VERSIONS)]
+)
+def test_an_upload_that_ended_is_known_by_more_than_one_spelling(ask: Ask, code: str) -> None:
+    assert type(refused(ask, 404, code)) is SessionGone
+
+
+@pytest.mark.parametrize("code", ["folder-not-found", "profile-not-found", "form-not-found"])
+def test_another_thing_that_is_gone_is_no_upload(code: str) -> None:
+    assert type(refused(Ask("POST", "folders", FOLDER_MEDIAS), 404, code)) is NotFound
+
+
+def test_a_file_that_a_read_does_not_find_ends_no_upload() -> None:
+    assert type(refused(Ask("GET", "medias", "/{mediaId}"), 404, "media-file-not-found")) is NotFound
