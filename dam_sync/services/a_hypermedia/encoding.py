@@ -38,7 +38,9 @@ def by_language(field: FormField, value: Value | None, first: str) -> dict[str, 
     for item in value:
         for language, text in item.texts.items() if isinstance(item, Localized) else [(first, item)]:
             parts.setdefault(language, []).append(text)
-    return {language: tuple(items) if field.multiple else items[0] for language, items in parts.items()}
+    return {
+        language: tuple(items) if field.multiple or len(items) > 1 else items[0] for language, items in parts.items()
+    }
 
 
 def _encoded(field: FormField, value: Scalar) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from dam_sync.model.schema import FieldKind
@@ -9,6 +11,10 @@ from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value,
 from dam_sync.services.a_hypermedia.forms import FormField
 
 _HALF_DAY = timedelta(hours=12)
+_YES = frozenset({"true", "1", "1.0", "yes", "y", "on", "t", "oui", "o", "vrai"})
+_NO = frozenset({"false", "0", "0.0", "no", "n", "off", "f", "non", "faux"})
+_LATITUDE = ("latitude", "lat")
+_LONGITUDE = ("longitude", "lng", "lon", "long")
 
 
 def decode(field: FormField, item: Json, zone: tzinfo = UTC) -> Value | None:
@@ -20,6 +26,8 @@ def decode(field: FormField, item: Json, zone: tzinfo = UTC) -> Value | None:
         rows = found if isinstance(found, list) else [found]
         values = tuple(value for row in rows if (value := _scalar(field, row, zone)) is not None)
         return values or None
+    if isinstance(found, list) and len(found) > 1:  # of a type that is new, or single by our reading alone
+        return tuple(value for row in found if (value := _scalar(field, row, zone)) is not None) or None
     return _scalar(field, found[0] if isinstance(found, list) else found, zone)
 
 
@@ -52,7 +60,7 @@ def _scalar(field: FormField, raw: Json, zone: tzinfo) -> Scalar | None:
         case "GEO":
             return _place(raw)
         case "FIELD_SET":
-            return Row({key: cell for key, part in raw.items() if (cell := _cell(part)) is not None})
+            return _row(raw)
         case _:
             return _term(raw, field) if field.kind is FieldKind.TERM else _text(raw)
 
@@ -71,11 +79,31 @@ def _person(raw: Json) -> Scalar | None:
     return Person(str(raw.get("title") or raw.get("name") or full), str(raw.get("id") or ""))
 
 
+def _row(raw: Json) -> Scalar | None:
+    if not isinstance(raw, dict):
+        return str(raw) if raw not in (None, "") else None
+    return Row({key: cell for key, part in raw.items() if (cell := _cell(part)) is not None})
+
+
 def _place(raw: Json) -> Scalar | None:
     if not isinstance(raw, dict):
         return Place(address=str(raw)) if raw else None
-    place = Place(raw.get("latitude"), raw.get("longitude"), str(raw.get("address") or ""))
-    return place if place != Place() else None
+    latitude, longitude = (_first_degrees(raw, names) for names in (_LATITUDE, _LONGITUDE))
+    place = Place(latitude, longitude, str(raw.get("address") or ""))
+    if place != Place():
+        return place
+    told = {key: part for key, part in raw.items() if part not in (None, "")}
+    return json.dumps(told, ensure_ascii=False, sort_keys=True) if told else None
+
+
+def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
+    return next((found for name in names if (found := degrees(raw.get(name))) is not None), None)
+
+
+def degrees(raw: Json) -> float | int | None:
+    """A latitude or longitude; read as text too."""
+    found = None if raw is None or isinstance(raw, bool) else _number(raw)
+    return found if isinstance(found, (int, float)) else None
 
 
 def _text(raw: Json) -> Scalar | None:
@@ -101,7 +129,10 @@ def _number(raw: Json) -> Scalar | None:
 def _flag(raw: Json) -> Scalar | None:
     if isinstance(raw, bool):
         return raw
-    return str(raw).strip().lower() in ("true", "1", "yes", "on")
+    word = str(raw).strip().casefold()
+    if word in _YES or word in _NO:
+        return word in _YES
+    return str(raw)  # nobody said what it means
 
 
 def _instant(raw: Json) -> Scalar | None:
@@ -114,25 +145,27 @@ def _instant(raw: Json) -> Scalar | None:
 
 
 def _day(raw: Json, zone: tzinfo) -> Scalar | None:
-    """The local day of a local midnight expressed in UTC: the nearest midnight in `zone` (wire A 11.7)."""
+    """The day in `zone`; where none is given, that is in UTC, the value is a midnight somewhere: the nearest one."""
     if isinstance(raw, str) and len(raw) == len("2025-02-06"):
         try:
             return date.fromisoformat(raw)
         except ValueError:
             return raw
     found = _instant(raw)
-    return (found.astimezone(zone) + _HALF_DAY).date() if isinstance(found, datetime) else found
+    if not isinstance(found, datetime):
+        return found
+    return (found.astimezone(zone) + (_HALF_DAY if zone is UTC else timedelta())).date()  # wire A 11.7
 
 
 def _looks_like(raw: Json) -> Scalar | None:
     if raw is None or raw == "":
         return None
     if isinstance(raw, dict):
-        if "latitude" in raw or "address" in raw:
+        if not {"latitude", "address", "lat"}.isdisjoint(raw):
             return _place(raw)
         if "title" in raw:
             return Term(str(raw["title"]), str(raw.get("id") or ""))
-        return Row({key: cell for key, part in raw.items() if (cell := _cell(part)) is not None})
+        return _row(raw)
     return raw if isinstance(raw, (str, bool, int, float)) else str(raw)
 
 
