@@ -30,6 +30,7 @@ KINDS: Mapping[str, FieldKind] = {  # spec 000, Metadata: the 16 types
 WRITABLE_OWN = frozenset({"point_of_interest", "annotation"})  # wire A 6.6
 _MULTIPLE = frozenset({"MULTIPLE_LIST", "PERSON_LIST", "THESAURUS", "FIELD_SET"})
 _LANGUAGE_TYPES = frozenset({"TEXT", "TEXT_AREA", "HTML", "HTML_AREA"})
+_TEXTS = _LANGUAGE_TYPES | {"EMAIL", "URL", "SIMPLE_LIST", "MULTIPLE_LIST"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class FormField:
     indexed: bool = False
     force_selection: bool = False
     localized: bool = False
+    guessed: bool = False  # that it is localized: nothing told whether it is (wire A 5.6)
     max_length: int | None = None
     source: tuple[str, str] | None = None
     vocabulary: str = ""
@@ -111,6 +113,8 @@ def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languag
     links = {**sheet.get(name, {}).get("_links", {}), **item.get("_links", {})}
     kind = str(full.get("type") or "TEXT")
     flag = full.get("localized")
+    source = _source(links, prefix, kind, bool(full.get("forceSelection")))
+    guess = several_languages and kind in _LANGUAGE_TYPES
     length = full.get("maxLength")
     return FormField(
         name=name,
@@ -120,9 +124,10 @@ def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languag
         editable=full.get("editable") is not False,
         indexed=full.get("indexed") is not False,
         force_selection=bool(full.get("forceSelection")),
-        localized=bool(flag) if flag is not None else several_languages and kind in _LANGUAGE_TYPES,
+        localized=guess if flag is None else bool(flag) and source is None and kind in _TEXTS,
+        guessed=flag is None and guess,
         max_length=int(length) if length else None,
-        source=_source(links, prefix, kind, bool(full.get("forceSelection"))),
+        source=source,
     )
 
 

@@ -53,7 +53,8 @@ def writes_of(
 ) -> Writes:
     """The writes for values by our field keys, in order. Raises InvalidValue for a field that is not known or editable.
 
-    whole: the languages a localized value does not name are cleared, so that the field becomes exactly the value.
+    whole: the languages a localized value does not name are cleared, so that the field becomes exactly the value; but
+    not of a field that is only guessed to have languages.
     """
     puts: list[Put] = []
     own: dict[str, Json] = {}
@@ -74,7 +75,8 @@ def _puts(field: FormField, value: Value | None, locales: Sequence[str], whole: 
     if not field.localized:
         return [Put(field.name, encode(field, value))]
     texts = by_language(field, value, locales[0])
-    missing = [language for language in locales if language not in texts] if whole else []
+    alone = field.guessed and bool(texts)  # it may have one value for all languages, and clearing one clears it
+    missing = [language for language in locales if language not in texts] if whole and not alone else []
     written = [Put(field.name, encode(field, text), language) for language, text in texts.items()]
     return written + [Put(field.name, encode(field, None), language) for language in missing]
 
