@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -40,6 +41,11 @@ def link(resource: Json, relation: str) -> str:
     if isinstance(found, dict):
         found = found.get("href")
     return found if isinstance(found, str) else ""
+
+
+def own_link(resource: Json, words: Words, name: str) -> str:
+    """The address under a relation of the service's own, whose name comes with the prefix or bare (wire A 3.2)."""
+    return link(resource, words.rel(name)) or link(resource, name)
 
 
 def embedded(resource: Json, key: str) -> list[Any]:
@@ -116,6 +122,11 @@ def moment(value: Json) -> datetime | None:
 def instant(when: datetime) -> str:
     """RFC 3339 UTC with milliseconds, always (wire A 0)."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def same_name(one: Json, other: str) -> bool:
+    """Whether two names differ in nothing but their Unicode form, which a service may change."""
+    return unicodedata.normalize("NFC", str(one or "")) == unicodedata.normalize("NFC", other)
 
 
 def wanted_id(row: Json) -> str:

@@ -7,7 +7,7 @@ from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.service import Stream
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
-from dam_sync.services.a_hypermedia.hal import file_address, link, tail, wanted_id
+from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tail, wanted_id
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
 
@@ -73,7 +73,7 @@ class Opening:
     async def _attachment_link(self, media: str, identity: str) -> str:
         for item in await self._reading.attachment_items(media):
             if wanted_id(item) == identity:
-                address = file_address(link(item, self._tenant.words.rel("download-link")))
+                address = file_address(own_link(item, self._tenant.words, "download-link"))
                 if address:
                     return address
                 state = str(item.get("status") or "without a link")

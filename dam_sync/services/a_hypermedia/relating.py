@@ -9,7 +9,7 @@ from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
-from dam_sync.services.a_hypermedia.hal import file_address, link, wanted_id, whole
+from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
 
@@ -36,7 +36,7 @@ class Relating:
         async def announce() -> Json:
             await content.check()
             reply = await self._announce(asset, content)
-            links.append(file_address(link(_body(reply), self._tenant.words.rel("upload-link"))))
+            links.append(file_address(own_link(_body(reply), self._tenant.words, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
         made = await steps.once(name, announce, found=lambda: self._found(asset, content))
@@ -78,7 +78,7 @@ class Relating:
     async def _found(self, asset: str, content: Content) -> Json:
         for item in await self._reading.attachment_items(asset):
             name = item.get("fileName") or item.get("title")
-            if name == content.name and whole(item.get("fileSize")) == content.size:
+            if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
                 return {"id": wanted_id(item), "online": _is_online(item)}
         return None
 
@@ -88,7 +88,7 @@ class Relating:
             if wanted_id(item) == identity:
                 if _is_online(item):
                     return ""
-                address = file_address(link(item, self._tenant.words.rel("upload-link")))
+                address = file_address(own_link(item, self._tenant.words, "upload-link"))
                 if address:
                     return address
         raise Unsupported("the instance gives no upload link for the attachment", asset=asset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from dam_sync.model.errors import InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
+from dam_sync.services.a_hypermedia.hal import embedded, same_name, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 
@@ -98,7 +97,7 @@ class Taxonomy:
         parent = term.parent or root
         async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
             for child in embedded(await self._node(parent, language), "child"):
-                if _same(child.get("title"), title):
+                if same_name(child.get("title"), title):
                     return replace(term, id=wanted_id(child), label=str(child["title"]))
             body = {"title": title}
             ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json=body, language=language)
@@ -126,7 +125,7 @@ class Taxonomy:
 
     async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
         for item in await self._knowledge.lookup(lookup):
-            if _same(item.get("title"), term.label):
+            if same_name(item.get("title"), term.label):
                 return replace(term, id=wanted_id(item), label=str(item["title"]))
         hint = "an administrator adds values to lists; or map this one to a value that exists"
         raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
@@ -140,7 +139,7 @@ class Taxonomy:
         title = path[-1]
         async with self._writers["folder", parent]:  # one writer per parent (wire A 5.4): siblings are not unique
             for child in embedded(await self._knowledge.folder(parent), "child"):
-                if _same(child.get("title"), title):
+                if same_name(child.get("title"), title):
                     return Placement("folder", tuple(path), wanted_id(child))
             ask = Ask("POST", "folder-tree", json={"title": title})
             if parent:
@@ -150,7 +149,7 @@ class Taxonomy:
 
     async def _label(self, path: Sequence[str]) -> Placement:
         for title, identity in (await self._knowledge.labels.get()).items():
-            if len(path) == 1 and _same(title, path[0]):
+            if len(path) == 1 and same_name(title, path[0]):
                 return Placement("label", tuple(path), identity)
         hint = "an administrator makes labels; or map this one to a label that exists"
         raise Unsupported(f"the service has no label {'/'.join(path)!r}", hint=hint)
@@ -169,7 +168,3 @@ def _by_locale(found: Json) -> dict[str, Any]:
 
 def _texts(found: Json) -> dict[str, str]:
     return {locale: str(text) for locale, text in _by_locale(found).items() if text}
-
-
-def _same(found: Json, title: str) -> bool:
-    return unicodedata.normalize("NFC", str(found or "")) == unicodedata.normalize("NFC", title)

@@ -9,8 +9,18 @@ from datetime import UTC, tzinfo
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.forms import Form, Forms
-from dam_sync.services.a_hypermedia.hal import Words, embedded, file_address, link, moment, tail, wanted_id, whole
-from dam_sync.services.a_hypermedia.values import decode, decode_untyped
+from dam_sync.services.a_hypermedia.hal import (
+    Words,
+    embedded,
+    file_address,
+    link,
+    moment,
+    own_link,
+    tail,
+    wanted_id,
+    whole,
+)
+from dam_sync.services.a_hypermedia.values import decode, decode_untyped, degrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +139,19 @@ def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
         return ()
     version = tail(link(media, "current"))
     identity = wanted_id(media) + (f"/{version}" if version else "")
-    return (_file(media, identity, name, words.rel("hires")),)
+    return (_file(media, identity, name, link(media, words.rel("hires"))),)
 
 
 def version_of(media: str, item: Json, words: Words) -> FileRef:
     """One item of the list of file versions (wire A 3.2)."""
-    return _file(item, f"{media}/{wanted_id(item)}", str(item.get("originalFileName") or ""), words.rel("hires"))
+    name = str(item.get("originalFileName") or "")
+    return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
 
 
 def attachment_of(media: str, item: Json, words: Words) -> FileRef:
     """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
     name = str(item.get("fileName") or item.get("title") or "")
-    relation = words.rel("download-link")
-    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, relation)
+    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, words, "download-link"))
 
 
 def is_online(item: Json) -> bool:
@@ -155,7 +165,7 @@ def offline_loss(item: Json) -> Loss:
     return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
 
 
-def _file(item: Json, identity: str, name: str, relation: str) -> FileRef:
+def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
     sums = item.get("checkSums") or {}
     return FileRef(
         id=identity,
@@ -164,13 +174,18 @@ def _file(item: Json, identity: str, name: str, relation: str) -> FileRef:
         media_type=str(item.get("mediaType") or ""),
         digests={"md5": str(sums["md5"]).lower()} if sums.get("md5") else {},
         created_at=moment(item.get("creationDate")),
-        link=file_address(link(item, relation)),
+        link=file_address(address),
     )
 
 
 def folder_ids(media: Json) -> list[str]:
     """Folders the media is directly in."""
-    return [wanted_id(folder) for folder in embedded(media, "folder")]
+    return [wanted_id(folder) for folder in placed_in(media, "folder")]
+
+
+def placed_in(media: Json, kind: str) -> list[Json]:
+    """The folders or labels embedded in a media, under the singular or the plural of their kind (wire A 3.1)."""
+    return embedded(media, kind) or embedded(media, f"{kind}s")
 
 
 def has_full_shape(row: Json) -> bool:
@@ -205,10 +220,10 @@ def _status(media: Json, sense: Sense) -> tuple[str, str]:
 def _placements(media: Json, sense: Sense) -> frozenset[Placement]:
     """Folders by their path, labels by their title."""
     places = set()
-    for folder in embedded(media, "folder"):
+    for folder in placed_in(media, "folder"):
         path = sense.folders.get(wanted_id(folder)) or (str(folder.get("title") or folder["id"]),)
         places.add(Placement("folder", path, wanted_id(folder)))
-    for label in embedded(media, "label"):
+    for label in placed_in(media, "label"):
         places.add(Placement("label", (str(label.get("title") or label["id"]),), wanted_id(label)))
     return frozenset(places)
 
@@ -227,8 +242,8 @@ def _own_fields(media: Json, sense: Sense) -> dict[str, Value]:
         "color_space": media.get("colorSpace") or None,
         "page_count": whole(media.get("pageCount")) or None,
         "duration": _seconds(media.get("durationInSeconds")),
-        "latitude": _degrees(media.get("latitude")),
-        "longitude": _degrees(media.get("longitude")),
+        "latitude": degrees(media.get("latitude")),
+        "longitude": degrees(media.get("longitude")),
         "address": media.get("address") or None,
         "point_of_interest": f"{point['x']},{point['y']}" if "x" in point and "y" in point else None,
         "annotation": annotation if annotation not in ("", "NONE") else None,
@@ -238,7 +253,3 @@ def _own_fields(media: Json, sense: Sense) -> dict[str, Value]:
 
 def _seconds(value: Json) -> float | int | None:
     return value if isinstance(value, (int, float)) and value > 0 else None
-
-
-def _degrees(value: Json) -> float | int | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -12,11 +12,11 @@ from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionG
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import embedded, wanted_id, whole
+from dam_sync.services.a_hypermedia.hal import same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
 from dam_sync.services.a_hypermedia.uploading import Uploading
-from dam_sync.services.a_hypermedia.wire import Status
+from dam_sync.services.a_hypermedia.wire import Status, placed_in
 from dam_sync.services.a_hypermedia.writes import Put, Writes, bulk_body, writes_of
 
 DONE, GONE = 204, 404
@@ -146,7 +146,7 @@ class Writing:
             return
         params = (("embeddedFolders", "true"), *await self._tenant.arrays())
         media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
-        if place in map(wanted_id, embedded(media, kind)):
+        if place in map(wanted_id, placed_in(media, kind)):
             raise Rejected(
                 f"the media stays in {kind} {place}, of which the service says that it is not in there",
                 operation=ask.operation,
@@ -245,7 +245,7 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
 def holds(media: Json, content: Content, md5: str) -> bool:
     """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
-    same = media.get("originalFileName") == content.name and whole(media.get("fileSize")) == content.size
+    same = same_name(media.get("originalFileName"), content.name) and whole(media.get("fileSize")) == content.size
     return same and (not theirs or theirs == md5)
 
 

@@ -1,0 +1,171 @@
+"""Shapes of service A that nobody has shown, read whichever way they come; nothing is lost without a word."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, date
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value
+from dam_sync.services.a_hypermedia import wire
+from dam_sync.services.a_hypermedia.encoding import by_language, encode
+from dam_sync.services.a_hypermedia.forms import FormField, Forms, field_of, forms_of
+from dam_sync.services.a_hypermedia.hal import Words
+from dam_sync.services.a_hypermedia.values import decode
+from dam_sync.services.a_hypermedia.writes import Put, writes_of
+from dam_sync.services.a_hypermedia.writing import holds
+from tests.support.connected import Bytes
+
+LOCALES = ("en", "fr")
+
+
+def form_of(*fields: Json) -> Forms:
+    read = [field_of(one, {}, "svc", True) for one in fields]
+    return forms_of([({"id": 1, "title": "Photo"}, read)])
+
+
+def reading(language: str, **values: Json) -> tuple[str, Json]:
+    items = [{"id": name, "value": value} for name, value in values.items()]
+    return language, {"id": 7, "_embedded": {"metadata": items}}
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["folder", "folders"])
+@pytest.mark.parametrize("several", [True, False])
+def test_folders_are_read_under_either_key(key: str, several: bool) -> None:
+    item = {"id": 434, "title": "Press"}
+    media = {"id": 7, "_embedded": {key: [item] if several else item}}
+    assert wire.folder_ids(media) == ["434"]
+    assert Placement("folder", ("Press",), "434") in wire.asset_of([("en", media)], wire.Sense()).placements
+
+
+# -- languages ---------------------------------------------------------------------------------------------------------
+
+
+def test_other_languages_of_a_field_that_told_no_flag_are_not_cleared() -> None:
+    forms = form_of({"internalName": "note", "type": "TEXT"}, {"internalName": "title", "localized": True})
+    values = {"note": Localized({"en": "X"}), "title": Localized({"en": "X"})}
+    assert writes_of(values, forms, LOCALES, whole=True).puts == (
+        Put("note", "X", "en"),
+        Put("title", "X", "en"),
+        Put("title", None, "fr"),
+    )
+
+
+def test_a_field_that_told_no_flag_is_cleared_in_every_language_where_nothing_is_left() -> None:
+    forms = form_of({"internalName": "note", "type": "TEXT"})
+    puts = writes_of({"note": None}, forms, LOCALES, whole=True).puts
+    assert puts == (Put("note", None, "en"), Put("note", None, "fr"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        ("THESAURUS", [{"id": 3, "title": "Sea"}], (Term("Sea", "3"),)),
+        ("FIELD_SET", [{"a": "x"}], (Row({"a": "x"}),)),
+        ("PERSON_LIST", [{"id": 12, "title": "Doe Jane"}], (Person("Doe Jane", "12"),)),
+        ("GEO", {"latitude": 1.5, "longitude": 2.5}, Place(1.5, 2.5)),
+        ("NUMBER", 12, 12),
+        ("DATE", "2025-02-06", date(2025, 2, 6)),
+        ("CHECK_BOX", True, True),
+    ],
+)
+def test_what_is_no_text_has_no_languages_whatever_its_flag_says(kind: str, raw: Json, value: Value) -> None:
+    forms = form_of({"internalName": "f", "type": kind, "localized": True})
+    readings = [reading("en", f=raw), reading("fr", f=raw)]
+    assert wire.metadata_of(readings, forms.by_id["1"], UTC) == {"f": value}
+    (put,) = writes_of({"f": value}, forms, LOCALES, whole=True).puts
+    assert put.value == raw
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "HTML_AREA", "MULTIPLE_LIST", "URL"])
+def test_texts_that_are_flagged_have_languages(kind: str) -> None:
+    assert form_of({"internalName": "f", "type": kind, "localized": True}).by_key["f"].localized
+
+
+def test_a_list_of_terms_has_no_languages() -> None:
+    links = {"svc:lookup": {"href": "https://demo.dam.example/api/dam/forms/lookups/8"}}
+    bound = {"internalName": "f", "type": "MULTIPLE_LIST", "localized": True, "forceSelection": True, "_links": links}
+    assert not form_of(bound).by_key["f"].localized
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_name_in_another_unicode_form_is_the_same_file(form: str) -> None:
+    content = Bytes(unicodedata.normalize("NFD", "Été.jpg"), b"abc")
+    media = {"originalFileName": unicodedata.normalize(form, "Été.jpg"), "fileSize": 3}  # type: ignore[arg-type]
+    assert holds(media, content, "")
+
+
+@pytest.mark.parametrize("relation", ["svc:download-link", "download-link"])
+def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -> None:
+    item = {"id": 1, "title": "plan.pdf", "_links": {relation: {"href": "https://static.dam.example/plan.pdf"}}}
+    assert wire.attachment_of("7", item, Words()).link == "https://static.dam.example/plan.pdf"
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        ("FIELD_SET", ["a row as text", {"a": 1}], ("a row as text", Row({"a": 1}))),
+        ("FIELD_SET", "text", ("text",)),
+        ("GEO", {"lat": 48.5, "lng": -4.5}, Place(48.5, -4.5)),
+        ("GEO", {"lat": "48.5", "lon": "-4.5"}, Place(48.5, -4.5)),
+        ("GEO", {"latitude": "48.5", "longitude": "-4.5", "address": "Brest"}, Place(48.5, -4.5, "Brest")),
+        ("GEO", {"latitude": 0, "longitude": 0.0}, Place(0, 0.0)),
+        ("GEO", {"x": 3}, '{"x": 3}'),
+        ("CHECK_BOX", "Oui", True),
+        ("CHECK_BOX", "Y", True),
+        ("CHECK_BOX", "1.0", True),
+        ("CHECK_BOX", 1.0, True),
+        ("CHECK_BOX", 1, True),
+        ("CHECK_BOX", 0, False),
+        ("CHECK_BOX", "Non", False),
+        ("CHECK_BOX", "0.0", False),
+        ("CHECK_BOX", "false", False),
+        ("CHECK_BOX", "perhaps", "perhaps"),
+        ("TEXT", ["a", "b"], ("a", "b")),
+        ("TEXT", ["a"], "a"),
+        ("SOMETHING_NEW", ["a", "b"], ("a", "b")),
+        ("NUMBER", [1, 2], (1, 2)),
+    ],
+)
+def test_a_value_in_another_shape_is_kept(kind: str, raw: Json, value: Value) -> None:
+    assert decode(FormField("f", kind, "f"), {"value": raw}) == value
+
+
+def test_several_texts_of_a_single_localized_field_are_refused_and_not_cut() -> None:
+    field = FormField("f", "TEXT", "f", localized=True)
+    parts = by_language(field, (Localized({"en": "a"}), Localized({"en": "b"}), Localized({"fr": "c"})), "en")
+    assert parts == {"en": ("a", "b"), "fr": "c"}
+    with pytest.raises(InvalidValue, match="takes one value"):
+        encode(field, parts["en"])
+
+
+@pytest.mark.parametrize(("raw", "value"), [("48.382", 48.382), (48.382, 48.382), ("here", None), (True, None)])
+def test_degrees_of_the_media_are_read_as_text_too(raw: Json, value: float | None) -> None:
+    asset = wire.asset_of([("en", {"id": 7, "latitude": raw})], wire.Sense())
+    assert asset.fields.get("latitude") == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "zone", "day"),
+    [
+        ("2025-02-06T13:00:00.000Z", ZoneInfo("Europe/Paris"), date(2025, 2, 6)),
+        ("2025-02-05T23:00:00.000Z", ZoneInfo("Europe/Paris"), date(2025, 2, 6)),
+        ("2025-02-05T22:59:00.000Z", ZoneInfo("Europe/Paris"), date(2025, 2, 5)),
+        ("2025-02-05T23:00:00.000Z", UTC, date(2025, 2, 6)),
+    ],
+)
+def test_a_day_is_the_day_in_the_zone_where_one_is_given(raw: str, zone: ZoneInfo, day: date) -> None:
+    assert decode(FormField("f", "DATE"), {"value": raw}, zone) == day
