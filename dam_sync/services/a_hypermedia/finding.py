@@ -7,6 +7,7 @@ from datetime import timedelta
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.service import Content, Steps, Window
+from dam_sync.model.values import Json
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
@@ -83,13 +84,13 @@ class Finding:
         return await self.staging.get() if (await self._tenant.gate.get()).has(facts.FOLDER_CREATE) else ""
 
     async def _staged(self) -> list[str]:
-        """Members of the staging folder, as the folder and as the search see them (wire A 14); in an older release
-        whatever came in since yesterday."""
+        """Members of the staging folder, as the folder and as the search see them (wire A 14), the folder maybe showing
+        fewer than it counts (wire A 2.1); in an older release whatever came in since yesterday."""
         folder = await self.staging_if_any()
         if not folder:
             return await self._search([between("importDate", Window(self._tenant.clock.now() - facts.AHEAD))])
         ask = Ask("GET", "folders", FOLDER_MEDIAS, (folder,), [("fields", "id")])
-        direct = [wanted_id(row) for row in await self._tenant.listed(ask, "media")]
+        direct = [wanted_id(row) for row in await self._tenant.listed(ask, "media", counted=False)]
         searched = await self._search([("fq", f"folderId:{folder}")])
         return sorted({*direct, *searched}, key=lambda asset: asset.zfill(20))
 
@@ -99,9 +100,20 @@ class Finding:
         if reply.status != 200:
             return False
         media = reply.json()
+        if not await self._is_ours(media):
+            return False
         if content is None:
             return not media.get("originalFileName") and not media.get("fileSize")
         return holds(media, content, md5)
+
+    async def _is_ours(self, media: Json) -> bool:
+        """Outside of a staging folder another user's media may look the same; who imported it tells, where both that
+        and who we are is known (wire A 10)."""
+        if await self.staging_if_any():
+            return True
+        importers = {str(user.get("id")) for user in embedded(media, "importUser") if user.get("id") is not None}
+        own = (await self._tenant.gate.get()).user
+        return not (importers and own.isdigit()) or own in importers
 
     async def _search(self, filters: list[tuple[str, str]]) -> list[str]:
         facets = [("facet-fields", "[]")] if (await self._tenant.gate.get()).has(facts.FACET_FIELDS) else []

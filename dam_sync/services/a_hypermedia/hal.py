@@ -56,6 +56,11 @@ def embedded(resource: Json, key: str) -> list[Any]:
     return list(found) if isinstance(found, list) else [found]
 
 
+def either(resource: Json, key: str) -> list[Any]:
+    """The same under the singular or the plural of a key that nobody has shown (wire A 0)."""
+    return embedded(resource, key) or embedded(resource, f"{key}s")
+
+
 def oddity(resource: Json) -> str:
     """Why an answer is no resource in HAL (wire A 0); empty when it is one. An answer that some proxy or a fault made
     must not pass for an empty list."""

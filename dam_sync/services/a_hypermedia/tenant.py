@@ -14,7 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.net.client import Client, Reply, Request
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, link, oddity, tail, total_of
+from dam_sync.services.a_hypermedia.hal import Words, api_path, either, link, oddity, tail, total_of
 
 # wire A 1.1: paths of the current layout, for relations the instance does not show
 ROADS: Mapping[str, str] = {
@@ -124,20 +124,20 @@ class Tenant:
         """An absolute address, for bodies that link to a resource."""
         return self.base_url + await self.path(road, template, ids)
 
-    async def listed(self, ask: Ask, key: str) -> list[Json]:
+    async def listed(self, ask: Ask, key: str, *, counted: bool = True) -> list[Json]:
         """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
 
-        Raises TruncatedListing when fewer come than the collection counts.
+        Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
         """
         rows: list[Json] = []
         for number in range(1, _PAGES_AT_MOST):
             paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
             page = await self.json(_with_params(ask, paged))
-            found, total = embedded(page, key), total_of(page)
+            found, total = either(page, key), total_of(page)
             rows += found
             if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
                 break
-        if total is not None and len(rows) < total:
+        if counted and total is not None and len(rows) < total:
             raise TruncatedListing(f"{len(rows)} of {total} items came", operation=ask.operation, asset=ask.asset)
         return rows
 
