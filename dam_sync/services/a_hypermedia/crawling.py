@@ -137,7 +137,8 @@ class _Scan:
         """One page."""
         query = self._query(params)
         accept = frozenset({403, 404}) if self.trash else frozenset[int]()
-        found = await self._searching.search(query, self._road, accept=accept)
+        language = await self._rich.language() if self._is_rich else ""
+        found = await self._searching.search(query, self._road, language, accept=accept)
         rows = embedded(found.body, "media")
         self._whole = {}
         if self._is_rich and rows:

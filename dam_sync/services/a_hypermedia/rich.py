@@ -13,7 +13,7 @@ from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.searching import Query, Searching
 from dam_sync.services.a_hypermedia.tenant import Tenant
-from dam_sync.services.a_hypermedia.wire import asset_of, has_full_shape
+from dam_sync.services.a_hypermedia.wire import asset_of, folder_ids, has_counts_of, has_full_shape
 
 _PROPERTIES = (
     "id,title,status,downloadLevel,annotation,width,height,resolution,orientation,mediaType,fileSize,originalFileName,"
@@ -53,7 +53,11 @@ class Rich:
             return False
         sense = await self._knowledge.sense([rows[0], media])
         by_row, by_id = (asset_of([(served, one)], sense) for one in (rows[0], media))
-        return by_row == by_id and bool(by_id.placements)
+        return by_row == by_id and has_counts_of(rows[0], media) and bool(folder_ids(media))
+
+    async def language(self) -> str:
+        """What the rows are asked for in; `assets` asks for the others."""
+        return (await self._knowledge.locales.get())[0]
 
     async def assets(self, query: Query, road: str, first: str, rows: Sequence[Json]) -> dict[str, Asset]:
         """Whole assets by id, for rows that came in language `first`; the same page is asked for in the other

@@ -11,6 +11,7 @@ from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.hal import (
     Words,
+    either,
     embedded,
     file_address,
     link,
@@ -148,6 +149,14 @@ def version_of(media: str, item: Json, words: Words) -> FileRef:
     return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
 
 
+def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
+    """Sorts file versions oldest first, the current one last; by number, else by date, else by id (wire A 3.2)."""
+    is_current = bool(item.get("current")) or wanted_id(item) == current
+    made = moment(item.get("creationDate"))
+    number = whole(item.get("versionNumber")) or 0
+    return (is_current, number, made.timestamp() if made else 0.0, wanted_id(item).zfill(20))
+
+
 def attachment_of(media: str, item: Json, words: Words) -> FileRef:
     """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
     name = str(item.get("fileName") or item.get("title") or "")
@@ -184,8 +193,8 @@ def folder_ids(media: Json) -> list[str]:
 
 
 def placed_in(media: Json, kind: str) -> list[Json]:
-    """The folders or labels embedded in a media, under the singular or the plural of their kind (wire A 3.1)."""
-    return embedded(media, kind) or embedded(media, f"{kind}s")
+    """The folders or labels embedded in a media (wire A 3.1)."""
+    return either(media, kind)
 
 
 def has_full_shape(row: Json) -> bool:
@@ -193,6 +202,13 @@ def has_full_shape(row: Json) -> bool:
     return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
         embedded(row, "metadata")
     )
+
+
+def has_counts_of(row: Json, media: Json) -> bool:
+    """Whether a row says of versions, attachments and links what the whole media says; one that is silent would hide
+    them (wire A 2.5)."""
+    counts = ("fileVersionCount", "attachmentCounts", "mediaLinkCount")
+    return all(key in row and row[key] == media.get(key) for key in counts)
 
 
 def needs_more_calls(media: Json) -> bool:
