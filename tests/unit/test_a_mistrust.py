@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from dam_sync.model.errors import IntegrityError
-from tests.support.connected import Bytes, entries
-from tests.support.served_a import Open, asset, serving
+from dam_sync.model.asset import Loss, Patch, Relation
+from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, Unsupported
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia.finding import Finding
+from dam_sync.services.a_hypermedia.reading import given
+from dam_sync.services.a_hypermedia.tenant import Ask, Gate, Tenant
+from tests.support.connected import Bytes, body, entries
+from tests.support.served_a import FULL, Open, asset, draft_for, serving
 from tests.support.steps import MemorySteps
 
 
@@ -38,3 +44,117 @@ async def test_bytes_that_fail_their_check_are_attached_in_no_attempt(opened: Op
     await service.attach(entry.id, sound, steps)
     assert sound.checked
     assert [file.name for file in (await service.fetch(entry.id)).attachments] == ["plan.pdf"]
+
+
+async def test_folders_and_links_in_the_other_spelling_are_read_and_written(opened: Open) -> None:
+    tenant = opened(FULL, asset(2), variant="plural-folders,bare-links")
+    service = tenant.connect()
+    first, _ = await entries(service)
+    with tenant.costs() as spent:
+        found = await service.fetch(first.id)
+    assert not any(call.endswith("/folders") for call in spent)
+    assert {place.text for place in found.placements} == {"/Press/2024", "/Highlight"}
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemorySteps())
+    more = (await service.fetch(first.id)).attachments[-1]
+    assert await body(service, more) == b"m" * 40
+    patch = Patch(placements_remove=frozenset(place for place in found.placements if place.kind == "folder"))
+    tenant.faults.add([{"match": "DELETE /api/dam/folders/*", "nth": 1, "do": "status:404"}])
+    with pytest.raises(Rejected, match="stays in"):
+        await service.update(first.id, patch)
+
+
+async def test_folders_are_listed_only_where_an_instance_embeds_none(opened: Open) -> None:
+    tenant = opened(FULL, asset(2), embeds_folders=False)
+    service = tenant.connect()
+    for entry in await entries(service):
+        assert "/Press/2024" in {place.text for place in (await service.fetch(entry.id)).placements}
+    known = opened(asset(1), asset(2, placements=[]))
+    service = known.connect()
+    first, second = await entries(service)
+    assert (await service.fetch(first.id)).placements
+    with known.costs() as spent:
+        assert not (await service.fetch(second.id)).placements
+    assert not any(call.endswith("/folders") for call in spent)
+
+
+@pytest.mark.parametrize("status", [404, 405])
+async def test_an_instance_without_attachments_or_links_loses_no_asset(opened: Open, status: int) -> None:
+    tenant = opened(FULL, asset(2))
+    service = tenant.connect()
+    first, second = await entries(service)
+    tenant.faults.add(
+        [
+            {"match": f"GET /api/dam/medias/*/{part}", "do": f"status:{status}"}
+            for part in ("attachments", "media-links")
+        ]
+    )
+    found = await service.fetch(first.id)
+    assert (found.attachments, found.relations) == ((), frozenset())
+    assert [loss.path for loss in found.losses] == ["attachments", "relations"]
+    assert len(found.versions) == 2
+    with pytest.raises(Unsupported):
+        await service.relate(first.id, Relation("Views of the object", second.id))
+
+
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_media_that_goes_while_it_is_read_is_gone(gone: bool) -> None:
+    async def reading() -> None:
+        raise NotFound("answered 404", code="media-not-found" if gone else "resource-not-found")
+
+    lost: list[Loss] = []
+    if gone:
+        with pytest.raises(NotFound):
+            await given(reading(), "attachments", lost)
+    else:
+        assert await given(reading(), "attachments", lost) is None
+    assert bool(lost) is not gone
+
+
+async def test_a_rich_search_is_not_proven_by_a_label(opened: Open) -> None:
+    label = [{"kind": "label", "path": ["Highlight"], "id": ""}]
+    tenant = opened(asset(1, placements=label), rich_search=True)
+    assert all(entry.asset is None for entry in await entries(tenant.connect()))
+
+
+async def test_rows_of_a_rich_search_come_in_every_language_whatever_the_user_prefers(opened: Open) -> None:
+    tenant = opened(asset(1), asset(2), rich_search=True, languages=["fr", "en"])
+    service = tenant.connect(locales="en,fr")
+    for entry in await entries(service):
+        assert entry.asset is not None
+        assert entry.asset == await service.fetch(entry.id)
+
+
+async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    read = Tenant.json
+
+    async def counting(self: Tenant, ask: Ask) -> Any:
+        page: Json = await read(self, ask)
+        is_members = ask.road == "folders" and ask.method == "GET"
+        return {"_links": page["_links"], "totalCount": page["totalCount"] + 3} if is_members else page
+
+    monkeypatch.setattr(Tenant, "json", counting)
+    draft, content, steps = await draft_for(service), Bytes("new.jpg", b"x" * 50), MemorySteps()
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
+    with pytest.raises(Transient):
+        await service.create(draft, content, steps)
+    await service.create(draft, content, steps)
+    assert len(tenant.truth()) == 1
+
+
+@pytest.mark.parametrize(
+    ("importer", "own", "ours"), [("2", "2", True), ("3", "2", False), ("", "2", True), ("3", "", True)]
+)
+async def test_an_older_release_adopts_no_media_of_another_user(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, importer: str, own: str, ours: bool
+) -> None:
+    tenant = opened(release="4.15.9")
+    service: Any = tenant.connect()
+    gate: Gate = await service._tenant.gate.get()
+    object.__setattr__(gate, "user", own)
+    finding: Finding = service._finding
+    media = {"id": 1, "_embedded": {"importUser": {"id": int(importer)}} if importer else {}}
+    assert await finding._is_ours(media) is ours

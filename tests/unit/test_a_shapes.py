@@ -105,6 +105,26 @@ def test_a_name_in_another_unicode_form_is_the_same_file(form: str) -> None:
     assert holds(media, content, "")
 
 
+def test_versions_without_a_number_are_in_the_order_of_their_dates_then_of_their_ids() -> None:
+    items: list[Json] = [
+        {"id": 7, "creationDate": "2024-01-01T00:00:00.000Z"},
+        {"id": 30, "creationDate": "2025-03-01T00:00:00.000Z"},
+        {"id": 100, "creationDate": "2025-01-01T00:00:00.000Z"},
+        {"id": 99, "creationDate": "2025-01-01T00:00:00.000Z"},
+    ]
+    order = [item["id"] for item in sorted(items, key=lambda item: wire.version_order(item, "7"))]
+    assert order == [99, 100, 30, 7]
+    numbered = [{"id": 1, "versionNumber": 2}, {"id": 2, "versionNumber": "1"}]
+    assert [item["id"] for item in sorted(numbered, key=lambda item: wire.version_order(item, ""))] == [2, 1]
+
+
+@pytest.mark.parametrize("lacking", ["fileVersionCount", "attachmentCounts", "mediaLinkCount"])
+def test_a_row_that_is_silent_on_what_needs_calls_says_not_all(lacking: str) -> None:
+    media: Json = {"id": 7, "fileVersionCount": 1, "attachmentCounts": {"online": 0}, "mediaLinkCount": 0}
+    assert wire.has_counts_of({**media}, media)
+    assert not wire.has_counts_of({key: value for key, value in media.items() if key != lacking}, media)
+
+
 @pytest.mark.parametrize("relation", ["svc:download-link", "download-link"])
 def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -> None:
     item = {"id": 1, "title": "plan.pdf", "_links": {relation: {"href": "https://static.dam.example/plan.pdf"}}}

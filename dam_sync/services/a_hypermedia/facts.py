@@ -102,6 +102,10 @@ RULES = (
     # wire A 4, 6.9: links on other hosts; a refused one is read anew, once
     *(ErrorRule(status, NotFound, operation="GET the file", hint=_LINK) for status in (400, 401, 403, 404, 410)),
     *(ErrorRule(status, NotFound, operation="PUT the attachment", hint=_LINK) for status in (400, 401, 403, 404, 410)),
+    # wire A 6.9: optional parts of an instance
+    ErrorRule(405, NotFound, operation="GET /api/dam/medias/{mediaId}/attachments"),
+    ErrorRule(405, NotFound, operation="GET /api/dam/medias/{mediaId}/media-links*"),
+    ErrorRule(405, NotFound, operation="GET /api/dam/medias/{mediaId}/folders"),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge),
@@ -163,7 +167,9 @@ ASSUMPTIONS = (
     Assumption(4, "metadata, status and version changes move updateDate; folders, labels and links may not", "2.6"),
     Assumption(5, "importDate of a media never changes", "2.4"),
     Assumption(6, "a search gives full properties only where a probe showed it", "2.5"),
-    Assumption(7, "embedded folders come under the key `folder`", "3.1"),
+    Assumption(
+        7, "embedded folders come under `folder` or `folders`; until a media shows some, they are listed", "3.1, 3.3"
+    ),
     Assumption(8, "Content-Language of a reply is the language of every localized value in it", "0, 5.6"),
     Assumption(
         9, "a DATE is a local midnight; without the option `timezone` the nearest midnight UTC is taken", "11.7"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
+from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.hal import file_address, link, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of
 from dam_sync.services.a_hypermedia.wire import (
@@ -15,12 +18,17 @@ from dam_sync.services.a_hypermedia.wire import (
     attachment_count,
     attachment_of,
     current_file,
+    folder_ids,
     is_online,
     needs_more_calls,
     offline_loss,
     version_count,
     version_of,
+    version_order,
 )
+
+MEDIA_GONE = "media-not-found"  # wire A 7
+T = TypeVar("T")
 
 
 class Reading:
@@ -32,11 +40,13 @@ class Reading:
         self._tenant = tenant
         self._knowledge = knowledge
         self._public_links = public_links
+        self._embeds_folders = False
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole media. Raises NotFound."""
         locales = await self._knowledge.locales.get()
         served, media = await self.media(asset, locales[0])
+        media = await self._with_folders(media)
         sense = await self._knowledge.sense([media])
         readings = [(served, media)]
         if self._has_languages(media, sense):
@@ -51,6 +61,17 @@ class Reading:
         params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._tenant.arrays()]
         return await self._read(asset, language, params)
 
+    async def _with_folders(self, media: Json) -> Json:
+        """A media that embeds no folder may be in none; until one showed that this instance embeds them, the list of
+        its folders is asked for (wire A 3.3)."""
+        self._embeds_folders = self._embeds_folders or bool(folder_ids(media))
+        if self._embeds_folders or not own_link(media, self._tenant.words, "folders"):
+            return media
+        asset = wanted_id(media)
+        ask = Ask("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
+        folders = await given(self._tenant.listed(ask, "folder"), "placements", [])
+        return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
+
     async def completed(self, asset: Asset, media: Json) -> Asset:
         """With older versions, attachments and links, where the media counts any."""
         if self._public_links:
@@ -58,9 +79,18 @@ class Reading:
         if not needs_more_calls(media):
             return asset
         versions = await self.versions(media) if version_count(media) > 1 else asset.versions
-        attachments, losses = await self.attachments(asset.id) if attachment_count(media) else ((), ())
-        relations = await self.relations(asset.id) if whole(media.get("mediaLinkCount")) else frozenset()
-        return replace(asset, versions=versions, attachments=attachments, relations=relations, losses=losses)
+        lost: list[Loss] = []
+        files = await given(self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
+        linked = whole(media.get("mediaLinkCount"))
+        relations = await given(self.relations(asset.id), "relations", lost) if linked else None
+        attachments, away = files or ((), ())
+        return replace(
+            asset,
+            versions=versions,
+            attachments=attachments,
+            relations=relations or frozenset(),
+            losses=(*away, *lost),
+        )
 
     def is_whole(self, media: Json) -> bool:
         """Whether a media says all there is, so that no call of its own is needed."""
@@ -80,13 +110,9 @@ class Reading:
         items = await self._tenant.listed(ask, "file-version")
         now = current_file(media, self._tenant.words)
         current = tail(link(media, "current"))
-        rows = [
-            (bool(item.get("current")) or wanted_id(item) == current, whole(item.get("versionNumber")) or 0, item)
-            for item in items
-        ]
-        rows.sort(key=lambda row: row[:2])
-        files = [version_of(asset, item, self._tenant.words) for _, _, item in rows]
-        if files and now and rows[-1][0]:
+        items.sort(key=lambda item: version_order(item, current))
+        files = [version_of(asset, item, self._tenant.words) for item in items]
+        if files and now and version_order(items[-1], current)[0]:
             files[-1] = replace(now[0], id=files[-1].id)
         return tuple(files) or now
 
@@ -131,3 +157,20 @@ class Reading:
     def _has_languages(self, media: Json, sense: Sense) -> bool:
         form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
         return form is not None and any(field.localized for field in form.fields.values())
+
+
+async def given(reading: Awaitable[T], path: str, losses: list[Loss]) -> T | None:
+    """What is read; None, and a loss, where an instance lacks this optional part (wire A 6.9). Raises NotFound where it
+    is the media itself that is gone."""
+    try:
+        return await reading
+    except NotFound as error:
+        if is_gone(error):
+            raise
+        losses.append(Loss(path, "not given out", "the media counts some, and the instance does not list them"))
+        return None
+
+
+def is_gone(error: NotFound) -> bool:
+    """Whether it says that the media itself is gone, and not an optional part of the instance (wire A 7)."""
+    return error.code == MEDIA_GONE

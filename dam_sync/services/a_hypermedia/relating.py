@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from dam_sync.model.asset import AssetId, Relation, digest_of
-from dam_sync.model.errors import Rejected, Unsupported
+from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.service import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
-from dam_sync.services.a_hypermedia.reading import Reading
+from dam_sync.services.a_hypermedia.reading import Reading, is_gone
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
 
 ATTACHMENTS = "/{mediaId}/attachments"
@@ -76,15 +76,18 @@ class Relating:
         return reply
 
     async def _found(self, asset: str, content: Content) -> Json:
-        for item in await self._reading.attachment_items(asset):
+        for item in await self._items(asset):
             name = item.get("fileName") or item.get("title")
             if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
                 return {"id": wanted_id(item), "online": _is_online(item)}
         return None
 
+    async def _items(self, asset: str) -> list[Json]:
+        return await _shown(self._reading.attachment_items(asset), asset, "attachments")
+
     async def _upload_link(self, asset: str, identity: str) -> str:
         """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
-        for item in await self._reading.attachment_items(asset):
+        for item in await self._items(asset):
             if wanted_id(item) == identity:
                 if _is_online(item):
                     return ""
@@ -106,7 +109,7 @@ class Relating:
 
     async def _kind(self, asset: str, title: str) -> str:
         if title not in self._kinds:
-            types = await self._reading.link_types(asset)
+            types = await _shown(self._reading.link_types(asset), asset, "links")
             self._kinds |= {str(item.get("title") or ""): wanted_id(item) for item in types}
         if title in self._kinds:
             return self._kinds[title]
@@ -118,6 +121,16 @@ class Relating:
 
 def _body(reply: Reply) -> Json:
     return reply.json() if reply.body.strip() else {}
+
+
+async def _shown(reading: Awaitable[list[Json]], asset: str, what: str) -> list[Json]:
+    """What an optional part of the instance lists. Raises Unsupported where it has not got it."""
+    try:
+        return await reading
+    except NotFound as error:
+        if is_gone(error):
+            raise
+        raise Unsupported(f"the instance lists no {what} by its API", asset=asset) from error
 
 
 def _is_online(attachment: Json) -> bool:

@@ -61,6 +61,9 @@ class Options:
     term_cascade: bool = False
     version_any_type: bool = False
     silent_writes: bool = False  # 204 instead of 200 with a body
+    plural_folders: bool = False  # a media embeds its folders under `folders`
+    bare_links: bool = False  # the links of attachments come without the prefix
+    embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
 
     def at_least(self, release: str) -> bool:
         """Whether this instance runs that release or a later one."""
@@ -84,6 +87,8 @@ VARIANTS: Mapping[str, Mapping[str, bool]] = {
     "term-cascade": {"term_cascade": True},
     "any-version-type": {"version_any_type": True},
     "silent-writes": {"silent_writes": True},
+    "plural-folders": {"plural_folders": True},
+    "bare-links": {"bare_links": True},
     "rich-search": {"rich_search": True},
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
 }

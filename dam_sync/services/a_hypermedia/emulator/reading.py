@@ -180,10 +180,10 @@ def attachment_item(call: Call, found: Media, one: Attachment) -> dict[str, Json
     writer = call.instance.writer
     links: dict[str, Json] = {"self": writer.link(f"/medias/{found.id}/attachments/{one.id}")}
     if one.blob is None and call.user.may("WRITE", "PUBLISH", "DELETE"):
-        links[writer.rel("upload-link")] = {"href": _upload_link(call, found.id, one)}
+        links[_relation(call, "upload-link")] = {"href": _upload_link(call, found.id, one)}
     if one.blob:
         signed = call.instance.objects.sign(one.blob, 900, one.name, one.media_type)
-        links[writer.rel("download-link")] = {"href": signed}
+        links[_relation(call, "download-link")] = {"href": signed}
     return {
         "id": one.id,
         "title": one.name,
@@ -193,6 +193,11 @@ def attachment_item(call: Call, found: Media, one: Attachment) -> dict[str, Json
         "status": "ONLINE" if one.blob else "PENDING_TO_ONLINE",
         "_links": links,
     }
+
+
+def _relation(call: Call, name: str) -> str:
+    """Bare as the seed names them, or with the prefix of all other relations (wire A 3.2)."""
+    return name if call.instance.library.options.bare_links else call.instance.writer.rel(name)
 
 
 def _upload_link(call: Call, media_id: int, one: Attachment) -> str:

@@ -83,8 +83,10 @@ class MediaViews:
             "metadata": self.metadata(media, user, language, force=force, everything=everything),
             "label": [self.label(number) for number in media.labels],
         }
-        if folders:
-            items["folder"] = [self.folder_item(number) for number in media.folders]
+        if folders and options.embeds_folders:
+            items["folders" if options.plural_folders else "folder"] = [
+                self.folder_item(number) for number in media.folders
+            ]
         both = embedded(items, force).get("_embedded", {})
         return body | {"_embedded": both | embedded(users, force and options.force_users)["_embedded"]}
 
