@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,17 +91,19 @@ class Taxonomy:
             return await self._lookup_value(vocabulary, root, term)
         language = await self.language_of(term)
         title = term.labels.get(language, term.label)
-        if not title or len(title) > facts.TERM_LETTERS:
-            text = f"term {title!r} has {len(title)} letters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
-            raise InvalidValue(text, code="thesaurus-title-too-long")
+        if not title:
+            raise InvalidValue("a thesaurus takes no term without a title", code="thesaurus-title-missing")
+        _check_titles({**term.labels, language: title})
         parent = term.parent or root
         async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
-            for child in embedded(await self._node(parent, language), "child"):
-                if same_name(child.get("title"), title):
-                    return replace(term, id=wanted_id(child), label=str(child["title"]))
-            body = {"title": title}
-            ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json=body, language=language)
-            identity = made_id(await self._tenant.call(ask))
+            children = embedded(await self._node(parent, language), "child")
+            found = next((child for child in children if same_name(child.get("title"), title)), None)
+            if found is None:
+                ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json={"title": title}, language=language)
+                identity = made_id(await self._tenant.call(ask))
+        if found is not None:
+            await self._fill(wanted_id(found), term, language)
+            return replace(term, id=wanted_id(found), label=str(found["title"]))
         if needs_more(term, language):
             await self._complete(identity, term, language)
         return replace(term, id=identity, label=title)
@@ -111,17 +113,25 @@ class Taxonomy:
         locales = await self._knowledge.locales.get()
         return next((locale for locale in locales if locale in term.labels), locales[0])
 
+    async def _fill(self, identity: str, term: Term, language: str) -> None:
+        """A term that was there is given the titles it lacks, for whoever made it may have been stopped behind its
+        first call; what it says already stays. Where its thesaurus may not be edited it is taken as it is."""
+        wanted = {locale for locale, title in term.labels.items() if title} - {language}
+        if not wanted:
+            return
+        known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        if not wanted <= _texts(known.get("titles")).keys():
+            await self._put(identity, completed(known, term, over=False), language, accept=frozenset({403}))
+
     async def _complete(self, identity: str, term: Term, language: str) -> None:
-        whole: dict[str, Any] = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
-        parts: dict[str, dict[str, Any]] = {
-            "titles": {locale: title for locale, title in term.labels.items() if title},
-            "descriptions": dict(term.descriptions),
-            "synonyms": {locale: list(words) for locale, words in term.synonyms.items()},
-        }
-        for key, values in parts.items():
-            whole[key] = {**(whole.get(key) or {}), **{locale.upper(): value for locale, value in values.items()}}
-        ask = Ask("PUT", "thesauruses", "/{id}", (identity,), json=whole, language=language, again=True)
-        await self._tenant.call(ask)
+        known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        await self._put(identity, completed(known, term, over=True), language)
+
+    async def _put(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
+        ids = (identity,)
+        await self._tenant.call(
+            Ask("PUT", "thesauruses", "/{id}", ids, json=whole, language=language, again=True, accept=accept)
+        )
 
     async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
         for item in await self._knowledge.lookup(lookup):
@@ -161,9 +171,39 @@ def needs_more(term: Term, language: str) -> bool:
     return bool(others or any(term.synonyms.values()) or any(term.descriptions.values()))
 
 
+def completed(known: Json, term: Term, *, over: bool) -> dict[str, Any]:
+    """A term as read, with what ours says; `over` what it says itself, else only where it says nothing."""
+    parts: dict[str, dict[str, Any]] = {
+        "titles": {locale: title for locale, title in term.labels.items() if title},
+        "descriptions": dict(term.descriptions),
+        "synonyms": {locale: list(words) for locale, words in term.synonyms.items()},
+    }
+    whole = dict(known)
+    for part, ours in parts.items():
+        said = dict(known.get(part) or {})
+        keys = {_locale(key): key for key in said}
+        for locale, value in ours.items():
+            key = keys.get(_locale(locale), locale.upper())
+            said[key] = value if over else said.get(key) or value
+        whole[part] = said
+    return whole
+
+
+def _check_titles(titles: Mapping[str, str]) -> None:
+    """Each before any is written. Raises InvalidValue."""
+    for title in titles.values():
+        if len(title) > facts.TERM_LETTERS:
+            text = f"term {title!r} has {len(title)} letters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
+            raise InvalidValue(text, code="thesaurus-title-too-long")
+
+
+def _locale(code: str) -> str:
+    return code.lower().replace("_", "-")
+
+
 def _by_locale(found: Json) -> dict[str, Any]:
     """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
-    return {locale.lower().replace("_", "-"): value for locale, value in (found or {}).items()}
+    return {_locale(locale): value for locale, value in (found or {}).items()}
 
 
 def _texts(found: Json) -> dict[str, str]:
