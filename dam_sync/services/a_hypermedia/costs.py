@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
@@ -120,6 +121,8 @@ class Costs:
 
     def _fields(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
+        gate = self._tenant.gate.now
+        writes = replace(writes, selectable=gate is None or bool(gate.user))
         calls = one("PUT", "medias", METADATA, 0 if writes.bulked else len(writes.puts))
         known = chosen_status(writes.status, self._knowledge.statuses.now or {}).id if writes.status else ""
         if writes.bulked:

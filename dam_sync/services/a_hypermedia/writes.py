@@ -28,6 +28,7 @@ class Writes:
     puts: tuple[Put, ...] = ()
     own: Mapping[str, Json] | None = None
     status: str = ""
+    selectable: bool = True  # whether media can be selected: an instance need not tell who we are
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ class Writes:
     @property
     def bulked(self) -> bool:
         """Whether a selection and bulks cost fewer calls than a PUT each (wire A 6.13)."""
-        if len(self.puts) < facts.BULK_FROM:
+        if len(self.puts) < facts.BULK_FROM or not self.selectable:
             return False
         alone = len(self.puts) + (2 if self.status and not self.own else 0)
         return 2 + len(self.languages) < alone

@@ -57,16 +57,18 @@ class Writing:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
         it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
         status = await self.status_of(writes.status)
+        writes = replace(writes, selectable=bool((await self._tenant.gate.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
-        if writes.bulked:
-            await self._apply_in_bulks(asset, writes, status if rides else None)
-        else:
+        bulked = writes.bulked and await self._apply_in_bulks(asset, writes, status if rides else None)
+        if not bulked:
             for put in writes.puts:
                 await self.put(asset, put)
-        if not rides and (writes.status or writes.own):
+        if not (bulked and rides) and (writes.status or writes.own):
             await self._put_media(asset, writes, status)
 
-    async def _apply_in_bulks(self, asset: str, writes: Writes, status: Status | None) -> None:
+    async def _apply_in_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
+        """Whether the service wrote them. One that counts no media as written is not believed: a call for each field
+        is refused where it fails, and does no harm where all was as it should be."""
         selection = await self._select(asset)
         bulks = writes.bulks()
         for number, (language, puts) in enumerate(bulks, 1):
@@ -74,7 +76,9 @@ class Writing:
             if status is not None and number == len(bulks):
                 href = await self._tenant.href("custom-statuses", "/{id}", status.id)
                 body["_links"] = {self._tenant.words.rel("custom-status"): {"href": href}}
-            await self._bulk(asset, selection, body, language)
+            if not await self._bulk(asset, selection, body, language):
+                return False
+        return True
 
     async def put(self, asset: str, put: Put) -> None:
         """Write one field in one language."""
@@ -198,10 +202,10 @@ class Writing:
         await self._tenant.call(Ask("POST", "users", SELECTED, (user, selection), json=body, asset=asset, again=True))
         return selection
 
-    async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> None:
-        """REPLACE and CLEAR give the same result twice, so a bulk may be repeated."""
+    async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> bool:
+        """REPLACE and CLEAR give the same result twice, so a bulk may be repeated. False where no media was updated."""
         ids = ((await self._tenant.gate.get()).user, selection)
-        await self._tenant.call(
+        reply = await self._tenant.call(
             Ask(
                 "POST",
                 "users",
@@ -214,6 +218,8 @@ class Writing:
                 timeout=facts.BULK_TIMEOUT,
             )
         )
+        told = reply.json() if reply.body.lstrip().startswith(b"{") else {}
+        return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so an answer without it is taken as it is
 
 
 def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
