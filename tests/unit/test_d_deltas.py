@@ -1,4 +1,4 @@
-"""Deltas of service D: what changed, and the sweep of the bin, which nothing dates (wire D 2.5)."""
+"""Deltas of service D: what changed, and the sweep of the bin, which nothing dates (wire D 2.5); dates that are none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Family
-from tests.support.scripted_d import Opened, scripted
+from tests.support.scripted_d import DAY, Opened, scripted
 
 EVERYTHING = Window()
 
@@ -103,3 +103,13 @@ async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
     opened.script.add()
     shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
     assert [shard.params["scan"] for shard in shards] == ["changed"]
+
+
+async def test_a_release_that_is_no_date_is_a_named_loss_and_stops_nothing(opened: Opened) -> None:
+    script = opened.script
+    entry = {"metadataDefinitionId": DAY, "metadataDefinitionValue": "2026"}
+    record = script.add(metadata=[entry])
+    service = opened.connect(release_field="shoot_date")
+    found = await service.fetch(AssetId(script.records[record]["fileId"]))
+    assert found.rights.release_at is None
+    assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == [("release_at", "is no date", "2026")]

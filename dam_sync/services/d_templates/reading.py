@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
-from dam_sync.model.errors import ContractBroken, NotFound, Rejected
+from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.values import Term, Value
 from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
@@ -123,8 +123,16 @@ def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Nam
         created_at=moment(first.created),
         changed_at=moment(current.changed),
         imported_at=moment(first.created),
-        losses=(*losses, *_kept_back(family)),
+        losses=(*losses, *_kept_back(family), *_undated(values, named)),
     )
+
+
+def _undated(values: Mapping[str, Value], named: Named) -> Iterator[Loss]:
+    """What stands where a date of the rights should, and is none."""
+    for path, key in (("release_at", named.release), ("expires_at", named.expiry)):
+        value = values.get(key)
+        if value is not None and not isinstance(value, date):
+            yield Loss(path, "is no date", str(value)[:40])
 
 
 def _kept_back(family: Family) -> tuple[Loss, ...]:
@@ -166,8 +174,4 @@ def _labels(value: Value | None) -> frozenset[str]:
 
 
 def _midnight(value: Value | None) -> datetime | None:
-    if value is None:
-        return None
-    if not isinstance(value, date):
-        raise ContractBroken(f"{value!r} is no date")
-    return datetime.combine(value, time.min, UTC)
+    return datetime.combine(value, time.min, UTC) if isinstance(value, date) else None
