@@ -1,4 +1,4 @@
-"""Deltas of service D: what changed, and the sweep of the bin, which nothing dates (wire D 2.5); dates that are none."""
+"""Deltas of service D: what changed, the sweep of the bin, which nothing dates (wire D 2.5), dates that are none."""
 
 from __future__ import annotations
 
