@@ -23,10 +23,10 @@ EXITS = (
     (2, "usage, configuration or mapping"),
     (3, "differences found"),
     (4, "done, with parked assets"),
-    (5, "temporary: run again"),
+    (5, "temporary, or stopped by Ctrl-C: run again"),
     (6, "safety stop"),
     (7, "access denied"),
-    (8, "stopped at a limit asked for, or by Ctrl-C"),
+    (8, "stopped at a limit asked for"),
     (10, "the plan has changes (`plan --detailed-exitcode`)"),
 )
 ABILITIES = {

@@ -79,7 +79,7 @@ def _from_environment(text: str, name: str) -> str:
 def _from_file(text: str, name: str) -> str:
     folder = text.folder if isinstance(text, Reference) else Path()
     try:
-        return (folder / Path(name).expanduser()).read_text(encoding="utf-8").strip("\r\n")
+        return (folder / Path(name).expanduser()).read_text(encoding="utf-8-sig").strip("\r\n")
     except UnicodeDecodeError:
         raise _unresolved(text, "is not text") from None
     except (OSError, RuntimeError) as error:

@@ -15,7 +15,7 @@ import anyio
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.files import prove_writable, scratch, written
 from dam_sync.app.forecast import Planned, Speed, forecast
-from dam_sync.app.wish import INTERRUPTED, Wish, part_of
+from dam_sync.app.wish import Wish, part_of
 from dam_sync.engine.abandoned import told_binned
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
@@ -27,7 +27,7 @@ from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.sweeping import told_swept
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
+from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.render.html import render_html
@@ -64,8 +64,6 @@ async def run_job(path: Path, wish: Wish) -> Report:
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
                 await store.stop(run.id, _reason(error))
-            if isinstance(error, StopRequested) and error.message == INTERRUPTED:
-                raise Transient(error.message) from error
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
         report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])

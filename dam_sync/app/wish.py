@@ -13,7 +13,7 @@ from typing import Any
 from dam_sync.engine.run import first_cause
 from dam_sync.engine.session import Ask, Progress
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import ConfigError, StopRequested
+from dam_sync.model.errors import ConfigError, StopRequested, Transient
 from dam_sync.render.terminal import duration
 
 DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
@@ -85,10 +85,12 @@ def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> in
         try:
             return await act(wish)
         except asyncio.CancelledError:
-            hint = "run the same command again; it continues where it stopped"
-            raise StopRequested("stopped at once by a second Ctrl-C", hint=hint) from None
-        except BaseExceptionGroup as several:
-            raise first_cause(several) from several
+            raise Transient("stopped at once by a second Ctrl-C") from None
+        except (StopRequested, BaseExceptionGroup) as error:
+            cause = first_cause(error)
+            if isinstance(cause, StopRequested) and cause.message == INTERRUPTED:
+                raise Transient(cause.message) from error
+            raise cause from error
 
     return asyncio.run(main())
 

@@ -31,7 +31,7 @@ class Names:
         """Know those of a target that was never looked at. The state is new then: marks of ours that are there already
         are those of a state that was lost. Raises SafetyStop where there are such."""
         if self._decide and not await self.session.store.noted(_TAKEN):
-            refuse_unknown_marks(self.session, await self._look(None))
+            await self._look(None)
 
     async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
         """The draft under a name of its own; `new`: it becomes an asset. Raises Conflict when there is none."""
@@ -58,18 +58,19 @@ class Names:
         noted = await self.session.store.noted(_TAKEN)
         return parse_instant(noted) - self.session.target.limits.lag - _SLACK if isinstance(noted, str) else None
 
-    async def _look(self, since: datetime | None) -> int:
-        """Keep the names of what is there, or came since then; how many carry marks of ours."""
+    async def _look(self, since: datetime | None) -> None:
+        """Keep the names of what is there, or came since then."""
         session, marked = self.session, 0
-        until = session.clock.now() + session.target_account.clock_skew
+        until, first = session.clock.now() + session.target_account.clock_skew, not await session.store.noted(_TAKEN)
         async for shard in session.target.shards(Window(since=since)):
             async for batch in session.target.crawl(shard, None):
                 named = [(name.casefold(), f"target:{entry.id}") for entry, name in await self._of(batch.entries)]
                 await session.store.take_names(named)
                 marked += sum(is_ours(session, entry) for entry in batch.entries)
+        if first:
+            refuse_unknown_marks(session, marked)
         await session.store.note(_TAKEN, instant_text(until))
         self.fresh = True
-        return marked
 
     async def _of(self, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
         """With their names; one that is listed without is asked for its own, unless it is gone."""

@@ -22,7 +22,7 @@ from dam_sync.engine.sweeping import sweep
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
-from dam_sync.model.errors import DamSyncError, StopRequested, TruncatedListing
+from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
@@ -147,7 +147,14 @@ async def _crawl_shard(session: Session, shard: Shard, cursor: Cursor | None) ->
 
 
 async def _record_only(session: Session) -> None:
-    """The named assets alone, as a shard of their own."""
+    """The named assets alone, as a shard of their own. Raises ConfigError for one that was never moved and is not
+    there."""
+    links = await session.store.links([AssetId(name) for name in session.ask.only])
+    for name in sorted(session.ask.only - links.keys()):
+        try:
+            await session.source.fetch(AssetId(name))
+        except NotFound as error:
+            raise ConfigError(f"the source has no asset {name}", hint="check the id behind --only") from error
     shard = Shard("only")
     await session.store.set_shards(session.run.id, [shard], complete=True)
     entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(session.ask.only))

@@ -19,7 +19,7 @@ from dam_sync.engine.settling import look_after, until_text
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef
-from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, NotFound
+from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, NotFound, StopRequested
 from dam_sync.model.service import Operation, Service, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
@@ -106,6 +106,7 @@ class Verifier:
         async for shard in session.target.shards(Window()):
             async for batch in session.target.crawl(shard, None):
                 await self._check_batch(batch.entries)
+                self._heed()
         await self._check_unvisited()
         await self._look_again()
         return self.verdict
@@ -146,6 +147,7 @@ class Verifier:
         async for shard in self.session.source.shards(Window()):
             async for batch in self.session.source.crawl(shard, None):
                 ids = [entry.id for entry in batch.entries if not entry.deleted]
+                self._heed()
                 links = await store.links(ids)
                 actions = await store.actions([asset for asset in ids if asset not in links])
                 verdict.source_assets += len(ids)
@@ -156,6 +158,11 @@ class Verifier:
                     if asset not in links and actions.get(asset) not in ("parked", "skipped"):
                         verdict.unaccounted += 1
                         verdict.note(asset, "", [Difference("asset", "moved or parked", "neither")])
+
+    def _heed(self) -> None:
+        """Raises StopRequested when the operator wants an end."""
+        if self.session.ask.stopped:
+            raise StopRequested(self.session.ask.stopped, hint="run the same command again; it compares from the start")
 
     async def _load_terms(self) -> None:
         target = self.session.target
@@ -244,18 +251,23 @@ class Verifier:
             return Judged("gone_at_source", "", [])
         asset = await self._with_members("source", session.source, asset)
         actual = await self._with_members("target", session.target, actual)
-        found = differences(self._draft(asset, link), actual, session.target_schema, session.target.limits)
+        draft, found = self._draft(asset, link)
+        found += differences(draft, actual, session.target_schema, session.target.limits)
         if found and self.patience > 0:  # it will be looked at again; no need to fetch its bytes now
             return Judged("different", "V1", found)
         more, evidence = await self._compare_files(asset, actual)
         found += [*more, *await self._compare_attachments(asset, actual, link)]
         return Judged("different" if found else "equal", evidence, found)
 
-    def _draft(self, asset: Asset, link: LinkRow) -> Draft:
+    def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
+        """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        draft = self.session.crosswalk.draft(asset, marker, self.terms).draft
-        suffixed = with_suffix(draft.filename, marker, self.session.target.limits.filename)
-        return replace(draft, filename=suffixed) if link.filename == suffixed else draft
+        drafted = self.session.crosswalk.draft(asset, marker, self.terms)
+        draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.session.target.limits.filename)
+        unfit = [
+            Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
+        ]
+        return replace(draft, filename=suffix) if link.filename == suffix else draft, unfit
 
     async def _compare_files(self, asset: Asset, actual: Asset) -> tuple[list[Difference], str]:
         ours, theirs = asset.file, actual.file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.faults import Fault, Written, written_from
 from dam_sync.model.values import Json
+
+_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser tells of values, which may be secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class Paper:
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
-            raise self._fault(path, syntax.name, problem.split("\n")[0], mark.line + 1 if mark else 1) from None
+            told = _VALUES.sub("", problem.split("\n")[0])
+            raise self._fault(path, syntax.name, told, mark.line + 1 if mark else 1) from None
         if not isinstance(written.data, dict):
             raise self._fault(path, "file", f"is not a {self.name}: it has no keys")
         return written

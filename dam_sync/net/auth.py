@@ -60,8 +60,11 @@ class Fixed:
     """Headers that never change; the secrets in them are never shown."""
 
     def __init__(self, headers: Mapping[str, str], *secrets: str) -> None:
-        self._headers = headers
         hide(*secrets)
+        if not all(text.isascii() and text.isprintable() for text in headers.values()):
+            hint = "write the secret anew, without blanks, line ends or other letters than those it was given with"
+            raise ConfigError("a secret under `auth` holds a letter that no call can carry", hint=hint)
+        self._headers = headers
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(***)"

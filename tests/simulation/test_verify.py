@@ -1,4 +1,4 @@
-"""What `verify` tells when the target has lost a part of an asset."""
+"""What `verify` tells, of a target that has lost a part of an asset and of a source that went on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.jobs import verify_job
+from dam_sync.app.jobs import run_job, verify_job
 from dam_sync.app.wish import Wish
 from dam_sync.engine.verify import Verifier
-from dam_sync.model.asset import Asset
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
+from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.errors import ConfigError, StopRequested
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.moves import Simulation
 
@@ -42,3 +44,37 @@ def test_what_is_missing_is_told(
         verdict = move.universe.do(verify_job(move.job, Wish(), level, "100%")).verdict
     assert {found["path"] for _, _, found in verdict["differences"]} == ({path} if path else set())
     assert verdict["clean"] == (not path)
+
+
+def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fitted once; what the target holds now is not what the source says."""
+    with Simulation(tmp_path, KINDS, SEED).moving() as move:
+        move.live()
+        whole = Crosswalk.draft
+
+        def unfit(self: Crosswalk, *given: Any) -> Drafted:
+            return replace(whole(self, *given), faults=(Loss("fields.title", "too long", "100 letters, at most 60"),))
+
+        monkeypatch.setattr(Crosswalk, "draft", unfit)
+        verdict = move.universe.do(verify_job(move.job, Wish(), "fields", "100%")).verdict
+    assert not verdict["clean"]
+    assert verdict["different"] == verdict["checked"]
+    assert {found["path"] for _, _, found in verdict["differences"]} == {"fields.title"}
+
+
+def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:
+    with Simulation(tmp_path, KINDS, SEED).moving() as move:
+        move.live()
+        wish = Wish()
+        wish.to_ask().stop("enough")
+        with pytest.raises(StopRequested, match="enough"):
+            move.universe.do(verify_job(move.job, wish, "fields", "100%"))
+
+
+def test_an_asset_that_never_was_is_not_remembered(tmp_path: Path) -> None:
+    with Simulation(tmp_path, KINDS, SEED).moving() as move:
+        move.live()
+        with pytest.raises(ConfigError, match="the source has no asset 8803x"):
+            move.universe.live(move.job, Wish(only=frozenset({"8803x"})))
+        report = move.universe.do(run_job(move.job, Wish()))
+    assert report.parked == []

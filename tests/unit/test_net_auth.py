@@ -369,3 +369,10 @@ async def test_without_a_client_nothing_can_be_granted() -> None:
         await auth.headers()
     Client(wiring_of("https://dam.example", auth=auth))
     assert isinstance(auth, Exchanging)
+
+
+@pytest.mark.parametrize("token", ["s3cret-\u00e9-token", "s3cret\ntoken"])
+def test_a_token_that_no_header_can_carry_is_told_without_it(token: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        Bearer(token)
+    assert "s3cret" not in f"{told.value} {told.value.hint}"

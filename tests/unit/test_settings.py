@@ -344,3 +344,20 @@ def test_a_value_around_a_broken_reference_is_never_shown(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve_secret(f"s3cret${{{text}")
     assert "s3cret" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "auth", ['{password: "Hunter2-SECRET", password: "Hunter3-SECRET"}', "{password: *Hunter2-SECRET}"]
+)
+def test_what_a_parser_tells_of_values_is_not_repeated(tmp_path: Path, auth: str) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(f"version: 1\nsource:\n  auth: {auth}\n")
+    with pytest.raises(ConfigError) as told:
+        load_job(job, discover())
+    assert "SECRET" not in f"{told.value} {told.value.as_json()}"
+    assert ":3:" in str(told.value)
+
+
+def test_a_secret_from_an_editor_that_marks_its_files_is_read(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(b"\xef\xbb\xbfs3cret-token\r\n")
+    assert resolve_secret(Reference.at("${file:token}", "auth.token", tmp_path)) == "s3cret-token"
