@@ -25,7 +25,7 @@ from dam_sync.model.service import Content, Context, Kind, Service
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of
-from tests.conformance.catalogue import LINK, MARKER
+from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.connected import Emulated, HastyClock, alike
 from tests.support.source import Source, generated
@@ -108,6 +108,26 @@ def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) ->
     app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
     variant = str(options.get("variant") or "")
     return Tenant(serve_in_thread(lambda: app), world, faults, found, wired, spool, variant)
+
+
+Start = Callable[..., Tenant]
+
+
+@asynccontextmanager
+async def starting(kind: str, spool: Path) -> AsyncIterator[Start]:
+    """Starts tenants of one test, with the library of the catalogue or `records`; they stop at its end, and every
+    scripted fault must have struck."""
+    running: list[Tenant] = []
+
+    def begin(records: Iterable[Json] | None = None, **options: Json) -> Tenant:
+        running.append(started(kind, library() if records is None else records, spool, **options))
+        return running[-1]
+
+    yield begin
+    for tenant in running:
+        await tenant.disconnect()
+        tenant.served.stop()
+        assert not tenant.faults.unhit()
 
 
 def related(row: Json, kind: str) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,16 @@ import pytest
 from dam_sync.model.asset import Placement
 from dam_sync.services.b_documents.containers import container_name
 from dam_sync.services.b_documents.fields import Server
-from tests.conformance.catalogue import library
-from tests.conformance.tenant import Tenant, started
+from tests.conformance.tenant import Start, Tenant, starting
 
-Start = Callable[..., Tenant]
 COMPOSED = unicodedata.normalize("NFC", "Été à Brest")
 APART = unicodedata.normalize("NFD", COMPOSED)
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    running: list[Tenant] = []
-
-    def begin(**options: Any) -> Tenant:
-        running.append(started("b_documents", library(), tmp_path, **options))
-        return running[-1]
-
-    yield begin
-    for tenant in running:
-        await tenant.disconnect()
-        assert not tenant.faults.unhit()
-        tenant.served.stop()
+    async with starting("b_documents", tmp_path) as begin:
+        yield begin
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -12,27 +11,16 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.services.b_documents.making import asset_name
-from tests.conformance.catalogue import LINK, library
-from tests.conformance.tenant import Tenant, content, started
+from tests.conformance.catalogue import LINK
+from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries
 from tests.support.steps import MemorySteps
-
-Start = Callable[..., Tenant]
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    running: list[Tenant] = []
-
-    def begin(**options: Any) -> Tenant:
-        running.append(started("b_documents", library(), tmp_path, **options))
-        return running[-1]
-
-    yield begin
-    for tenant in running:
-        await tenant.disconnect()
-        assert not tenant.faults.unhit()
-        tenant.served.stop()
+    async with starting("b_documents", tmp_path) as begin:
+        yield begin
 
 
 @pytest.fixture

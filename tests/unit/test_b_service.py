@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,30 +17,20 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts, making
 from dam_sync.services.b_documents.making import asset_name
-from tests.conformance.catalogue import SCHEMA, asset, library
+from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
-from tests.conformance.tenant import Tenant, content, started
+from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import body, entries
 from tests.support.steps import Crash, MemorySteps
 
-Start = Callable[..., Tenant]
 CREATE = "POST /api/v1/id/*"
 EVERYTHING = Window()
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    running: list[Tenant] = []
-
-    def begin(records: Any = None, **options: Any) -> Tenant:
-        running.append(started("b_documents", library() if records is None else records, tmp_path, **options))
-        return running[-1]
-
-    yield begin
-    for tenant in running:
-        await tenant.disconnect()
-        assert not tenant.faults.unhit()
-        tenant.served.stop()
+    async with starting("b_documents", tmp_path) as begin:
+        yield begin
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +11,16 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement
 from dam_sync.model.service import Service, Window
-from tests.conformance.catalogue import library
-from tests.conformance.tenant import Tenant, started
+from tests.conformance.tenant import Start, Tenant, starting
 
-Start = Callable[..., Tenant]
 API = "/api/v1"
 LOGIN = ("Administrator", "secret-b")
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    running: list[Tenant] = []
-
-    def begin(**options: Any) -> Tenant:
-        running.append(started("b_documents", library(), tmp_path, **options))
-        return running[-1]
-
-    yield begin
-    for tenant in running:
-        await tenant.disconnect()
-        tenant.served.stop()
+    async with starting("b_documents", tmp_path) as begin:
+        yield begin
 
 
 async def listed_by(service: Service) -> list[Entry]:

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
-from dam_sync.model.values import Json, Term
+from dam_sync.model.values import Term
 from dam_sync.net.rules import DEFAULTS
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import Document
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
-from tests.conformance.catalogue import SCHEMA, asset, library
-from tests.conformance.tenant import Tenant, started
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.conformance.tenant import Start, starting
 from tests.support.connected import entries
-
-Start = Callable[..., Tenant]
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    """Starts tenants of this test alone."""
-    made: list[Tenant] = []
-
-    def begin(records: Any = None, **options: Json) -> Tenant:
-        made.append(started("c_brandlibrary", library() if records is None else records, tmp_path, **options))
-        return made[-1]
-
-    yield begin
-    for tenant in made:
-        await tenant.disconnect()
-        tenant.served.stop()
-        assert not tenant.faults.unhit()
+    async with starting("c_brandlibrary", tmp_path) as begin:
+        yield begin
 
 
 async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:

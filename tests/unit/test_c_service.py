@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,30 +28,19 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
-from tests.conformance.catalogue import MARKER, SCHEMA, asset, library
-from tests.conformance.tenant import Tenant, content, started
+from tests.conformance.catalogue import MARKER, SCHEMA, asset
+from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries
 from tests.support.steps import MemorySteps
 from tests.support.vault import MemoryVault
 
-Start = Callable[..., Tenant]
 LATER = {"readiness": "later"}
 
 
 @pytest.fixture
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    """Starts tenants of this test alone."""
-    made: list[Tenant] = []
-
-    def begin(records: Any = None, **options: Json) -> Tenant:
-        made.append(started("c_brandlibrary", library() if records is None else records, tmp_path, **options))
-        return made[-1]
-
-    yield begin
-    for tenant in made:
-        await tenant.disconnect()
-        tenant.served.stop()
-        assert not tenant.faults.unhit()
+    async with starting("c_brandlibrary", tmp_path) as begin:
+        yield begin
 
 
 def draft(key: str, **more: Any) -> Draft:

@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.model.asset import AssetId, Entry, Patch
+from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
-from dam_sync.model.service import Service, Window
+from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Family
+from tests.support.connected import entries
 from tests.support.scripted_d import DAY, Opened, scripted
 
 EVERYTHING = Window()
@@ -22,14 +23,6 @@ EVERYTHING = Window()
 async def opened() -> AsyncIterator[Opened]:
     async with scripted() as one:
         yield one
-
-
-async def listed(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
 
 
 async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) -> None:
@@ -43,9 +36,9 @@ async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) ->
     changed = AssetId(script.records[ids[0]]["fileId"])
     await service.update(changed, Patch(fields={"title": "Changed"}))
     await service.remove(AssetId(script.records[ids[1]]["fileId"]))
-    found = {entry.id: entry.deleted for entry in await listed(service, Window(since=since))}
+    found = {entry.id: entry.deleted for entry in await entries(service, Window(since=since))}
     assert found == {changed: False, AssetId(script.records[ids[1]]["fileId"]): True}
-    assert not await listed(service, Window(since - timedelta(hours=1), since))
+    assert not await entries(service, Window(since - timedelta(hours=1), since))
 
 
 @pytest.mark.parametrize("error", [Rejected, NotFound])
@@ -65,7 +58,7 @@ async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(
         return await load(self, asset)
 
     monkeypatch.setattr(Families, "load", refused)
-    found = {entry.id: entry for entry in await listed(service, Window(since=since))}
+    found = {entry.id: entry for entry in await entries(service, Window(since=since))}
     assert [found[one].deleted for one in ids] == [error is NotFound, True]
     assert found[ids[0]].asset is None
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from dam_sync.model.asset import AssetId, Entry, FileRef, Patch, Relation
+from dam_sync.model.asset import AssetId, FileRef, Patch, Relation
 from dam_sync.model.errors import Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Service, Window
+from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Family
 from tests.support import scripted_d as d
+from tests.support.connected import body, entries
 from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.steps import MemorySteps
 
@@ -27,22 +28,6 @@ EVERYTHING = Window()
 async def opened() -> AsyncIterator[Opened]:
     async with scripted() as one:
         yield one
-
-
-async def listed(service: Service, window: Window = EVERYTHING) -> list[Entry]:
-    found = []
-    async for shard in service.shards(window):
-        async for batch in service.crawl(shard, None):
-            found += batch.entries
-    return found
-
-
-async def body(service: Service, file: FileRef) -> bytes:
-    stream = await service.open(file)
-    try:
-        return b"".join([block async for block in stream])
-    finally:
-        await stream.aclose()
 
 
 # -- credential and schema ---------------------------------------------------------------------------------------------
@@ -153,9 +138,9 @@ async def test_a_family_is_one_asset_however_far_apart_its_versions_lie(opened: 
     near = script.add(b"a")
     script.add(b"b", script.records[near]["fileId"])
     service = opened.connect(relations="off")
-    entries = await listed(service)
-    found = {entry.id: entry for entry in entries}
-    assert len(entries) == len(found) == 1 + 150 + 120 + 1
+    told = await entries(service)
+    found = {entry.id: entry for entry in told}
+    assert len(told) == len(found) == 1 + 150 + 120 + 1
     asset = found[AssetId(family)].asset
     assert asset is not None
     assert [file.size for file in asset.versions] == [3, 3, 5]
@@ -189,9 +174,9 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
     monkeypatch.setattr(Families, "load", refused)
     for window, number in ((EVERYTHING, 2 + apart), (Window(since=since), 2)):
         service = opened.connect(relations="off")
-        entries = await listed(service, window)
-        found = {entry.id: entry.asset for entry in entries}
-        assert len(entries) == len(found) == number
+        told = await entries(service, window)
+        found = {entry.id: entry.asset for entry in told}
+        assert len(told) == len(found) == number
         assert found[other] is not None
         assert (found[family] is None) == bool(apart or window != EVERYTHING)
     with pytest.raises(error):
@@ -205,7 +190,7 @@ async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> 
         script.add()
     later = script.add(b"later", script.records[first]["fileId"])
     script.records[first]["currentVersion"], script.records[later]["currentVersion"] = "Y", "N"
-    found = {entry.id: entry.asset for entry in await listed(opened.connect(relations="off"))}
+    found = {entry.id: entry.asset for entry in await entries(opened.connect(relations="off"))}
     asset = found[AssetId(script.records[first]["fileId"])]
     assert asset is not None
     assert [file.size for file in asset.versions] == [5, 3]
@@ -216,7 +201,7 @@ async def test_an_asset_stays_where_only_one_version_was_binned(opened: Opened) 
     first = script.add(b"one")
     second = script.add(b"two!", script.records[first]["fileId"])
     script.records[second] |= {"fileState": "recycle bin", "metadataState": "recycle bin"}
-    (entry,) = await listed(opened.connect(relations="off"))
+    (entry,) = await entries(opened.connect(relations="off"))
     assert not entry.deleted
     assert entry.asset is not None
     assert [file.size for file in entry.asset.versions] == [3]
@@ -271,7 +256,7 @@ async def test_pages_too_large_for_the_gateway_are_halved(opened: Opened, monkey
         return d.said({"message": "Internal server error"}, 502) if body["limit"] > 30 else scan(body)
 
     monkeypatch.setattr(opened.script, "_scan", narrow)
-    assert len(await listed(opened.connect(relations="off"))) == 130
+    assert len(await entries(opened.connect(relations="off"))) == 130
     assert {100, 50, 25} <= set(limits)
 
 
@@ -282,7 +267,7 @@ async def test_a_scan_without_a_total_is_counted_by_a_search(opened: Opened) -> 
     service = opened.connect(relations="off")
     (shard,) = [shard async for shard in service.shards(EVERYTHING)]
     assert shard.params["total"] == 130
-    assert len(await listed(service)) == 130
+    assert len(await entries(service)) == 130
 
 
 # -- links of 20 seconds -----------------------------------------------------------------------------------------------
@@ -291,7 +276,7 @@ async def test_a_scan_without_a_total_is_counted_by_a_search(opened: Opened) -> 
 async def test_every_opening_asks_for_a_link_of_its_own(opened: Opened) -> None:
     opened.script.add(b"bytes")
     service = opened.connect()
-    (entry,) = await listed(service)
+    (entry,) = await entries(service)
     assert entry.asset is not None
     assert entry.asset.file is not None
     for _ in range(3):

@@ -8,18 +8,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
 from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Localized, Person, Place, Term
+from dam_sync.model.values import Term
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import fields, query, trees, wire
 from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
 from dam_sync.services.e_profiles.tokens import tenant_of
-from dam_sync.services.e_profiles.values import decode, encode, term_of
+from dam_sync.services.e_profiles.values import term_of
 
 ASSET: dict[str, Any] = json.loads("""
 {"id": "2405adb8-fe72-4bec-a47e-0ef3e27fd0b7", "external_id": "zofltmp3ft",
@@ -268,104 +266,6 @@ def test_checkboxes_that_are_flags(values: tuple[str, ...], ticked: str, unticke
     info = FieldInfo("box", "checkboxes", values=values)
     assert (info.ticked, info.unticked) == (ticked, unticked)
     assert info.kind is (FieldKind.FLAG if ticked else FieldKind.TERM)
-
-
-# -- values ------------------------------------------------------------------------------------------------------------
-
-TEXT = FieldInfo("t")
-DATE = FieldInfo("d", "date")
-NUMBER = FieldInfo("n", "numeric")
-ONE = FieldInfo("s", "selection_list")
-SEVERAL = FieldInfo("m", "selection_list_multi")
-BOX = FieldInfo("b", "checkboxes", values=("Yes",))
-PAIR = FieldInfo("p", "checkboxes", values=("Yes", "No"))
-
-
-@pytest.mark.parametrize(
-    ("info", "texts", "value"),
-    [
-        (TEXT, ["a"], "a"),
-        (TEXT, ["a", "b"], ("a", "b")),
-        (TEXT, [], None),
-        (TEXT, [""], None),
-        (DATE, ["2022-06-19"], date(2022, 6, 19)),
-        (DATE, ["2022-06-19T00:00:00Z"], date(2022, 6, 19)),
-        (DATE, ["2022-06-19T10:00:00Z"], datetime(2022, 6, 19, 10, tzinfo=UTC)),
-        (DATE, ["about 1900"], "about 1900"),
-        (NUMBER, ["620"], 620),
-        (NUMBER, ["1.5"], 1.5),
-        (NUMBER, ["007"], "007"),
-        (NUMBER, ["12.50"], "12.50"),
-        (NUMBER, ["0.00001"], 0.00001),
-        (ONE, ["Red"], term_of("Red")),
-        (SEVERAL, ["Red"], (term_of("Red"),)),
-        (BOX, ["Yes"], True),
-        (BOX, [], False),
-        (PAIR, ["No"], False),
-        (PAIR, [], None),
-        (PAIR, ["Yes", "No"], ("Yes", "No")),
-        (BOX, ["Yes", "Old"], ("Yes", "Old")),
-        (PAIR, ["Maybe"], ("Maybe",)),
-    ],
-)
-def test_values_are_read_by_their_field(info: FieldInfo, texts: list[str], value: object) -> None:
-    assert decode(info, texts) == value
-
-
-@pytest.mark.parametrize(
-    ("info", "value", "texts"),
-    [
-        (TEXT, " a ", ["a"]),
-        (TEXT, None, []),
-        (TEXT, "  ", []),
-        (TEXT, 7, ["7"]),
-        (TEXT, date(2022, 6, 19), ["2022-06-19"]),
-        (TEXT, datetime(2022, 6, 19, 10, tzinfo=UTC), ["2022-06-19T10:00:00Z"]),
-        (TEXT, True, ["true"]),
-        (TEXT, Person("Ann"), ["Ann"]),
-        (TEXT, Place(1.5, 2.0), ["1.5, 2.0"]),
-        (TEXT, Place(1.5, 2.0, "Quay 1"), ["Quay 1"]),
-        (DATE, date(2022, 6, 19), ["2022-06-19"]),
-        (DATE, datetime(2022, 6, 19, tzinfo=UTC), ["2022-06-19"]),
-        (NUMBER, 620, ["620"]),
-        (NUMBER, 1.50, ["1.5"]),
-        (NUMBER, 620.0, ["620"]),
-        (NUMBER, 1e22, ["10000000000000000000000"]),
-        (ONE, Term("Red", "planned-1"), ["Red"]),
-        (SEVERAL, (Term("Red"), "Blue", "Red"), ["Red", "Blue"]),
-        (BOX, True, ["Yes"]),
-        (BOX, False, []),
-        (PAIR, False, ["No"]),
-    ],
-)
-def test_values_are_written_as_arrays_of_text(info: FieldInfo, value: Any, texts: list[str]) -> None:
-    assert encode(info, value) == texts
-
-
-@pytest.mark.parametrize(
-    ("info", "value"),
-    [
-        (TEXT, Localized({"en": "a"})),
-        (TEXT, Place()),
-        (DATE, datetime(2022, 6, 19, 10, tzinfo=UTC)),
-        (NUMBER, float("nan")),
-        (SEVERAL, True),
-    ],
-)
-def test_what_a_field_cannot_take_is_refused(info: FieldInfo, value: Any) -> None:
-    with pytest.raises(InvalidValue):
-        encode(info, value)
-
-
-@given(st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False, width=64)))
-def test_numbers_come_back_as_they_were(number: float) -> None:
-    assert float(decode(NUMBER, encode(NUMBER, number))) == number  # type: ignore[arg-type]
-
-
-@given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool), max_size=4))
-def test_terms_come_back_as_they_were(labels: list[str]) -> None:
-    unique = tuple(dict.fromkeys(labels))
-    assert decode(SEVERAL, encode(SEVERAL, unique)) == (tuple(term_of(label) for label in unique) or None)
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
