@@ -17,8 +17,9 @@ from dam_sync.mapping.document import load_mapping
 from dam_sync.model.asset import FileRef
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Content, Context, Service
+from dam_sync.model.service import Account, Context, Service
 from dam_sync.services import discover
 from dam_sync.settings import Job, load_job, resolve_secret
 from dam_sync.store.rows import Run

@@ -12,7 +12,8 @@ from dam_sync.engine.session import Session
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Operation, Steps
+from dam_sync.model.ports import Steps
+from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 
 log = structlog.get_logger(__name__)

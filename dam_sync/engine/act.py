@@ -28,7 +28,8 @@ from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
-from dam_sync.model.service import Call, Content, Operation, Steps
+from dam_sync.model.ports import Call, Content, Steps
+from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow, Outcome, Work
 

@@ -11,7 +11,8 @@ from dam_sync.engine.guards.sight import loss_of
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.errors import DamSyncError, Disposition
-from dam_sync.model.service import Operation, Steps
+from dam_sync.model.ports import Steps
+from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
 from dam_sync.store.rows import RelationRow
 

@@ -10,24 +10,12 @@ from datetime import datetime
 from itertools import count
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import Tempo
+from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Account,
-    Batch,
-    Calls,
-    Change,
-    Content,
-    Cursor,
-    Membership,
-    Operation,
-    Service,
-    Shard,
-    Steps,
-    Stream,
-    Window,
-)
+from dam_sync.model.service import Account, Batch, Calls, Change, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
 
 
@@ -110,6 +98,10 @@ class DryTarget(Service):
     def containers(self) -> AsyncIterator[Placement]:
         """See `Service.containers`."""
         return self._target.containers()
+
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`."""
+        return self._target.audience(draft)
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """Nothing is sent."""

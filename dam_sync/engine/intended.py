@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dam_sync.engine.plan import patch_between
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.codec import draft_to_json
-from dam_sync.model.service import Steps
+from dam_sync.model.ports import Steps
 from dam_sync.model.values import Json
 from dam_sync.store.steps import SILENT
 

@@ -11,8 +11,9 @@ from dam_sync.engine.plan import Policy
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Content, Service
+from dam_sync.model.service import Account, Service
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 

@@ -10,7 +10,8 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Placement
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Unsupported
-from dam_sync.model.service import Operation, Service, Steps
+from dam_sync.model.ports import Steps
+from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 
 Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]

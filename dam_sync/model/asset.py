@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NewType
 
+from dam_sync.model.audience import Restriction
 from dam_sync.model.values import Value
 
 AssetId = NewType("AssetId", str)
@@ -51,11 +52,13 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Who may see the asset and when; groups are names."""
+    """Who may see the asset and when. groups: names of those who may, inherited ones included; empty: everybody who can
+    use the tenant. restrictions: what else narrows it; read from a source, never written."""
 
     release_at: datetime | None = None
     expires_at: datetime | None = None
     groups: frozenset[str] = frozenset()
+    restrictions: frozenset[Restriction] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class Draft:
     """An asset to be created. Placements carry the target's container ids; terms in `fields` the target's term ids.
 
     profile: the target's upload profile or form. `fields` includes the marker. An empty status leaves the default.
+    closed: no ordinary user may see the asset, at no moment of its creation and not afterwards; see `Schema.closes`.
     """
 
     marker: Marker | None
@@ -147,11 +151,14 @@ class Draft:
     placements: frozenset[Placement] = frozenset()
     tags: frozenset[str] = frozenset()
     rights: Rights = Rights()
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Changes to one asset; None or absent means untouched. `fields` with None as value clears the field."""
+    """Changes to one asset; None or absent means untouched. `fields` with None as value clears the field. closed: True
+    hides the asset from ordinary users before anything else is written; False gives it status and rights as a draft
+    that is not closed would, after everything else."""
 
     fields: Mapping[str, Value | None] = field(default_factory=dict)
     filename: str | None = None
@@ -162,6 +169,7 @@ class Patch:
     tags_remove: frozenset[str] = frozenset()
     rights: Rights | None = None
     cleared: frozenset[str] = frozenset()  # of release, expiry: set by us before, and gone now
+    closed: bool | None = None
 
     @property
     def empty(self) -> bool:

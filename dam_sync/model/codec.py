@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
+from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text, parse_instant, value_from_json, value_to_json
 
 
@@ -72,6 +73,7 @@ def draft_to_json(draft: Draft) -> Json:
         "placements": placements_to_json(draft.placements),
         "tags": sorted(draft.tags),
         "rights": rights_to_json(draft.rights),
+        **({"closed": True} if draft.closed else {}),  # absent otherwise: drafts of older states have no such member
     }
 
 
@@ -118,17 +120,27 @@ def placements_from_json(data: Json) -> frozenset[Placement]:
 
 
 def rights_to_json(rights: Rights) -> Json:
-    """Instants as RFC 3339 text."""
-    return {
+    """Instants as RFC 3339 text; `restrictions` only where there are any."""
+    data: dict[str, Json] = {
         "release_at": _when(rights.release_at),
         "expires_at": _when(rights.expires_at),
         "groups": sorted(rights.groups),
     }
+    if rights.restrictions:
+        data["restrictions"] = [{"kind": one.kind.value, "detail": one.detail} for one in sorted(rights.restrictions)]
+    return data
 
 
 def rights_from_json(data: Mapping[str, Json]) -> Rights:
     """The inverse of `rights_to_json`."""
-    return Rights(_moment(data.get("release_at")), _moment(data.get("expires_at")), frozenset(data.get("groups", ())))
+    return Rights(
+        release_at=_moment(data.get("release_at")),
+        expires_at=_moment(data.get("expires_at")),
+        groups=frozenset(data.get("groups", ())),
+        restrictions=frozenset(
+            Restriction(RestrictionKind(row["kind"]), row.get("detail", "")) for row in data.get("restrictions", ())
+        ),
+    )
 
 
 def _when(moment: datetime | None) -> str | None:

@@ -19,7 +19,7 @@ from jwt.warnings import InsecureKeyLengthWarning
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
-from dam_sync.model.service import Vault
+from dam_sync.model.ports import Vault
 from dam_sync.model.values import Json
 from dam_sync.net.call import Reply, Request
 from dam_sync.net.redact import hide, redact

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
-from dam_sync.model.service import Vault
+from dam_sync.model.ports import Vault
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.net.auth import (
     REFUSED,

@@ -13,7 +13,7 @@ _CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)$")
 
 
 class HttpStream:
-    """See `model.service.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
+    """See `model.ports.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
 
     def __init__(self, answer: Answer, offset: int, line: Line, told: Callable[[DamSyncError], DamSyncError]) -> None:
         self.status = answer.status

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
-from dam_sync.model.service import Call
+from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.store.ledger import append
 from dam_sync.store.part import Desk, Part, from_text, pieces, to_text
@@ -38,7 +38,7 @@ _DROP = Ready(delete(STEP).where(STEP.c.scope == bindparam("scope")))
 
 
 class StoredSteps(Part):
-    """The steps of one piece of work, or of a run. Implements `model.service.Steps`."""
+    """The steps of one piece of work, or of a run. Implements `model.ports.Steps`."""
 
     def __init__(self, desk: Desk, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
         super().__init__(desk)

@@ -30,7 +30,7 @@ ROOM = 64 * 1024  # bytes by which a file may grow in one save and still find it
 
 
 class FileVault:
-    """Implements `model.service.Vault` on one small JSON file beside the state."""
+    """Implements `model.ports.Vault` on one small JSON file beside the state."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

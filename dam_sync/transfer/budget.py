@@ -12,7 +12,7 @@ _HELD: ContextVar[tuple[MemoryBudget | None, int]] = ContextVar("held", default=
 
 
 class MemoryBudget:
-    """Fulfils `model.service.Budget`, first come first served, so that a large request is not starved by small ones.
+    """Fulfils `model.ports.Budget`, first come first served, so that a large request is not starved by small ones.
 
     Inside a hold, in the same task and those it starts, another one up to the same size is for the same bytes: it
     takes nothing and never waits. Else all who hold a small file and send it on could wait for each other for ever.

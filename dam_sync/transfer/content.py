@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dam_sync.model.asset import FileRef
 from dam_sync.model.limits import MIB
-from dam_sync.model.service import Budget, Content
+from dam_sync.model.ports import Budget, Content
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.digests import Tally
 from dam_sync.transfer.download import Download, Opener, regrouped

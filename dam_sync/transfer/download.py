@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TypeAlias
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Transient
-from dam_sync.model.service import Stream
+from dam_sync.model.ports import Stream
 
 Opener: TypeAlias = Callable[[int], Awaitable[Stream]]
 """Opens the file at an offset; called again after a break, so it renews expired links itself."""

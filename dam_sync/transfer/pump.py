@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Budget, Content
+from dam_sync.model.ports import Budget, Content
 
 Put: TypeAlias = Callable[[Part, bytes], Awaitable[None]]
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.service import Call, Content, Steps
+from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import Part, PartBounds
-from dam_sync.model.service import Budget, Call, Content, Steps
+from dam_sync.model.ports import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.transfer.pump import pump
 from dam_sync.transfer.session import Session, source_of

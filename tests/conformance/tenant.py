@@ -20,8 +20,9 @@ from dam_sync.emulation.serve import serve_in_thread
 from dam_sync.emulation.world import World
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.ports import Content
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Content, Context, Kind, Service
+from dam_sync.model.service import Context, Kind, Service
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of

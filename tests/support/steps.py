@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.model.errors import Uncertain
-from dam_sync.model.service import Call
+from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 
 

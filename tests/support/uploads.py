@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from dam_sync.model.errors import IntegrityError, SessionGone, Transient
 from dam_sync.model.limits import Part, PartBounds
-from dam_sync.model.service import Content
+from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from tests.support.source import Source, generated

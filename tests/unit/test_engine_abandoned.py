@@ -13,7 +13,8 @@ from dam_sync.engine.session import Session
 from dam_sync.engine.sweeping import sweep, told_swept
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Operation, Recorded, Steps
+from dam_sync.model.ports import Recorded, Steps
+from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 from tests.support.steps import Crash, MemorySteps
 

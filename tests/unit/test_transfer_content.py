@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import DiskFull, IntegrityError, Transient
 from dam_sync.model.limits import MIB
-from dam_sync.model.service import Content
+from dam_sync.model.ports import Content
 from dam_sync.transfer.content import (
     MEMORY_BYTES,
     MemoryBudget,

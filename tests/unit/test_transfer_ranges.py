@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget
 from dam_sync.transfer.upload import send_ranges

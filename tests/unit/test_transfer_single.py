@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dam_sync.model.errors import IntegrityError, Transient, Uncertain
-from dam_sync.model.service import Content
+from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_single
 from tests.support.steps import Crash, MemorySteps

@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MIB, Part, PartBounds
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from dam_sync.transfer.upload import Blocks, send_streamed_parts

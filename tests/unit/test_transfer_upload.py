@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part, PartBounds
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.upload import send_parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Form, Forms

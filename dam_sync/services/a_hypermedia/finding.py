@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
-from dam_sync.model.service import Content, Steps, Window
+from dam_sync.model.ports import Content, Steps
+from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts

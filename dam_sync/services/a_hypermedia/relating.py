@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole

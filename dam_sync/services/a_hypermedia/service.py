@@ -12,21 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Limits, Tempo
+from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Account,
-    Batch,
-    Calls,
-    Content,
-    Context,
-    Cursor,
-    Membership,
-    Service,
-    Shard,
-    Steps,
-    Stream,
-    Window,
-)
+from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.net.client import Client
 from dam_sync.services.a_hypermedia import facts

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
-from dam_sync.model.service import Budget, Content, Steps
+from dam_sync.model.ports import Budget, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia import facts

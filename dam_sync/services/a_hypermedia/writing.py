@@ -9,7 +9,7 @@ from typing import Any
 
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
 from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone, Unsupported
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import same_name, wanted_id, whole

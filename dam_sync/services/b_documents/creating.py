@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import IntegrityError, Rejected, SessionGone
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line

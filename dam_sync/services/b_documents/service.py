@@ -6,22 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.limits import MIB, Tempo
+from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Account,
-    Batch,
-    Calls,
-    Change,
-    Content,
-    Context,
-    Cursor,
-    Operation,
-    Service,
-    Shard,
-    Steps,
-    Stream,
-    Window,
-)
+from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import costs, facts
 from dam_sync.services.b_documents.connection import Line

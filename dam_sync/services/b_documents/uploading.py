@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Budget, Content, Steps
+from dam_sync.model.ports import Budget, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.b_documents import facts

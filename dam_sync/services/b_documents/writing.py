@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.b_documents import facts, wire

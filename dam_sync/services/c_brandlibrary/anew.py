@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line

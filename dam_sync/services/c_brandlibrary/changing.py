@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, wire

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Call
+from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, marks, wire

@@ -8,23 +8,9 @@ from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.limits import MIB, Tempo
+from dam_sync.model.ports import Content, Recorded, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Account,
-    Batch,
-    Calls,
-    Change,
-    Content,
-    Context,
-    Cursor,
-    Membership,
-    Recorded,
-    Service,
-    Shard,
-    Steps,
-    Stream,
-    Window,
-)
+from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.changing import Changer

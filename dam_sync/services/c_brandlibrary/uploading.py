@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import MIB, Part
-from dam_sync.model.service import Budget, Content, Recorded, Steps, Vault
+from dam_sync.model.ports import Budget, Content, Recorded, Steps, Vault
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.c_brandlibrary import facts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
-from dam_sync.model.service import Call, Steps
+from dam_sync.model.ports import Call, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire

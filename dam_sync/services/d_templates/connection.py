@@ -13,7 +13,8 @@ from urllib.parse import quote, urlsplit
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context, Vault
+from dam_sync.model.ports import Vault
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.net.auth import Authenticator, RotatingToken
 from dam_sync.net.client import Client, Reply, Request, Wiring

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
-from dam_sync.model.service import Calls, Stream
+from dam_sync.model.ports import Stream
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts

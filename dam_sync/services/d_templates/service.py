@@ -7,23 +7,9 @@ from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.limits import Tempo
+from dam_sync.model.ports import Content, Recorded, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Account,
-    Batch,
-    Calls,
-    Change,
-    Content,
-    Context,
-    Cursor,
-    Membership,
-    Recorded,
-    Service,
-    Shard,
-    Steps,
-    Stream,
-    Window,
-)
+from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.collections import Collections

@@ -12,7 +12,7 @@ from typing import Any
 
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Content, Recorded, Steps
+from dam_sync.model.ports import Content, Recorded, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts

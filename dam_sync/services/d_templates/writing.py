@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
-from dam_sync.model.service import Content, Steps
+from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
-from dam_sync.model.service import Stream
+from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts, wire

@@ -6,21 +6,19 @@ from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.limits import MIB, Tempo
+from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
     Batch,
     Calls,
     Change,
-    Content,
     Context,
     Cursor,
     Membership,
     Operation,
     Service,
     Shard,
-    Steps,
-    Stream,
     Window,
 )
 from dam_sync.model.values import Term

@@ -17,7 +17,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.limits import Part
-from dam_sync.model.service import Budget, Call, Content, Steps
+from dam_sync.model.ports import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import FormPart, Request
 from dam_sync.services.e_profiles import facts, wire

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
-from dam_sync.model.service import Call, Content, Steps
+from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts, query, wire

@@ -10,8 +10,9 @@ from typing import ClassVar
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, Pace, Tempo
+from dam_sync.model.ports import Stream
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
-from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Kind, Service, Shard, Stream, Window
+from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Kind, Service, Shard, Window
 
 NAME = "generated"
 LIST, FETCH = "GET /assets", "GET /assets/{id}"
