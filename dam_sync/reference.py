@@ -65,7 +65,8 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
     kinds = list(discover().values())
-    parts = [_settings(kinds), _features(kinds), _abilities(kinds), _limits(kinds), _leaves(kinds), _exits(), _errors()]
+    services = [_settings, _features, _abilities, _limits, _assumed_writes, _not_moved, _leaves]
+    parts = [*(part(kinds) for part in services), _exits(), _errors()]
     return {"verbs": _verbs(), "reference": "\n".join(parts)}
 
 
@@ -129,6 +130,20 @@ def _leaves(kinds: Sequence[Kind]) -> str:
     left = [(f"`{kind.name}`", each) for kind in kinds for each in kind.leaves]
     rows = [(name, each.what, _lasts(each.lasts), f"wire {each.where}") for name, each in left]
     return _table(("Kind", "A killed run may leave behind", "For how long", "Source"), rows)
+
+
+def _assumed_writes(kinds: Sequence[Kind]) -> str:
+    rows = [
+        (f"`{kind.name}`", str(each.number), each.form, each.verified_by)
+        for kind in kinds
+        for each in kind.assumed_writes
+    ]
+    return _table(("Kind", "Assumption", "Written by a form that no document shows", "Verified by"), rows)
+
+
+def _not_moved(kinds: Sequence[Kind]) -> str:
+    rows = [(f"`{kind.name}`", line) for kind in kinds for line in kind.not_moved]
+    return _table(("Kind", "Neither read nor written"), rows)
 
 
 def _lasts(time: timedelta | None) -> str:

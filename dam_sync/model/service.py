@@ -368,6 +368,16 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
+class AssumedWrite:
+    """A form of request that writes and that no document shows. number: of its Assumption; form: the call and what is
+    assumed of it; verified_by: how its first use in a run is checked, and what is done where it has no effect."""
+
+    number: int
+    form: str
+    verified_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """What a service folder exports as KIND.
 
@@ -389,3 +399,5 @@ class Kind:
     needs_tenant_url: bool = False
     holds: Mapping[Feature, Held] = field(default_factory=dict)
     leaves: tuple[Leaving, ...] = ()
+    assumed_writes: tuple[AssumedWrite, ...] = ()
+    not_moved: tuple[str, ...] = ()

@@ -50,3 +50,11 @@ def test_exit_codes_of_errors_are_told() -> None:
 
     codes = {error.exit_code for error in vars(errors).values() if hasattr(error, "exit_code")}
     assert codes <= {code for code, _ in EXITS}
+
+
+def test_assumed_writes_name_an_assumption_and_how_they_are_verified() -> None:
+    for kind in discover().values():
+        numbers = {assumption.number for assumption in kind.assumptions}
+        for write in kind.assumed_writes:
+            assert write.number in numbers, f"{kind.name}: {write.form}"
+            assert write.verified_by, f"{kind.name}: {write.form}"

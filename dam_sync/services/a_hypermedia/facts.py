@@ -17,7 +17,7 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
-from dam_sync.model.service import Assumption
+from dam_sync.model.service import AssumedWrite, Assumption
 from dam_sync.net.rules import ErrorRule
 
 NAME = "a_hypermedia"
@@ -188,4 +188,19 @@ ASSUMPTIONS = (
     Assumption(21, "the first DELETE trashes, the second purges: never sent for what is in the trash", "6.11"),
     Assumption(22, "an attachment is announced by POST, then its bytes go to the upload link", "6.9"),
     Assumption(23, "link types are found by their title on the media itself; no call lists them", "6.4, 14"),
+)
+
+ASSUMED_WRITES = (
+    AssumedWrite(
+        21,
+        "`DELETE /medias/{id}` moves a media to the trash",
+        "reading the media before each: what is in the trash already is not deleted again",
+    ),
+)
+
+# spec 000, Resources and Endpoints
+NOT_MOVED = (
+    "boards and their columns, workflow membership, validation requests",
+    "saved searches, scripts",
+    "rights of folders: the service does not show them",
 )

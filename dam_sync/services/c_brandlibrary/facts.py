@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
-from dam_sync.model.service import Assumption
+from dam_sync.model.service import AssumedWrite, Assumption
 from dam_sync.net.rules import ErrorRule
 
 NAME = "c_brandlibrary"
@@ -200,4 +200,19 @@ ASSUMPTIONS = (
     Assumption(18, "whether approval is honoured depends on the account: it is read back", "6.3"),
     Assumption(19, "a collection whose name gives a slug in use is made again with a slug of its own", "5.2"),
     Assumption(20, "an asset whose file is there already may be deleted up to 15 minutes later, and not after", "6.9"),
+)
+
+ASSUMED_WRITES = (
+    AssumedWrite(
+        10,
+        "`PUT` of the bytes to the upload link",
+        "MD5 of the answer, where it is given; the size of the new attachment, by the run or by `verify`",
+    ),
+)
+
+# spec 001, Resources and Endpoints, Service C
+NOT_MOVED = (
+    "portals, brand guides, saved search filters",
+    "comments, share links, use figures",
+    "invitations and permissions of people",
 )
