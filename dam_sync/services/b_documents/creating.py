@@ -18,7 +18,8 @@ from dam_sync.services.b_documents.searching import LIVE, Search, quoted, select
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
 from dam_sync.services.b_documents.uploading import Uploads, reference
-from dam_sync.services.b_documents.writing import LARGE, Writer, holds, refuse_lost
+from dam_sync.services.b_documents.values import lost
+from dam_sync.services.b_documents.writing import LARGE, Writer, holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Creator:
         )
         row = await self._made(new, ours_by(draft.marker, name), content, steps)
         asset = wire.uid_of(row)
-        refuse_lost(asset, form.properties, row)
+        if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
+            row = await self.writer.put_checked(asset, form.properties, row)
         await self._finish(asset, row, form, draft, state, steps)
         return asset
 
