@@ -29,6 +29,7 @@ from dam_sync.model.values import Json
 __all__ = ["SuggestedLine", "Suggestion", "suggest"]
 
 LONGEST_NAME = 255
+PUBLISHED = "published"  # what a service reads where it has no status
 TAG_NAMES = ("tags", "tag", "keywords", "keyword")
 """Names of fields that hold tags, the best first."""
 
@@ -205,7 +206,7 @@ class _Suggesting:
         yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system takes", "asset")
         if "status" in self.target.holds:
             ours, theirs = self.source.statuses, self.target.statuses
-            more = {} if theirs is None or (ours and ours <= theirs) else {"on_error": "drop"}
+            more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
             yield SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
 
     def _placements(self) -> Iterator[SuggestedLine]:

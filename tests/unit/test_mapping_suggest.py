@@ -343,6 +343,14 @@ def test_rights_and_dates_where_the_target_holds_them() -> None:
     assert by_target(suggest(A, D))["embargo_date"].pipe == ("date",)
 
 
+@pytest.mark.parametrize(("theirs", "more"), [({"draft", "published"}, {}), ({"draft"}, {"on_error": "drop"})])
+def test_a_status_that_the_target_has_not_is_dropped_and_parks_nothing(theirs: set[str], more: Json) -> None:
+    source, target = replace(D, statuses=frozenset({"draft"})), replace(D, statuses=frozenset(theirs))
+    holds = replace(target, holds=target.holds | {"status"})
+    (line,) = [one for one in suggest(source, holds).lines if one.target == "status"]
+    assert line.more == more
+
+
 def test_profiles_by_the_names_of_types() -> None:
     def profile(source: Schema, target: Schema) -> Mapping[str, Json]:
         return suggest(source, target).profile.block

@@ -12,9 +12,10 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.collections import Collections
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
+from dam_sync.services.d_templates.forms import PUBLISHED
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.uploading import Uploader
-from dam_sync.services.d_templates.writing import cleared_by
+from dam_sync.services.d_templates.writing import cleared_by, status_term
 
 PLANNED = "planned-"  # ids of what a dry run would have made; the run itself knows their ids when it needs them
 
@@ -75,7 +76,15 @@ class Costs:
         if not (fields or dated or rights.groups):
             return calls
         empties = bool(cleared) or any(value in (None, "", ()) for value in patch.fields.values())
+        empties = empties or self._empties_status(patch.status or "")
         return calls + Counter({facts.UPDATE: 1, facts.ASSET: int(tags) + int(empties)})
+
+    def _empties_status(self, status: str) -> bool:
+        """Whether the status dropdown has no value for it and is emptied, which is read back."""
+        named, forms = self.line.options.named, self.knowledge.forms.now
+        if forms is None or not named.status or status != PUBLISHED:
+            return False
+        return status_term(status, forms, named) is None
 
     def _placed(self, membership: Membership) -> Counter[str]:
         if membership.placement.kind != "collection":

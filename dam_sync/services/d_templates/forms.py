@@ -14,6 +14,7 @@ from dam_sync.services.d_templates.wire import text_of
 
 YES_NO = frozenset({"yes", "no"})
 SYSTEM = "system_"  # wire D 5.1: the group every template has
+PUBLISHED = "published"  # the status of an asset whose status dropdown is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +253,13 @@ def check(forms: Forms, named: Named) -> None:
 
 
 def _statuses(forms: Forms, named: Named) -> frozenset[str] | None:
+    """The values of the status dropdown as assets are read with them, in lower case. `published` is among them also
+    where an empty dropdown stands for it."""
     if not named.status:
         return None
-    return frozenset(forms.lexicon[forms.by_key[named.status].vocabulary].labels.values())
+    attribute = forms.by_key[named.status]
+    known = frozenset(label.casefold() for label in forms.lexicon[attribute.vocabulary].labels.values())
+    return known if attribute.required else known | {PUBLISHED}
 
 
 def _field(attribute: Attribute, types: frozenset[str], forms: Forms) -> Field:

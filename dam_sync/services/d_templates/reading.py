@@ -13,12 +13,12 @@ from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.forms import Forms, Named
+from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.values import decode, losses_of
 from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
 
-TRASH, PUBLISHED = "trash", "published"
+TRASH = "trash"
 STATUSES = frozenset({"published", "archived", "draft", "import"})
 
 

@@ -14,7 +14,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.finding import Finding
-from dam_sync.services.d_templates.forms import Forms, Named, Template, composed
+from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named, Template, composed
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import Taxonomy
 from dam_sync.services.d_templates.uploading import Made, Uploader, md5_of
@@ -63,7 +63,8 @@ class Writer:
             fields[draft.marker.field] = draft.marker.value
         extra = await self._named(draft.rights, draft.status, draft.tags)
         forms = await self.knowledge.forms.get()
-        entries = entries_for({**fields, **extra}, template.id, forms)
+        given = {key: value for key, value in {**fields, **extra}.items() if value is not None}
+        entries = entries_for(given, template.id, forms)
         return {
             "metadataTemplateId": template.id,
             "securityTemplateIds": await self.knowledge.security_ids(draft.rights.groups),
@@ -313,10 +314,10 @@ class Writer:
         labels = frozenset(known.get(identity, "") for identity, _ in ids) - {""}
         return labels, [item for identity, item in ids if not known.get(identity)]
 
-    async def _named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value]:
+    async def _named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value | None]:
         """What goes into the attributes that options name."""
         named = self.line.options.named
-        found: dict[str, Value] = {}
+        found: dict[str, Value | None] = {}
         if named.release and rights.release_at:
             found[named.release] = next_day(rights.release_at).date()
         if named.expiry and rights.expires_at:
@@ -324,16 +325,8 @@ class Writer:
         if named.tags and tags:
             found[named.tags] = await self.taxonomy.tags(tags)
         if named.status and status:
-            found[named.status] = await self._status(status)
+            found[named.status] = status_term(status, await self.knowledge.forms.get(), named)
         return found
-
-    async def _status(self, status: str) -> Term:
-        forms = await self.knowledge.forms.get()
-        labels = forms.lexicon[forms.by_key[self.line.options.named.status].vocabulary].labels
-        for identity, label in labels.items():
-            if label.casefold() == status.casefold():
-                return Term(label, identity)
-        raise InvalidValue(f"the status dropdown has no value {status!r}", hint="see `inspect` for its values")
 
     async def _patch(self, asset: str, record: str, body: Json) -> None:
         reply = await self.taxonomy.usable(lambda: self.line.write(facts.UPDATE, record, body, asset=asset))
@@ -366,6 +359,19 @@ class Writer:
 
 
 # -- pure parts --------------------------------------------------------------------------------------------------------
+
+
+def status_term(status: str, forms: Forms, named: Named) -> Term | None:
+    """The dropdown's value for a status; None: the dropdown stays empty, which is read as published. Raises
+    InvalidValue."""
+    labels = forms.lexicon[forms.by_key[named.status].vocabulary].labels
+    for identity, label in labels.items():
+        if label.casefold() == status.casefold():
+            return Term(label, identity)
+    if status == PUBLISHED:
+        return None
+    known = ", ".join(sorted(labels.values())) or "none"
+    raise InvalidValue(f"the status dropdown has no value {status!r}", hint=f"its values are {known}")
 
 
 def _made(record: Record) -> Made:
