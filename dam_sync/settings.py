@@ -29,6 +29,8 @@ SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
 SOURCES = ("env", "file", "command", "keyring")
 REFERENCE = re.compile(rf"\$\{{({'|'.join(SOURCES)}):([^}}]+)\}}")
 OPENING = "${"
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 OPTIONAL = frozenset({"scope", "form"})  # what a flow may take besides what it needs
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
 LATER = frozenset({"hours", "schedule", "webhooks", "max_deletes"})
@@ -47,6 +49,11 @@ class Reference(str):
         made = cls(text)
         made.place, made.folder = place, folder
         return made
+
+
+def is_secret(key: str) -> bool:
+    """Whether a parameter of `auth` is one that nobody else may know."""
+    return SECRET.search(key) is not None
 
 
 def resolve_secret(text: str) -> str:
@@ -313,18 +320,21 @@ class _SideCheck:
                 yield self._auth(key, "unknown key", nearest(key, needed))
 
     def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Fault]:
-        local = _is_loopback(str(self.side.get("base_url") or ""))
+        """A secret is a reference, whatever the address is: files like this one are sent around and kept for ever."""
         for key, value in auth.items():
-            if not isinstance(value, str):
+            literal = is_secret(key) and value and not (isinstance(value, str) and OPENING in value)
+            variable = VARIABLE.fullmatch(value) if isinstance(value, str) and (literal or OPENING in value) else None
+            if variable is not None:
+                hint = f"write ${{env:{variable[1] or variable[2]}}}"
+                yield self._auth(key, "looks like a variable of the shell, which is not expanded here", hint)
+            elif literal:
+                name = f"{self.place[0]}_{key}".upper()
+                hint = f"write {FORMS}, for example ${{env:{name}}}"
+                yield self._auth(key, "a literal secret is not allowed in a job file", hint)
+            elif not isinstance(value, str):
                 yield self._auth(key, "should be text; put it between quotes")
             elif OPENING in value and REFERENCE.fullmatch(value) is None:
-                hint = "write the whole value as ${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
-                yield self._auth(key, "is no reference to a secret", hint)
-            elif SECRET.search(key) and OPENING not in value and not local:
-                name = f"{self.place[0]}_{key}".upper()
-                yield self._auth(
-                    key, "a secret does not belong into a job file", f"write ${{env:{name}}} or ${{file:PATH}}"
-                )
+                yield self._auth(key, "is no reference to a secret", f"write the whole value as {FORMS}")
             elif key.endswith("_url") and OPENING not in value:
                 yield from self._address(("auth", key), value)
 

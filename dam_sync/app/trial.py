@@ -10,10 +10,12 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.app.connecting import connect, job_of
+from dam_sync.app.files import written
 from dam_sync.app.wish import Wish
 from dam_sync.emulation.trial import Trial
 from dam_sync.mapping.suggest import suggest
 from dam_sync.services import discover, trial_of
+from dam_sync.settings import is_secret
 from dam_sync.transfer.budget import MemoryBudget
 
 NO_FILES = 1 << 20  # memory for file bytes where none are moved
@@ -39,8 +41,12 @@ class Emulated:
 
 
 def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping: Path, **more: Any) -> Path:
-    """A job file from one to the other; its state lies in the folder `state` beside it unless `more` says otherwise."""
-    body: dict[str, Any] = {"version": 1, "name": name, "source": source.as_job(), "target": target.as_job()}
+    """A job file from one to the other; its state lies in the folder `state` beside it unless `more` says otherwise.
+    Secrets go to files of their own, in the folder `NAME.secrets` beside the job file."""
+    sides = {
+        role: _with_references(path, role, side.as_job()) for role, side in (("source", source), ("target", target))
+    }
+    body: dict[str, Any] = {"version": 1, "name": name, **sides}
     body |= {"mapping": str(mapping), "state": str(path.parent / "state" / "job.db"), **more}
     yaml = YAML()
     yaml.default_flow_style = False
@@ -48,6 +54,17 @@ def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping
         out.write("# Written by dam-sync: moves a library from one emulated tenant to another.\n")
         yaml.dump(body, out)
     return path
+
+
+def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, Any]:
+    """The same part of a job file, its secrets written to files that only their owner can read."""
+    auth = dict(side["auth"])
+    for key in filter(is_secret, side["auth"]):
+        file = Path(f"{job.stem}.secrets") / f"{role}_{key}"
+        with written(job.parent / file, "the secret") as out:
+            out.write(auth[key])
+        auth[key] = f"${{file:{file}}}"
+    return {**side, "auth": auth}
 
 
 async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import PASSWORD, TOKEN, Small, hurry, photo, small
+from tests.support.small import PASSWORD, SOURCE, TARGET, TOKEN, Small, hurry, photo, small
 
 BLIND = {"login": "blind", "password": "secret-blind", "permission": "READ", "folders": []}
 GUEST: dict[str, Any] = {"name": "guest", "token": "wat_demo_guestguest", "groups": [], "sees": [], "orders": []}
@@ -56,36 +56,36 @@ def line_of(good: str, bad: str) -> int:
 
 
 def test_wrong_password_of_the_source(job: Small) -> None:
-    job.edit(f'"{PASSWORD}"', '"wrong-hush-hush"')
+    job.credential(SOURCE, "wrong-hush-hush")
     job.secrets += ("wrong-hush-hush",)
     told = job.process("run", "--no-progress", code=7)
     told.says("a_hypermedia", "401", "check the credential in the job file")
     job.ran("plan", "--no-progress", code=7)
     findings = job.ran("check", "--json", code=7).data
     assert [row["subject"] for row in findings if not row["ok"]] == ["source"]
-    job.edit('"wrong-hush-hush"', f'"{PASSWORD}"')
+    job.credential(SOURCE, PASSWORD)
     assert len(job.ends_complete()) == 4
 
 
 def test_wrong_token_of_the_target(job: Small) -> None:
-    job.edit(TOKEN, "wat_demo_wronghushhush")
+    job.credential(TARGET, "wat_demo_wronghushhush")
     job.secrets += ("wronghushhush",)
     told = job.ran("run", "--no-progress", code=7)
     told.says("e_profiles", "401", "invalid or expired", "check the credential in the job file")
     assert job.pair.target.writes == 0
-    job.edit("wat_demo_wronghushhush", TOKEN)
+    job.credential(TARGET, TOKEN)
     assert len(job.ends_complete()) == 4
 
 
 def blind(job: Small) -> None:
     job.edit("login: dam-sync", "login: blind")
-    job.edit(f'"{PASSWORD}"', '"secret-blind"')
+    job.credential(SOURCE, "secret-blind")
     job.secrets += ("secret-blind",)
 
 
 def sighted(job: Small) -> None:
     job.edit("login: blind", "login: dam-sync")
-    job.edit('"secret-blind"', f'"{PASSWORD}"')
+    job.credential(SOURCE, PASSWORD)
 
 
 def test_a_key_that_sees_nothing_from_the_start(tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ def test_a_key_that_suddenly_sees_nothing(tmp_path: Path, options: tuple[str, ..
 
 def test_a_key_of_the_target_that_may_do_nothing(tmp_path: Path) -> None:
     with small(tmp_path, target_options={"lag": 0.0, "users": [GUEST]}) as job:
-        job.edit(TOKEN, GUEST["token"])
+        job.credential(TARGET, GUEST["token"])
         job.secrets += ("guestguest",)
         job.ran("run", "--no-progress", code=2).says(
             "security.groups.const", "not in the list", "the target shows none: check the rights"
         )
         assert job.pair.target.writes == 0
-        job.edit(GUEST["token"], TOKEN)
+        job.credential(TARGET, TOKEN)
         assert len(job.ends_complete()) == 4
 
 
@@ -151,6 +151,7 @@ def test_a_job_file_that_is_not_there(desk: Small) -> None:
     desk.process("run", code=2).says("there is no job file", "jobb.yaml", "give the path of a job file")
 
 
+REFERENCE = "${file:secrets/a_hypermedia}"
 SECRETS = (
     ("${env:NOBODY_SET_THIS}", ("${env:NOBODY_SET_THIS} is not set", "export NOBODY_SET_THIS")),
     ("${file:not/there}", ("${file:not/there} cannot be read: No such file", "correct the path")),
@@ -168,15 +169,23 @@ SECRETS = (
 def test_a_secret_that_does_not_resolve(desk: Small, reference: str, words: tuple[str, ...]) -> None:
     (desk.pair.folder / "bytes").write_bytes(b"\xff\xfe\xfd")
     (desk.pair.folder / "empty").touch()
-    desk.edit(f'"{PASSWORD}"', f'"{reference}"')
+    desk.edit(REFERENCE, reference)
     told = desk.ran("run", "--no-progress", code=2).says(*words)
     assert f"{desk.pair.job}:6: source.auth.password" in told.err
     assert sum(desk.pair.target.calls.values()) == 0
 
 
-def test_a_secret_in_the_job_file_of_a_real_service(desk: Small) -> None:
-    desk.edit(f"base_url: {desk.pair.source.url}", "base_url: https://dam.invalid")
-    desk.ran("run", "--no-progress", code=2).says("a secret does not belong into a job file", "${env:SOURCE_PASSWORD}")
+@pytest.mark.parametrize("verb", ["check", "plan", "run", "status"])
+def test_a_literal_secret_in_the_job_file(desk: Small, verb: str) -> None:
+    desk.edit(REFERENCE, PASSWORD)
+    told = desk.ran(verb, "--no-progress", code=2).says("a literal secret is not allowed in a job file")
+    told.says("${env:SOURCE_PASSWORD}", "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}")
+    assert f"{desk.pair.job}:6: source.auth.password" in told.err
+
+
+def test_a_variable_of_the_shell_in_the_job_file(desk: Small) -> None:
+    desk.edit(REFERENCE, "$A_PW")
+    desk.ran("run", "--no-progress", code=2).says("looks like a variable of the shell", "write ${env:A_PW}")
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------
@@ -196,8 +205,6 @@ ADDRESSES = (
 def test_an_address_that_leads_nowhere(desk: Small, address: str, code: int, words: tuple[str, ...]) -> None:
     url = desk.pair.source.url
     desk.secrets += ("hush-hush",)
-    (desk.pair.folder / "password").write_text(PASSWORD)
-    desk.edit(f'"{PASSWORD}"', '"${file:password}"')
     desk.edit(f"base_url: {url}\n", f"base_url: {address.format(port=url.rpartition(':')[2])}\n")
     desk.ran("run", "--no-progress", code=code).says(*words)
 
@@ -370,7 +377,7 @@ def test_awkward_file_names(tmp_path: Path) -> None:
         names = [asset["filename"] for asset in job.ends_complete()]
         assert len(names) == len(NAMES)
         names_are_safe(names)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["job.yaml", "mapping.yaml", "state"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["job.yaml", "mapping.yaml", "secrets", "state"]
         assert not list((tmp_path / "state" / "spool").glob("*"))
 
 

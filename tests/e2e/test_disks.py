@@ -137,8 +137,10 @@ def test_the_disk_of_the_vault_is_full(disk: Disk, tmp_path: Path) -> None:
     token = "POST /v2/oauth/access-token"
     with on(disk, tmp_path, photos(3)) as job:
         job.secrets += ("wrt_demo_", "client-secret-1")
-        given = "{flow: oauth, client_id: client-1, client_secret: client-secret-1, refresh_token: %s}"
-        job.edit("{flow: token, token: wat_demo_b1d3c61e03c6}", given % GIVEN)
+        given = "client_id: client-1, client_secret: '${file:secrets/client}', refresh_token: '${file:secrets/refresh}'"
+        job.edit('flow: token, token: "${file:secrets/e_profiles}"', f"flow: oauth, {given}")
+        job.credential("client", "client-secret-1")
+        job.credential("refresh", GIVEN)
         with disk.read_only():
             told = job.on_disk("plan", "--no-progress", code=2)
             told.says("the credentials file", str(disk.folder / "job.vault"), "cannot be written", "read-only")

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from dam_sync.services.a_hypermedia import facts
-from tests.support.small import PASSWORD, TOKEN, Ran, Small, hurry, photo, photos, small
+from tests.support.small import SOURCE, TARGET, TOKEN, Ran, Small, hurry, photo, photos, small
+from tests.support.tenants import CREDENTIALS
 
 TWIN: dict[str, Any] = {"login": "twin", "password": "secret-twin", "permission": "ADMIN"}
 OTHER: dict[str, Any] = {"name": "other", "token": "wat_demo_otherother"}
@@ -65,6 +66,16 @@ def edited(job: Small, *pairs: tuple[str, str]) -> Iterator[None]:
         job.pair.job.write_text(good, encoding="utf-8")
 
 
+@contextmanager
+def credential(job: Small, name: str, secret: str) -> Iterator[None]:
+    """Another secret, for a while."""
+    job.credential(name, secret)
+    try:
+        yield
+    finally:
+        job.credential(name, CREDENTIALS[name])
+
+
 def state_of(tenant: Any) -> Any:
     """What the emulated service keeps."""
     assert tenant.served is not None
@@ -98,7 +109,7 @@ def purged(job: Small, keep: Callable[[Mapping[str, Any]], bool] = lambda _: Fal
 
 
 def test_another_user_of_the_source(moved: Small) -> None:
-    with edited(moved, ("login: dam-sync", "login: twin"), (PASSWORD, TWIN["password"])):
+    with edited(moved, ("login: dam-sync", "login: twin")), credential(moved, SOURCE, TWIN["password"]):
         stopped(moved, "now read as twin, before it was read as dam-sync", "--accept-changes")
         moved.ran("run", "--no-progress", code=6).says("--full reads and maps everything this one sees")
         report = moved.run("--full").data
@@ -109,7 +120,7 @@ def test_another_user_of_the_source(moved: Small) -> None:
 
 
 def test_another_user_of_the_target(moved: Small) -> None:
-    with edited(moved, (TOKEN, OTHER["token"])):
+    with credential(moved, TARGET, OTHER["token"]):
         stopped(moved, "the target is now written as other", "same rights", "--accept-changes")
         moved.ran("run", "--full", "--no-progress", code=6)
 
@@ -118,7 +129,7 @@ def test_a_new_secret_of_the_same_user(moved: Small) -> None:
     users = state_of(moved.pair.source).instance.library.users
     good = users["dam-sync"]
     users["dam-sync"] = replace(good, password="secret-new")
-    with edited(moved, (PASSWORD, "secret-new")):
+    with credential(moved, SOURCE, "secret-new"):
         moved.run()
         moved.ran("verify", "--no-progress", code=0)
     users["dam-sync"] = good

@@ -26,11 +26,11 @@ source:
   kind: e_profiles
   base_url: {source}
   tenant_url: {source}
-  auth: {{flow: token, token: wat_demo_b1d3c61e03c6}}
+  auth: {{flow: token, token: "${{file:secrets/e_profiles}}"}}
 target:
   kind: a_hypermedia
   base_url: {target}
-  auth: {{flow: basic, login: dam-sync, password: "{password}"}}
+  auth: {{flow: basic, login: dam-sync, password: "${{file:secrets/a_hypermedia}}"}}
 mapping: {mapping}
 state: {state}
 {more}

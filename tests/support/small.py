@@ -25,10 +25,11 @@ from dam_sync.emulation.faults import Fault
 from dam_sync.emulation.library import schema_records, target_records
 from dam_sync.model.clock import SystemClock
 from dam_sync.store import runs
-from tests.support.tenants import Pair, duplicates, pair
+from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
-PASSWORD, TOKEN = "secret-a", "wat_demo_b1d3c61e03c6"
+SOURCE, TARGET = "a_hypermedia", "e_profiles"
+PASSWORD, TOKEN = CREDENTIALS[SOURCE], CREDENTIALS[TARGET]
 SECRETS = (
     PASSWORD,
     TOKEN,
@@ -167,6 +168,10 @@ class Small:
         text = self.pair.job.read_text(encoding="utf-8")
         assert old in text
         self.pair.job.write_text(text.replace(old, new), encoding="utf-8")
+
+    def credential(self, name: str, secret: str) -> None:
+        """The job's secret of that name is this one from now on."""
+        write_secret(self.pair.folder, name, secret)
 
     def faulty(self, *lines: Mapping[str, Any], side: str = "source") -> None:
         """Script faults of one side."""

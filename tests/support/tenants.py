@@ -28,17 +28,27 @@ name: test
 source:
   kind: a_hypermedia
   base_url: {source}
-  auth: {{flow: basic, login: dam-sync, password: "{password}"}}
+  auth: {{flow: basic, login: dam-sync, password: "${{file:secrets/a_hypermedia}}"}}
 target:
   kind: e_profiles
   base_url: {target}
   tenant_url: {target}
-  auth: {{flow: token, token: wat_demo_b1d3c61e03c6}}
+  auth: {{flow: token, token: "${{file:secrets/e_profiles}}"}}
   options: {{{options}}}
 mapping: {mapping}
 state: {state}
 {more}
 """
+
+
+CREDENTIALS = {"a_hypermedia": "secret-a", "e_profiles": "wat_demo_b1d3c61e03c6"}
+
+
+def write_secret(folder: Path, name: str, secret: str) -> None:
+    """What the job of this folder refers to as `${file:secrets/NAME}`."""
+    path = folder / "secrets" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(secret, encoding="utf-8")
 
 
 @dataclass
@@ -143,13 +153,14 @@ def joined(
     text = template.format(
         source=source.url,
         target=target.url,
-        password="secret-a",
         options=options,
         mapping=mapping,
         state=folder / "state" / "job.db",
         more=more,
     )
     job.write_text(text, encoding="utf-8")
+    for name, secret in CREDENTIALS.items():
+        write_secret(folder, name, secret)
     return Pair(source, target, job, folder)
 
 

@@ -126,8 +126,8 @@ webhooks: {listen: x}
         "museum.yaml:4: source.kind: there is no kind alfa; did you mean alpha?",
         "museum.yaml:5: source.base_url: plain http is taken for this machine only; write https://…",
         "museum.yaml:6: source.auth.login: should be text; put it between quotes",
-        "museum.yaml:6: source.auth.password: a secret does not belong into a job file; "
-        "write ${env:SOURCE_PASSWORD} or ${file:PATH}",
+        "museum.yaml:6: source.auth.password: a literal secret is not allowed in a job file; write ${env:NAME}, "
+        "${file:PATH}, ${command:ARGS} or ${keyring:service/user}, for example ${env:SOURCE_PASSWORD}",
         "museum.yaml:7: target: tenant_url is missing; beta has two addresses",
         "museum.yaml:9: target.base_url: holds more than host and path; credentials belong under auth",
         "museum.yaml:10: target.auth.token_url: plain http is taken for this machine only; write https://…",
@@ -167,7 +167,10 @@ webhooks: {listen: x}
         ("https://api.dam.example", "ftp://h", "museum.yaml:10: target.base_url: is no address"),
         ("https://api.dam.example", "https://h?token=x", "museum.yaml:10: target.base_url: holds more"),
         ("kind: beta", "kind: [beta]", "museum.yaml:9: target.kind: should be a valid string"),
-        ('"${file:token.txt}"', "wat_demo", "museum.yaml:12: target.auth.token: a secret does not belong"),
+        ('"${file:token.txt}"', "wat_demo", "museum.yaml:12: target.auth.token: a literal secret is not allowed"),
+        ('"${file:token.txt}"', "12345", "museum.yaml:12: target.auth.token: a literal secret is not allowed"),
+        ('"${file:token.txt}"', "$B_PW", "museum.yaml:12: target.auth.token: looks like a variable"),
+        ('"${file:token.txt}"', '"${B_PW}"', "museum.yaml:12: target.auth.token: looks like a variable"),
         ('"${file:token.txt}"', '"${vault:x}"', "museum.yaml:12: target.auth.token: is no reference to a secret"),
         (
             'auth: {flow: token, token: "${file:token.txt}"}',
@@ -183,10 +186,12 @@ def test_one_fault_at_a_time(tmp_path: Path, old: str, new: str, start: str) -> 
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "127.8.9.1", "[::1]:80"])
-def test_on_this_machine_plain_http_and_plain_secrets_will_do(tmp_path: Path, host: str) -> None:
-    text = JOB.replace("https://museum.dam.example", f"http://{host}", 1).replace('"${env:A_PASSWORD}"', "secret-a")
-    job = load(tmp_path, text)
-    assert resolve_secret(job.source.auth.parameters["password"]) == "secret-a"
+def test_plain_http_is_allowed_on_this_machine_and_literal_secrets_are_not(tmp_path: Path, host: str) -> None:
+    text = JOB.replace("https://museum.dam.example", f"http://{host}", 1)
+    assert load(tmp_path, text).source.base_url == f"http://{host}"
+    (fault,) = told(tmp_path, text.replace('"${env:A_PASSWORD}"', "secret-a"))
+    assert fault.startswith("museum.yaml:6: source.auth.password: a literal secret is not allowed in a job file; ")
+    assert "secret-a" not in fault
 
 
 @pytest.mark.parametrize("host", ["localhost.example", "128.0.0.1", "10.0.0.1", "127.0.0.1.example"])
@@ -195,8 +200,8 @@ def test_hosts_that_only_look_like_this_machine(tmp_path: Path, host: str) -> No
     assert "plain http" in fault
 
 
-def test_no_text_of_a_job_shows_a_secret(tmp_path: Path) -> None:
-    text = JOB.replace("https://museum.dam.example", "http://localhost", 1).replace('"${env:A_PASSWORD}"', "hunter2")
+def test_no_text_of_a_job_shows_a_parameter(tmp_path: Path) -> None:
+    text = JOB.replace("login: dam-sync", "login: hunter2", 1)
     job = load(tmp_path, text)
     assert "hunter2" not in f"{job!r} {job} {job.source!r} {job.source.auth!r} {job.source.auth}"
 

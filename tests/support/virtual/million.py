@@ -120,8 +120,10 @@ def write(folder: Path, url: str) -> Path:
     mapping = folder / "mapping.yaml"
     mapping.write_text(MAPPING, encoding="utf-8")
     auth = {key: text.format(url=url) for key, text in trial_of(TARGET).auth[0].items()}
+    (folder / "token").write_text(auth["token"], encoding="utf-8")
+    auth["token"] = "${file:token}"
     target = {"kind": TARGET, "base_url": url, "tenant_url": url, "auth": auth}
-    source = {"kind": NAME, "base_url": "http://127.0.0.1:9", "auth": {"flow": "token", "token": "none"}}
+    source = {"kind": NAME, "base_url": "http://127.0.0.1:9", "auth": {"flow": "token", "token": "${file:token}"}}
     body = {"version": 1, "name": "large", "source": source, "target": target, "mapping": str(mapping)}
     body |= {"state": str(folder / "state" / "job.db"), "limits": {"calls_per_second": RATE}}
     job = folder / "job.yaml"
