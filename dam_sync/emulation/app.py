@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.catalogue import Catalogue
 from dam_sync.emulation.control import control_routes
 from dam_sync.emulation.faults import ODD, Fault, Faults
@@ -28,7 +29,7 @@ from dam_sync.emulation.world import Json, RateLimit, Visit, World
 
 ErrorBody = Callable[[int, str, str], Response]
 """(status, code, message) -> the answer in the service's own form."""
-Load = Callable[[Catalogue, Path | None], None]
+Load = Callable[..., None]
 Dump = Callable[[], Iterable[Mapping[str, Json]]]
 
 
@@ -46,23 +47,25 @@ def application(
     load: Load | None = None,
     dump: Dump | None = None,
     leftovers: Leftovers = nothing_left,
+    audience: Audience | None = None,
     error: ErrorBody = plain_error,
     rate: float | None = None,
 ) -> Application:
     """The service: `routes` on its API host, the object store on the storage host, control routes under `/_emulator`.
 
     load(catalogue, files) fills the tenant and becomes `app.state.load`; dump() gives the ground truth, one neutral
-    asset each; leftovers() what lies about besides assets; error makes the bodies of what the kit answers itself (404,
-    405, 429, 500); rate: calls a second.
+    asset each; leftovers() what lies about besides assets; audience: who sees the assets; error makes the bodies of
+    what the kit answers itself (404, 405, 429, 500); rate: calls a second.
     """
     limit = RateLimit(world, rate) if rate else None
     return Application(
-        routes, world, faults, objects, load=load, dump=dump, leftovers=leftovers, error=error, limit=limit
-    )
+        routes, world, faults, objects, load=load, dump=dump, leftovers=leftovers, error=error, limit=limit,
+        audience=audience,
+    )  # fmt: skip
 
 
 class Application(Starlette):
-    """See `application`; `state` carries world, faults, objects, load, dump and leftovers."""
+    """See `application`; `state` carries world, faults, objects, load, dump, leftovers and audience."""
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class Application(Starlette):
         load: Load | None,
         dump: Dump | None,
         leftovers: Leftovers = nothing_left,
+        audience: Audience | None = None,
         error: ErrorBody,
         limit: RateLimit | None,
     ) -> None:
@@ -83,10 +87,12 @@ class Application(Starlette):
         self.router = _Dispatch(error)
         self.storage = storage_host(objects)
         self.state.world, self.state.faults, self.state.objects = world, faults, objects
-        self.state.load = load or _nothing_to_load
+        self.audience = audience or Audience(world)
+        self.state.load = self._loading(load or _nothing_to_load)
+        self.state.audience = self.audience
         self.state.dump = dump or (lambda: ())
         self.state.leftovers = lambda: list(leftovers())
-        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump, leftovers)])
+        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump, leftovers, self.audience)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sort the call to the storage host, the control routes or the API."""
@@ -97,11 +103,34 @@ class Application(Starlette):
         if path.startswith("/_emulator/"):
             scope["emulation.match"] = self.table.match(scope["method"], path)
             await super().__call__(scope, receive, send)
-        elif _host(scope) == self.world.storage_origin.partition("://")[2]:
-            self.world.storage_calls += 1
-            await self._faulty(self.storage, scope, receive, send)
         else:
-            await self._call(scope, receive, send)
+            await self._watched(scope, receive, send)
+
+    async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One call of a client; what it opened to outsiders is recorded before its answer goes out."""
+        if scope["method"] not in ("GET", "HEAD"):
+            self.audience.begin()
+
+        async def settled(message: Message) -> None:
+            self.audience.settle()
+            await send(message)
+
+        settled.inner = send  # type: ignore[attr-defined]
+        try:
+            if _host(scope) == self.world.storage_origin.partition("://")[2]:
+                self.world.storage_calls += 1
+                await self._faulty(self.storage, scope, receive, settled)
+            else:
+                await self._call(scope, receive, settled)
+        finally:
+            self.audience.settle()
+
+    def _loading(self, load: Load) -> Load:
+        def loaded(catalogue: Catalogue, files: Path | None, *more: Any) -> None:
+            load(catalogue, files, *more)
+            self.audience.forget()
+
+        return loaded
 
     async def _call(self, scope: Scope, receive: Receive, send: Send) -> None:
         match = scope["emulation.match"] = self.table.match(scope["method"], scope["path"])
@@ -261,7 +290,9 @@ def _counting(world: World, visit: Visit, send: Send) -> Send:
 
 def _transport(send: Send) -> asyncio.Transport | None:
     """The socket's transport when served by uvicorn, whose `send` is a method of the object that holds it."""
-    raw = getattr(send, "inner", send)
+    raw = send
+    while hasattr(raw, "inner"):
+        raw = raw.inner
     found: asyncio.Transport | None = getattr(getattr(raw, "__self__", None), "transport", None)
     return found
 

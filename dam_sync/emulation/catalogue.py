@@ -89,6 +89,12 @@ def blob_of(item: Record, files: Path | None, objects: ObjectStore) -> Blob:
     return objects.file(files / item["file"])
 
 
+def restrictions(record: Record, kind: str) -> list[Record]:
+    """The restrictions of one kind (`denied`, `timed`, `download`, `container`, `sensitive`) of an asset's `rights`."""
+    rows = (record.get("rights") or {}).get("restrictions") or ()
+    return [row for row in rows if row.get("kind") == kind]
+
+
 class _Assets:
     def __init__(self, path: Path) -> None:
         self._path = path

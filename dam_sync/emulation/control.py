@@ -9,15 +9,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.leftovers import Leftovers, nothing_left
+from dam_sync.emulation.leftovers import Leftovers
 from dam_sync.emulation.world import Json, World
 
 Dump = Callable[[], Iterable[Mapping[str, Json]]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftovers = nothing_left) -> list[Route]:
+def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftovers, audience: Audience) -> list[Route]:
     """Routes that are neither counted nor struck by faults, and need no credentials."""
     return [
         Route("/_emulator/calls", _calls(world)),
@@ -26,6 +27,7 @@ def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftover
         Route("/_emulator/clock", _clock(world), methods=["GET", "POST"]),
         Route("/_emulator/assets", _assets(dump)),
         Route("/_emulator/leftovers", _leftovers(leftovers)),
+        Route("/_emulator/audience", _audience(audience)),
         Route("/_emulator/events", _events(world)),
     ]
 
@@ -80,6 +82,13 @@ def _leftovers(leftovers: Leftovers) -> Endpoint:
         return JSONResponse(list(leftovers()))
 
     return told
+
+
+def _audience(audience: Audience) -> Endpoint:
+    async def seen(request: Request) -> Response:
+        return JSONResponse(audience.as_json())
+
+    return seen
 
 
 def _events(world: World) -> Endpoint:

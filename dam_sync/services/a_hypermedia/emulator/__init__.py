@@ -43,6 +43,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
         load=load,
         dump=lambda: ground_truth(instance.library),
         leftovers=lambda: leftovers_of(instance),
+        audience=instance.library.audience,
         error=_error,
         rate=instance.options.rate,
     )

@@ -98,7 +98,7 @@ async def express(call: Call) -> Response:
     if not ids or not all(one.isdigit() for one in ids):
         raise bad("media-id-missing", "mid must be given.")
     medias = [call.instance.library.media(int(one), call.user) for one in ids]
-    if call.user.download == "NONE":
+    if any(one.level(call.user) == "NONE" for one in medias):
         raise forbidden("download")
     if len(medias) > 1:
         blob = await zipped(call, medias)
@@ -131,6 +131,6 @@ def _allowed(call: Call, media: Media) -> Blob:
     file = media.file
     if file is None:
         raise not_found("file")
-    if call.user.download == "HD":
+    if media.level(call.user) == "HD":
         return file.blob
     return call.instance.objects.generated(max(1, file.blob.size // 4), f"low {file.id}")

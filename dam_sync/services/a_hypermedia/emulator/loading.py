@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from dam_sync.emulation.catalogue import Catalogue, Record, blob_of
+from dam_sync.emulation.catalogue import Catalogue, Record, blob_of, restrictions
 from dam_sync.emulation.world import Json
 from dam_sync.services.a_hypermedia.emulator.probing import facts_of
-from dam_sync.services.a_hypermedia.emulator.records import Attachment, Media, User, Version
+from dam_sync.services.a_hypermedia.emulator.records import LEVELS, Attachment, Media, User, Version
 from dam_sync.services.a_hypermedia.emulator.schema import Form, FormField, Lookup, SchemaBuilder
 from dam_sync.services.a_hypermedia.emulator.state import Library
 
@@ -51,7 +51,8 @@ class Loader:
         self._labels = {title: number for number, title in library.schema.labels.items()}
         for record in catalogue.containers:
             if record["kind"] == "folder":
-                self._folder(tuple(record["path"]))
+                folder = library.folders.by_id[self._folder(tuple(record["path"]))]
+                folder.groups = frozenset((record.get("rights") or {}).get("groups") or ())
         for asset in catalogue.assets:
             try:
                 self._asset(asset)
@@ -110,7 +111,7 @@ class Loader:
             current=versions[-1].id if versions else 0, folders=folders, foldered=updated if folders else None,
             labels=labels, attachments=tuple(self._attachments(record)), trashed=updated if base == "TRASH" else None,
             orientation=facts_of(versions[-1].blob).orientation if versions else "",
-            catalogue_id=str(record.get("id", "")),
+            catalogue_id=str(record.get("id", "")), download=_download(record),
         )  # fmt: skip
         library.medias[number] = media
         library.indexer.at_once(media)
@@ -228,6 +229,14 @@ def _person(lookup: Lookup, value: Json) -> int:
         found = lookup.id * 1000 + len(lookup.values)
         lookup.values[found] = name
     return found
+
+
+def _download(record: Record) -> str:
+    """The level that the neutral restriction names (`NONE`, `BD`). Raises ValueError on another one."""
+    levels = [str(one["detail"]) for one in restrictions(record, "download")]
+    if not set(levels) <= set(LEVELS):
+        raise ValueError(f"download levels are {', '.join(LEVELS)}")
+    return min(levels, key=LEVELS.index, default="HD")
 
 
 def _many(value: Json) -> Sequence[Json]:

@@ -123,7 +123,7 @@ async def permalink(call: Call) -> Response:
 
 
 def _original(call: Call, found: Media) -> Sequence[str]:
-    there = found.file and call.instance.options.original_permalink and call.user.download == "HD"
+    there = found.file and call.instance.options.original_permalink and found.level(call.user) == "HD"
     return ("original",) if there else ()
 
 

@@ -15,6 +15,7 @@ Values: TypeAlias = Mapping[str, Json]
 list of ids. Date: `date`. Date and time: `datetime`. The other types as they are read."""
 
 BASES = ("IMPORT", "BASKET", "DRAFT", "PUBLISHED", "ARCHIVED", "TRASH")
+LEVELS = ("NONE", "BD", "HD")
 FORM_TYPES = ("PICTURE", "DOCUMENT", "VIDEO", "SOUND", "RICH_MEDIA", "OTHER")
 
 
@@ -70,6 +71,11 @@ class Media:
     ready: datetime | None = None  # when its renditions are there; None = at once
     xmp_id: str = ""
     catalogue_id: str = ""
+    download: str = "HD"  # the most that anybody may download of it
+
+    def level(self, user: User) -> str:
+        """What a user may download of it: nothing, a low definition, the original."""
+        return min(self.download, user.download, key=LEVELS.index)
 
     @property
     def file(self) -> Version | None:
@@ -100,6 +106,7 @@ class Folder:
     description: str = ""
     children: list[int] = field(default_factory=list)
     members: set[int] = field(default_factory=set)
+    groups: frozenset[str] = frozenset()  # whose users may see it; empty: everybody's
 
 
 @dataclass(frozen=True, slots=True)

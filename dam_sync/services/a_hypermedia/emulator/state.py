@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.catalogue import Catalogue
 from dam_sync.emulation.object_store import Blob, ObjectStore
 from dam_sync.emulation.world import Json, World
@@ -14,6 +15,7 @@ from dam_sync.services.a_hypermedia.emulator.errors import Refusal, bad, forbidd
 from dam_sync.services.a_hypermedia.emulator.lexicon import Lexicon
 from dam_sync.services.a_hypermedia.emulator.metadata import Typist
 from dam_sync.services.a_hypermedia.emulator.options import Options
+from dam_sync.services.a_hypermedia.emulator.outsiders import Outsiders
 from dam_sync.services.a_hypermedia.emulator.probing import facts_of, xmp_id_of
 from dam_sync.services.a_hypermedia.emulator.records import Media, User, Values, Version, form_type_of
 from dam_sync.services.a_hypermedia.emulator.schema import Form, FormField, Schema, SchemaBuilder
@@ -34,6 +36,7 @@ class Library:
         self.twins = Twins()
         self.by_xmp: dict[str, int] = {}
         self.users: dict[str, User] = {}
+        self.audience = Audience(world, Outsiders(self))
         self._last_media, self._last_version = 8800, 3000
         self.set_up(SchemaBuilder(Catalogue(), {}).build())
         self.add_user(User(2, options.login, options.password, "ADMIN", options.download_level))
@@ -96,7 +99,7 @@ class Library:
     def store(self, media: Media) -> Media:
         """Keep a media; search sees it after the lag."""
         self.medias[media.id] = media
-        self.indexer.changed(media.id)
+        self._told(media.id)
         return media
 
     def new_media_id(self) -> int:
@@ -220,7 +223,7 @@ class Library:
             del self.versions[version.id]
         for number in media.folders:
             self.folders.by_id[number].members.discard(media.id)
-        self.indexer.changed(media.id)
+        self._told(media.id)
         self.world.event("media.purged", id=media.id)
 
     def place(self, media: Media, user: User, folder: int, *, inside: bool) -> Media:
@@ -238,6 +241,10 @@ class Library:
     def member_change(self, media: Media) -> Media:
         """Keep a change of memberships, which moves `updateDate` on some instances only."""
         return self.store(replace(media, updated=self.now()) if self.options.memberships_update else media)
+
+    def _told(self, number: int) -> None:
+        self.indexer.changed(number)
+        self.audience.changed(str(number))
 
     def _with_file(self, media: Media, source: tuple[str, str, Blob]) -> Media:
         name, media_type, blob = source

@@ -98,7 +98,7 @@ class MediaViews:
             "status": library.schema.base(media.status),
             "statusUpdateDate": instant(media.status_updated),
             "permission": user.permission,
-            "downloadLevel": user.download,
+            "downloadLevel": media.level(user),
             "annotation": media.annotation,
             "orientation": media.orientation,
             "creationDate": instant(media.created),
@@ -153,7 +153,7 @@ class MediaViews:
         if media.current:
             links["current"] = writer.link(f"{own}/file-versions/{media.current}")
         links |= self.renditions(media, tuple(RENDITIONS))
-        if media.file and user.download == "HD":
+        if media.file and media.level(user) == "HD":
             links[writer.rel("hires")] = {"href": self.static(media, media.file)}
         return links
 
@@ -253,7 +253,7 @@ class MediaViews:
     def version(self, media: Media, version: Version, user: User) -> dict[str, Json]:
         """A file version."""
         links: dict[str, Json] = {"self": self.writer.link(f"/medias/{media.id}/file-versions/{version.id}")}
-        if user.download == "HD":
+        if media.level(user) == "HD":
             links[self.writer.rel("hires")] = {"href": self.static(media, version)}
         return {
             "id": version.id,
