@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from dam_sync.engine.guards.sight import refuse_unknown_marks
+from dam_sync.engine.guards.marks import LOOKED, is_marked, refuse_marks, whole
+from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.session import Session
-from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Window
@@ -28,8 +28,8 @@ class Names:
     fresh: bool = False  # whether this process has looked at the target
 
     async def take(self) -> None:
-        """Know those of a target that was never looked at. The state is new then: marks of ours that are there already
-        are those of a state that was lost. Raises SafetyStop where there are such."""
+        """Know those of a target that was never looked at. The same listing shows whether there are assets of ours that
+        a state without links does not know: raises SafetyStop where there are (see `guards.marks`)."""
         if self._decide and not await self.session.store.noted(_TAKEN):
             await self._look(None)
 
@@ -61,35 +61,37 @@ class Names:
     async def _look(self, since: datetime | None) -> None:
         """Keep the names of what is there, or came since then."""
         session, marked = self.session, 0
-        until, first = session.clock.now() + session.target_account.clock_skew, not await session.store.noted(_TAKEN)
+        until = session.clock.now() + session.target_account.clock_skew
+        blank = not (await session.store.noted(LOOKED) or await session.store.link_count())
         async for shard in session.target.shards(Window(since=since)):
             async for batch in session.target.crawl(shard, None):
-                named = [(name.casefold(), f"target:{entry.id}") for entry, name in await self._of(batch.entries)]
-                await session.store.take_names(named)
-                marked += sum(is_ours(session, entry) for entry in batch.entries)
-        if first:
-            refuse_unknown_marks(session, marked)
+                assets = await self._of(batch.entries)
+                await session.store.take_names([(one.filename.casefold(), f"target:{one.id}") for one in assets])
+                marked += sum(is_ours(session, one) for one in assets)
+        if blank:
+            refuse_marks(session, marked)
+            await session.store.note(LOOKED, True)
         await session.store.note(_TAKEN, instant_text(until))
         self.fresh = True
 
-    async def _of(self, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-        """With their names; one that is listed without is asked for its own, unless it is gone."""
-        found: list[tuple[Entry, str]] = []
+    async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
+        """The records of these; one that is listed without its own is fetched, unless it is gone. What lies in the
+        trash keeps its name as well."""
+        found: list[Asset] = []
         for entry in entries:
             asset = entry.asset
-            if asset is None and not entry.deleted:
+            if asset is None:
                 with suppress(Rejected):
-                    asset = await self.session.target.fetch(entry.id)
+                    asset = await whole(self.session.target, entry)
             if asset is not None:
-                found.append((entry, asset.filename))
+                found.append(asset)
         return found
 
 
-def is_ours(session: Session, entry: Entry) -> bool:
-    """Whether a living asset of the target carries the mark of an asset of this source."""
-    if entry.asset is None or entry.deleted or session.crosswalk.marker is None:
-        return False
-    return is_mark_of(session.source_account.tenant, entry.asset.fields.get(session.crosswalk.marker))
+def is_ours(session: Session, asset: Asset) -> bool:
+    """Whether a living asset of the target carries the marker of an asset of this source."""
+    field = session.crosswalk.marker
+    return field is not None and asset.status != TRASH and is_marked(asset, field, session.source_account.tenant)
 
 
 def with_suffix(name: str, suffix: str, most: int) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from dam_sync.engine.afterwards import listed_all, place, relate
+from dam_sync.engine.guards.marks import refuse_lost_state
 from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.guards.sight import (
     keep_loss,
@@ -57,6 +58,7 @@ async def _phases(session: Session) -> None:
     session.progress.phase = "reading the target"
     names = Names(session)
     await names.take()
+    await refuse_lost_state(session)
     worker = Worker(session, terms, containers, names)
     try:
         await _move(session, Pipeline(session, worker))

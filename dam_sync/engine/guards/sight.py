@@ -154,14 +154,6 @@ async def known_gone(store: SqlStore) -> int:
     return await _noted_gone(store) or 0
 
 
-def refuse_unknown_marks(session: Session, marked: int) -> None:
-    """Raises SafetyStop when a new state meets assets that were made from this source before: they would be doubled."""
-    if marked:
-        message = f"the target has {marked} assets with the marks of this source, and this state knows none of them"
-        hint = "restore the state file from a backup; if another job made them, go on with --accept-changes"
-        session.accept(refuse([Finding(message, hint)], session.ask))
-
-
 async def _refuse_listing(session: Session, found: Finding | None) -> None:
     if found is None:
         return
