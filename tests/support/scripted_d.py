@@ -95,6 +95,7 @@ class ScriptedD:
         self.lost = 0
         self.part = 104_857_600
         self.vanish = 0
+        self.refusal: tuple[int, str] | None = None
         self.number = 0
         self.url = self.storage = ""
 
@@ -288,6 +289,10 @@ class ScriptedD:
             identity, _, part = key.partition("/")
             if "x-amz-meta-objectid" in query and seen.headers.get("x-amz-meta-objectid") != identity:
                 return Said(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
+            if self.refusal:
+                status, code = self.refusal
+                self.calls["PUT refused"] += 1
+                return Said(status, f"<Error><Code>{code}</Code><Message>Told by the store</Message></Error>".encode())
             if self.vanish:
                 self.vanish -= 1
                 return Said(403, b"<Error><Code>ExpiredToken</Code></Error>")

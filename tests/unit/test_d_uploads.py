@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import IntegrityError, Transient, Uncertain
+from dam_sync.model.errors import IntegrityError, Rejected, Transient, Uncertain
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
@@ -87,6 +87,50 @@ async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -
     story = opened.script.story
     assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
     assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, "InvalidArgument"), (403, "SignatureDoesNotMatch")])
+async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
+    opened: Opened, status: int, code: str
+) -> None:
+    opened.script.refusal = (status, code)
+    steps, vault, content = MemorySteps(), MemoryVault(), Bytes("src-1.jpg", b"data", known=True)
+    for _ in range(3):
+        with pytest.raises(Rejected) as caught:
+            await opened.connect(vault=vault).create(draft(), content, steps)
+        assert (caught.value.code, caught.value.operation) == (code, facts.UPLOAD)
+        assert f"{status}" in caught.value.message
+        assert "Told by the store" in caught.value.message
+        await opened.script.clock.sleep(3600)
+    assert opened.script.story == ["create object-0001"]
+    assert opened.script.calls["PUT refused"] == 6
+    opened.script.refusal = None
+    made = await opened.connect(vault=vault).create(draft(), content, steps)
+    assert opened.script.story == ["create object-0001", "put object-0001"]
+    assert opened.script.records["object-0001"]["originalFileId"] == made
+
+
+@pytest.mark.parametrize("code", ["ExpiredToken", "AccessDenied"])
+async def test_links_that_end_as_soon_as_they_are_made_are_a_refusal(opened: Opened, code: str) -> None:
+    opened.script.refusal = (403, code)
+    with pytest.raises(Rejected, match="Told by the store") as caught:
+        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+    assert caught.value.code == code
+    creates = [step for step in opened.script.story if step.startswith("create")]
+    assert len(creates) == 2
+
+
+async def test_parts_that_the_store_refuses_leave_one_record_in_the_bin(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.script.part, opened.script.refusal = 1000, (400, "InvalidArgument")
+    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
+    with pytest.raises(Rejected) as caught:
+        await opened.connect(vault=MemoryVault()).create(draft(), content, MemorySteps())
+    assert caught.value.code == "InvalidArgument"
+    assert len(opened.script.records) == 1
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["links kept", "links lost"])

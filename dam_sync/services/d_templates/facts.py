@@ -36,6 +36,8 @@ EXPOSED_SECONDS = 3_600  # wire D 4: published example
 EXPOSED_RESERVE = 10.0  # seconds of a link's life in which it is not begun with
 LINK_RENEWALS = 3  # fresh download links for one opening, at most
 UPLOAD_LIFE = timedelta(hours=20)  # wire D 6.2: 86,400 s in the example, may die earlier
+# wire D 6.2, 4: how the store says that a link ended; another refusal is no lost link
+ENDED = frozenset({"", "AccessDenied", "ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"})
 LAG = timedelta(seconds=150)  # wire D 6.9: integrators poll up to 5 times 30 s
 OVERLAP = timedelta(minutes=10)  # wire D 2.5: overlap of a delta
 PROCESS_WAITS = (3.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # before asking whether a file is processed, the last repeated

@@ -14,12 +14,25 @@ from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, Recorded, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.client import Request
+from dam_sync.net.client import Reply, Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Record, failed, message_of, signed_headers, upload_links
 from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
+
+
+class StoreRefused(Rejected):
+    """The store refused a link that has not ended; another record would be refused as well."""
+
+    default_hint = (
+        "check the clock of this machine, and that no proxy changes requests to the store; then `errors JOB --retry`"
+    )
+
+    @classmethod
+    def of(cls, error: SessionGone) -> StoreRefused:
+        """What the store said."""
+        return cls(f"the upload was refused twice: {error.message}", operation=error.operation, code=error.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +197,8 @@ class Uploader:
     async def send(self, made: Made, content: Content, steps: Steps) -> None:
         """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
         these very bytes and nobody is asked; else the service is, once it has looked at them. Raises SessionGone where
-        the links of the record ended or are lost, IntegrityError where the service has other bytes."""
+        the links of the record ended or are lost, StoreRefused where they did not end and the store takes nothing,
+        IntegrityError where the service has other bytes."""
         large = content.size > facts.SINGLE_BYTES
         if await steps.recall("processed") is None and not await self._has_file(made, steps):
             try:
@@ -225,8 +239,23 @@ class Uploader:
             repeatable=True,
             asset=made.family,
         )
-        etag = _etag((await self.line.client.send(request)).headers).lower()
+        etag = _etag((await self.put(request)).headers).lower()
         return {"etag": etag, "md5": tally.md5}
+
+    async def put(self, request: Request) -> Reply:
+        """Send to an upload link. A refusal that is not the end of the link is tried once more, with the same link.
+        Raises SessionGone for a link that ended, StoreRefused."""
+        try:
+            return await self.line.client.send(request)
+        except SessionGone as error:
+            if error.code in facts.ENDED:
+                raise
+        try:
+            return await self.line.client.send(request)
+        except SessionGone as error:
+            if error.code in facts.ENDED:
+                raise
+            raise StoreRefused.of(error).within(asset=request.asset) from error
 
     async def _in_parts(self, made: Made, content: Content, steps: Steps) -> None:
         wire = PartWire(self, made, content.size)
@@ -331,7 +360,7 @@ class PartWire:
             repeatable=True,
             asset=self.made.family,
         )
-        reply = await self.uploader.line.client.send(request)
+        reply = await self.uploader.put(request)
         return {"partNumber": part.number, "etag": _etag(reply.headers)}
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:

@@ -17,11 +17,11 @@ from dam_sync.services.d_templates.finding import Finding
 from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named, Template, composed
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.taxonomy import Taxonomy
-from dam_sync.services.d_templates.uploading import Made, Uploader, md5_of
+from dam_sync.services.d_templates.uploading import Made, StoreRefused, Uploader, md5_of
 from dam_sync.services.d_templates.values import encode
 from dam_sync.services.d_templates.wire import Entry, Family, Record, failed, message_of, value_ids
 
-_ANEW = 3  # records made in a row because the links of the one before were lost
+_AGAIN = 3  # records made in a row because the links of the one before were lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ class Writer:
         steps: Steps,
         marker: Marker | None,
     ) -> Made:
-        """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and made anew."""
+        """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and created
+        again, unless the store refuses the new links as it refused the old ones."""
 
         async def call() -> Json:
             return asdict(await make())
@@ -89,24 +90,41 @@ class Writer:
             known = await found() if found is not None else None
             return None if known is None else asdict(known)
 
-        for _ in range(_ANEW):
+        lost: SessionGone | None = None
+        for _ in range(_AGAIN):
             made = Made.of(await self._once(call, look if found is not None else None, steps))
-            if content is None or await self._carried(made, content, steps, marker):
+            lost = None if content is None else await self._carried(made, content, steps, marker, lost)
+            if lost is None:
                 return made
-        raise SessionGone("the upload links were lost again and again")
+        raise StoreRefused(f"{_AGAIN} records lost their upload links" + (f": {lost.message}" if lost else ""))
 
-    async def _carried(self, made: Made, content: Content, steps: Steps, marker: Marker | None) -> bool:
-        """Whether the bytes are there. Where they will never be, or are others, no asset is left behind."""
+    async def _carried(
+        self, made: Made, content: Content, steps: Steps, marker: Marker | None, before: SessionGone | None
+    ) -> SessionGone | None:
+        """None when the bytes are there, else why they will never be. Where they will never be, or are others, no asset
+        is left behind; a record that waits for a store which refuses its link stays for the next attempt.
+
+        before: how the links of the record before this one were lost."""
         try:
             await self.uploader.send(made, content, steps)
-        except (SessionGone, Rejected, IntegrityError) as error:
-            await self.uploader.give_up(made)
-            await self.discard(made.family, made.object, marker)
-            await steps.forget("record", "file", "parts:*", "processed")
-            if isinstance(error, SessionGone):
-                return False
+        except SessionGone as error:
+            refused = before is not None and _alike(error, before)
+            if not refused or made.upload:
+                await self._put_by(made, steps, marker)
+            if refused:
+                raise StoreRefused.of(error).within(asset=made.family) from error
+            return error
+        except (Rejected, IntegrityError) as error:
+            if made.upload or not isinstance(error, StoreRefused):
+                await self._put_by(made, steps, marker)
             raise
-        return True
+        return None
+
+    async def _put_by(self, made: Made, steps: Steps, marker: Marker | None) -> None:
+        """A record whose bytes will never come, and the steps that led to it."""
+        await self.uploader.give_up(made)
+        await self.discard(made.family, made.object, marker)
+        await steps.forget("record", "file", "parts:*", "processed")
 
     async def _once(
         self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Steps
@@ -376,6 +394,11 @@ def status_term(status: str, forms: Forms, named: Named) -> Term | None:
 
 def _made(record: Record) -> Made:
     return Made(record.object, record.file, record.family, record.filename, record.template)
+
+
+def _alike(one: SessionGone, other: SessionGone) -> bool:
+    """Whether the store refused two links in the same way."""
+    return one.operation == other.operation == facts.UPLOAD and one.code == other.code
 
 
 def _may_be_ours(record: Record, user: str, filename: str) -> bool:
