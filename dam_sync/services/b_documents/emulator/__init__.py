@@ -43,7 +43,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     app = Platform(
         routes_of(server), world, faults, objects,
         load=load, dump=lambda: ground_truth(server.repository), leftovers=lambda: leftovers_of(server),
-        error=_error, limit=limit,
+        error=_error, limit=limit, audience=server.audience,
     )  # fmt: skip
     app.aliases = Aliases(given)
     app.storage = _no_head(app.storage)

@@ -72,11 +72,12 @@ def _status(repository: Repository, doc: Document) -> str:
     if kept == "lifecycle":
         return STATUSES.get(doc.state, doc.state)
     if kept == "section":
-        return "published" if any(each.parent for each in _proxies(repository, doc)) else "draft"
+        return "published" if any(each.parent for each in proxies_of(repository, doc)) else "draft"
     return str(doc.props.get(kept) or "draft")
 
 
-def _proxies(repository: Repository, doc: Document) -> list[Document]:
+def proxies_of(repository: Repository, doc: Document) -> list[Document]:
+    """The proxies of a document and of its versions."""
     shown = [doc.uid, *repository.versions.get(doc.uid, ())]
     return [repository.docs[uid] for each in shown for uid in sorted(repository.proxies.get(each, ()))]
 
@@ -103,7 +104,7 @@ def _placements(repository: Repository, doc: Document) -> list[Json]:
         collection = repository.docs.get(uid)
         if collection is not None:
             rows.append({"kind": "collection", "path": [collection.title], "id": uid})
-    for proxy in _proxies(repository, doc):
+    for proxy in proxies_of(repository, doc):
         line = [each for each in repository.above(proxy) if each.type == "Section"]
         if line:
             rows.append({"kind": "section", "path": [each.title for each in reversed(line)], "id": line[0].uid})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dam_sync.emulation.catalogue import Catalogue, Record, blob_of
+from dam_sync.emulation.catalogue import Catalogue, Record, blob_of, restrictions
 from dam_sync.emulation.world import Json
 from dam_sync.services.b_documents.emulator import acts
 from dam_sync.services.b_documents.emulator.configuring import PREFIX, Configuration
@@ -42,12 +42,7 @@ class Loader:
             self._repository.people.groups.setdefault(name, Group(name, str(record.get("label") or name)))
         with self._repository.transaction() as transaction:
             for record in self._catalogue.containers:
-                if record["kind"] in ("folder", "category"):
-                    self._folder(tuple(record["path"]))
-                elif record["kind"] == "collection":
-                    self._collection(str(record["path"][-1]))
-                elif record["kind"] == "section":
-                    self._section(tuple(record["path"]))
+                self._container(record)
             for asset in self._catalogue.assets:
                 try:
                     self._asset(asset)
@@ -57,6 +52,31 @@ class Loader:
             transaction.events.clear()
         self._relate()
         self._server.search.index.refresh(everything=True)
+
+    def _container(self, record: Record) -> None:
+        uid = ""
+        if record["kind"] in ("folder", "category"):
+            uid = self._folder(tuple(record["path"]))
+        elif record["kind"] == "collection":
+            uid = self._collection(str(record["path"][-1]))
+        elif record["kind"] == "section":
+            uid = self._section(tuple(record["path"]))
+        if uid and record.get("rights"):
+            self._repository.get(uid).acls["local"] = self._entries(record)
+
+    def _entries(self, record: Record) -> list[Ace]:
+        """The neutral rights as local entries: who is denied, who may read (from and until), nobody else unless
+        `inherit` says so. `permission`: the right that the groups hold, `Read` if not given."""
+        rights, creator = record.get("rights") or {}, self._server.options.user
+        held = str(rights.get("permission") or "Read")
+        denied = [name.strip() for row in restrictions(record, "denied") for name in str(row["detail"]).split(",")]
+        made = [Ace(name, "Everything", False, creator) for name in denied]
+        granted = [Ace(str(name), held, True, creator) for name in rights.get("groups") or ()]
+        for row in restrictions(record, "timed"):
+            begin, end = _instant(row.get("begin")) or None, _instant(row.get("end")) or None
+            granted.append(Ace(str(row["detail"]), held, True, creator, begin, end))
+        closed = [Ace("Everyone", "Everything", False, creator)] if granted and not rights.get("inherit") else []
+        return [*made, *granted, *closed]
 
     def _folder(self, path: tuple[str, ...]) -> str:
         known = self._folders.get(path)
@@ -101,9 +121,9 @@ class Loader:
             props["nxtag:tags"] = [{"label": str(tag), "username": owner} for tag in record["tags"]]
         doc = self._placed(kind, self._place(record), name, props)
         doc.catalogue_id = str(record.get("id", ""))
-        groups = (record.get("rights") or {}).get("groups") or ()
-        if groups:
-            doc.acls["local"] = [Ace(str(group), "Read", True, self._server.options.user) for group in groups]
+        own = self._entries(record)
+        if own:
+            doc.acls["local"] = own
         self._versioned(doc, files)
         self._collected(doc, record)
         self._with_status(doc, str(record.get("status") or ""))

@@ -51,11 +51,13 @@ def entries(repository: Repository, doc: Document) -> Iterator[tuple[str, Ace]]:
 
 def may(repository: Repository, user: User, doc: Document, permission: str) -> bool:
     """Whether a user holds a right on a document; the first entry that speaks of it decides."""
-    if user.administrator:
-        return True
-    now = repository.stamp()
+    return user.administrator or granted(repository, user.principals, doc, permission, repository.stamp())
+
+
+def granted(repository: Repository, principals: frozenset[str], doc: Document, permission: str, now: str) -> bool:
+    """Whether somebody with these names holds a right at that moment."""
     for _, ace in entries(repository, doc):
-        heeded = ace.username in user.principals and ace.status(now) == "effective"
+        heeded = ace.username in principals and ace.status(now) == "effective"
         if heeded and (ace.permission == "Everything" or permission in IMPLIES.get(ace.permission, ())):
             return ace.granted
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.world import Json, World
 from dam_sync.services.b_documents.emulator.accounts import Accounts
@@ -11,6 +12,7 @@ from dam_sync.services.b_documents.emulator.batches import Batches
 from dam_sync.services.b_documents.emulator.enrichment import Enrichment
 from dam_sync.services.b_documents.emulator.idempotency import Keys
 from dam_sync.services.b_documents.emulator.options import Options
+from dam_sync.services.b_documents.emulator.outsiders import Outsiders, Watch
 from dam_sync.services.b_documents.emulator.records import User
 from dam_sync.services.b_documents.emulator.render import Writer
 from dam_sync.services.b_documents.emulator.repository import Repository
@@ -26,6 +28,8 @@ class Server:
     def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.repository = Repository(world, objects, options)
+        self.audience = Audience(world, Outsiders(self.repository))
+        self.repository.on_commit.append(Watch(self.repository, self.audience).committed)
         self.accounts = Accounts(world, self.repository.people, options)
         self.batches = Batches(world, objects, options)
         self.keys = Keys(world, options)
