@@ -121,8 +121,13 @@ class DryTarget(Service):
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """Nothing is sent."""
-        self.making += self._foresee(term)
-        return replace(term, id=self._name())
+        return (await self.ensure_terms(vocabulary, (term,)))[0]
+
+    async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
+        """Nothing is sent."""
+        self.began = self.began or self._moment()
+        self.making += self._count(lambda: self._target.forecast_terms(terms))
+        return tuple(replace(term, id=self._name()) for term in terms)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """Nothing is sent."""
@@ -145,7 +150,10 @@ class DryTarget(Service):
     def _foresee(self, change: Change, size: int = 0) -> int:
         """How many calls it will cost."""
         self.began = self.began or self._moment()
-        calls = self._target.forecast(change, size) if Operation.FORECAST in self.operations else {}
+        return self._count(lambda: self._target.forecast(change, size))
+
+    def _count(self, forecast: Callable[[], Calls]) -> int:
+        calls = forecast() if Operation.FORECAST in self.operations else {}
         self.forecasts.update(calls)
         return sum(calls.values())
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from dam_sync.mapping.vocabulary import TermIndex
@@ -46,18 +47,46 @@ class Terms:
         for vocabulary, term in needed:
             if Operation.ENSURE_TERM not in self.target.operations:
                 raise Unsupported(f"the target takes no new term “{term.label}” in {vocabulary}")
-            await self._ensure(vocabulary, term)
+        for vocabulary, terms in _batches(needed):
+            await self._ensure(vocabulary, terms)
 
-    async def _ensure(self, vocabulary: str, term: Term) -> None:
+    async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> None:
+        """Terms of which none is above another, by one call where the target has one; each is a step of its own."""
         known = (await self.known())[vocabulary]
-        parent = known.by_path(term.path[:-1]) if len(term.path) > 1 else None
-        wanted = replace(term, parent=parent.id if parent else "")
+        names = [f"term:{vocabulary}:{'/'.join(term.path) or term.label}" for term in terms]
+        wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
+        made: dict[str, Term] = {}
 
-        async def make() -> Json:
-            return value_to_json(await self.target.ensure_term(vocabulary, wanted))
+        async def make(name: str) -> Json:
+            if name not in made:
+                left = {one: term for one, term in wanted.items() if await self.steps.recall(one) is None}
+                fresh = await self.target.ensure_terms(vocabulary, tuple(left.values()))
+                made.update(zip(left, fresh, strict=True))
+            return value_to_json(made[name])
 
-        name = f"term:{vocabulary}:{'/'.join(term.path) or term.label}"
-        known.add(term_from_json(await self.steps.once(name, make, harmless=True)))
+        for name in wanted:
+            known.add(term_from_json(await self.steps.once(name, partial(make, name), harmless=True)))
+
+
+def _below(known: TermIndex, term: Term) -> Term:
+    """The term with the target's id of its parent."""
+    parent = known.by_path(term.path[:-1]) if len(term.path) > 1 else None
+    return replace(term, parent=parent.id if parent else "")
+
+
+def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Term]]]:
+    """Terms of one vocabulary that can be added at once: a parent comes in a batch before its children."""
+    by_vocabulary: dict[str, list[Term]] = {}
+    for vocabulary, term in needed:
+        by_vocabulary.setdefault(vocabulary, []).append(term)
+    for vocabulary, terms in by_vocabulary.items():
+        batch: list[Term] = []
+        for term in terms:
+            if any(term.path[:-1] == above.path for above in batch):
+                yield vocabulary, batch
+                batch = []
+            batch.append(term)
+        yield vocabulary, batch
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -293,6 +294,11 @@ class Service(ABC):
         listing it holds is its own and current; safe to repeat."""
         raise Unsupported("cannot write vocabularies")
 
+    async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
+        """`ensure_term` for several terms of which none is above another, in the same order; a service that adds many
+        by one call overrides this and `forecast_terms`."""
+        return tuple([await self.ensure_term(vocabulary, term) for term in terms])
+
     @optional(Operation.ENSURE_CONTAINER)
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The existing or new container; `parent` is the target's id of the parent, which exists. Looks before it
@@ -328,6 +334,13 @@ class Service(ABC):
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """API calls that writing this will cost, `schema()` having been read."""
         raise Unsupported("cannot tell its costs")
+
+    def forecast_terms(self, terms: Sequence[Term]) -> Calls:
+        """API calls that `ensure_terms` of missing terms will cost."""
+        calls = Counter[str]()
+        for term in terms:
+            calls.update(self.forecast(term))
+        return calls
 
 
 @dataclass(frozen=True, slots=True)

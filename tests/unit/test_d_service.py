@@ -437,6 +437,26 @@ async def test_a_new_value_counts_once_it_is_applied(opened: Opened) -> None:
         await service.ensure_term("nothing", Term("x"))
 
 
+async def test_new_values_of_one_list_are_added_by_one_round_of_calls(opened: Opened) -> None:
+    service = opened.connect()
+    await service.schema()
+    fresh = (Term("Green", path=("Green",)), Term("Grey", path=("Grey",)))
+    told = service.forecast_terms(fresh)
+    before = dict(service.calls)
+    made = await service.ensure_terms("colors", (*fresh, Term("Red", path=("Red",))))
+    assert [(term.label, term.id) for term in made] == [
+        ("Green", "value-green"),
+        ("Grey", "value-grey"),
+        ("Red", d.RED),
+    ]
+    spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
+    assert {name: number for name, number in spent.items() if number} == told
+    assert told == {facts.ADD_TERMS: 1, facts.APPLY: 1, facts.VOCABULARY: 1}
+    below = await service.ensure_terms("area", (Term("Hills", parent=d.NORTH), Term("Plain", parent=d.NORTH)))
+    assert [term.path for term in below] == [("North", "Hills"), ("North", "Plain")]
+    assert service.calls[facts.ADD_TERMS] == 2
+
+
 async def test_a_value_that_was_never_applied_is_applied_when_it_is_refused(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

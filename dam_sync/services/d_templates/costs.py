@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
@@ -42,13 +43,18 @@ class Costs:
             case Patch():
                 return +self._patch(change)
             case Term():
-                return {facts.ADD_TERMS: 1, facts.APPLY: 1, facts.VOCABULARY: 1}
+                return self.terms((change,))
             case Placement():
                 return {facts.ADD_COLLECTION: 1}
             case Membership():
                 return +self._placed(change)
             case Relation():
                 return +self._related(change)
+
+    def terms(self, terms: Sequence[Term]) -> Calls:
+        """See `Service.forecast_terms`: one round for each level of a cascade, for each level is a list of its own."""
+        rounds = len({max(1, len(term.path)) for term in terms})
+        return {facts.ADD_TERMS: rounds, facts.APPLY: rounds, facts.VOCABULARY: rounds}
 
     def _upload(self, size: int) -> Counter[str]:
         """The record; of a session its end and the look at what the service made of the file."""

@@ -131,6 +131,14 @@ class TemplatesService(Service):
         """See `Service.ensure_term`."""
         return await self._taxonomy.ensure_term(vocabulary, term)
 
+    async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
+        """See `Service.ensure_terms`."""
+        return await self._taxonomy.ensure_terms(vocabulary, terms)
+
+    def forecast_terms(self, terms: Sequence[Term]) -> Calls:
+        """See `Service.forecast_terms`."""
+        return self._costs.terms(terms)
+
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """See `Service.ensure_container`."""
         return await self._collections.ensure(kind, path)

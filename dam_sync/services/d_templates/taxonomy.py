@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -40,16 +40,26 @@ class Taxonomy:
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """See `Service.ensure_term`; below a parent only in a cascade. Raises Unsupported for a list the service
         keeps itself."""
-        label = term.label.strip()
-        if not label or label != term.label:
-            raise InvalidValue(f"{term.label!r} cannot be added to {vocabulary}: it is empty or has blanks around")
+        return (await self.ensure_terms(vocabulary, (term,)))[0]
+
+    async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
+        """See `Service.ensure_terms`; the missing values of one list are added together."""
+        for term in terms:
+            if not term.label or term.label != term.label.strip():
+                text = f"{term.label!r} cannot be added to {vocabulary}: it is empty or begins or ends with whitespace"
+                raise InvalidValue(text)
         source = await self.knowledge.source(vocabulary)
-        cascade, values = await self._place(source, term.parent)
-        identity = (await self._ensured(values, [label]))[0]
-        if cascade is None:
-            return Term(label, identity, (label,))
-        above = await self._path(cascade, term.parent)
-        return cascade_term([*above, Term(label, identity)])
+        places = [(await self._place(source, term.parent)) for term in terms]
+        known: dict[tuple[str, str], str] = {}
+        for values in dict.fromkeys(values for _, values in places):
+            labels = [term.label for term, (_, own) in zip(terms, places, strict=True) if own == values]
+            ids = await self._ensured(values, list(dict.fromkeys(labels)))
+            known |= {(values, label): one for label, one in zip(dict.fromkeys(labels), ids, strict=True)}
+        made = []
+        for term, (cascade, values) in zip(terms, places, strict=True):
+            own = Term(term.label, known[values, term.label], (term.label,))
+            made.append(own if cascade is None else cascade_term([*await self._path(cascade, term.parent), own]))
+        return tuple(made)
 
     async def tags(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the attribute that holds the tags, new ones added together."""

@@ -1,0 +1,68 @@
+"""Terms that a draft needs are added together, and each of them is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dam_sync.engine.taxonomy import Terms
+from dam_sync.model.errors import Transient
+from dam_sync.model.service import Operation
+from dam_sync.model.values import Term
+from tests.support.steps import MemorySteps
+
+
+class Target:
+    """Takes terms; `fails`: the call of this number does not get through."""
+
+    operations = frozenset({Operation.ENSURE_TERM})
+
+    def __init__(self, fails: int = 0) -> None:
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+        self.fails = fails
+
+    async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
+        self.calls.append((vocabulary, tuple(f"{term.parent}>{term.label}" for term in terms)))
+        if len(self.calls) == self.fails:
+            raise Transient("no answer")
+        return tuple(Term(term.label, f"id-{term.label}", term.path, term.parent) for term in terms)
+
+
+def terms_of(target: Target, steps: MemorySteps) -> Terms:
+    return Terms(target, steps, ("tags", "tree"))  # type: ignore[arg-type]
+
+
+FLAT = [("tags", Term(label, path=(label,))) for label in ("Sea", "Wood", "City")]
+TREE = [("tree", Term("Nature", path=("Nature",))), ("tree", Term("Sea", path=("Nature", "Sea")))]
+
+
+async def test_terms_of_one_vocabulary_are_added_by_one_call_and_recorded_each() -> None:
+    target, steps = Target(), MemorySteps()
+    terms = terms_of(target, steps)
+    await terms.ensure([FLAT[0], *TREE, FLAT[1], FLAT[2]])
+    assert target.calls == [
+        ("tags", (">Sea", ">Wood", ">City")),
+        ("tree", (">Nature",)),
+        ("tree", ("id-Nature>Sea",)),
+    ]
+    assert set(steps.done) == {
+        "term:tags:Sea",
+        "term:tags:Wood",
+        "term:tags:City",
+        "term:tree:Nature",
+        "term:tree:Nature/Sea",
+    }
+    known = await terms.known()
+    found = known["tree"].by_path(("Nature", "Sea"))
+    assert found is not None
+    assert found.id == "id-Sea"
+
+
+async def test_terms_that_are_recorded_are_not_asked_for_again() -> None:
+    target, steps = Target(fails=2), MemorySteps()
+    await terms_of(target, steps).ensure(FLAT[:1])
+    with pytest.raises(Transient):
+        await terms_of(target, steps).ensure(FLAT)
+    await terms_of(target, steps).ensure(FLAT)
+    assert [labels for _, labels in target.calls] == [(">Sea",), (">Wood", ">City"), (">Wood", ">City")]
