@@ -30,7 +30,6 @@ EXITS = (
     (10, "the plan has changes (`plan --detailed-exitcode`)"),
 )
 ABILITIES = {
-    Operation.FETCH: "read one asset whole",
     Operation.FIND: "find an asset by our mark",
     Operation.MEMBERS: "memberships are read from the containers",
     Operation.TERMS: "read vocabularies",
@@ -94,7 +93,7 @@ def _settings(kinds: Sequence[Kind]) -> str:
         for flow, needed in kind.flows.items()
     ]
     flows = _table(("Kind", "`auth.flow`", "Needs"), rows)
-    options = [(f"`{kind.name}`", f"`{name}`", text) for kind in kinds for name, text in kind.settings.items()]
+    options = [(f"`{kind.name}`", f"`{name}`", each.help) for kind in kinds for name, each in kind.settings.items()]
     return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
 
 

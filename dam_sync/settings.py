@@ -312,12 +312,13 @@ class _SideCheck:
             if isinstance(flow, str):
                 yield self._auth("flow", f"{kind.name} has no flow {flow}", nearest(flow, kind.flows))
             return
+        extras = kind.extras.get(str(flow), ())
         for key in needed:
             if not auth.get(key):
                 yield self.written.fault((*self.place, "auth"), f"{key} is missing", f"flow {flow} needs it")
         for key in auth:
-            if key != "flow" and key not in needed and key not in OPTIONAL:
-                yield self._auth(key, "unknown key", nearest(key, needed))
+            if key != "flow" and key not in needed and key not in OPTIONAL and key not in extras:
+                yield self._auth(key, "unknown key", nearest(key, (*needed, *extras)))
 
     def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Fault]:
         """A secret is a reference, whatever the address is: files like this one are sent around and kept for ever."""
@@ -344,10 +345,13 @@ class _SideCheck:
     def _options(self, options: Mapping[str, Json], kind: Kind | None) -> Iterator[Fault]:
         for key, value in options.items():
             place = (*self.place, "options", key)
-            if kind is not None and key not in kind.settings:
-                yield self.written.fault(place, f"{kind.name} has no option {key}", nearest(key, kind.settings))
+            option = kind.settings.get(key) if kind is not None else None
             if OPENING in str(value):
                 yield self.written.fault(place, "references to secrets are taken under auth only")
+            elif kind is not None and option is None:
+                yield self.written.fault(place, f"{kind.name} has no option {key}", nearest(key, kind.settings))
+            elif option is not None and (wrong := option.fault(value)):
+                yield self.written.fault(place, wrong)
 
     def _address(self, keys: Place, url: str) -> Iterator[Fault]:
         """Addresses are never repeated: one may hold a password."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,9 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import IO
 
-from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull
+from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 OWNER_ONLY = 0o600
 PROBE_BYTES = 64 * 1024
 ELSEWHERE = "free some room there, or name a file on another disk"
@@ -93,13 +91,13 @@ def _is_full(folder: str) -> bool:
         with TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(PROBE_BYTES))
     except OSError as error:
-        return error.errno in FULL
+        return error.errno in NO_ROOM
     return False
 
 
 def meaning_of(error: OSError, path: Path, what: str) -> DamSyncError:
     """What an error of the file system means to the operator."""
-    if error.errno in FULL:
+    if error.errno in NO_ROOM:
         return DiskFull(f"no room left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
     hint = "name a file that this user may write"
     return ConfigError(f"{what} {path} cannot be written ({error.strerror or error})", hint=hint)

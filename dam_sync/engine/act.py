@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.compare import foreign_edits
-from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
     Able,
@@ -29,7 +28,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Pl
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Steps
-from dam_sync.model.service import Operation
+from dam_sync.model.service import TRASH, Operation
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow, Outcome, Work
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.guards.marks import LOOKED, is_marked, refuse_marks, whole
-from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.errors import Conflict, Rejected
-from dam_sync.model.service import Window
+from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
 
 LONGEST_EXTENSION = 16

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, differences
-from dam_sync.engine.guards.sight import TRASH, refuse_mostly_unlisted
+from dam_sync.engine.guards.sight import refuse_mostly_unlisted
 from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
@@ -20,7 +20,7 @@ from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef
 from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, NotFound, StopRequested
-from dam_sync.model.service import Operation, Service, Window
+from dam_sync.model.service import TRASH, Operation, Service, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
 

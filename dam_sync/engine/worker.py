@@ -10,7 +10,6 @@ from dam_sync.engine.abandoned import bin_half_made
 from dam_sync.engine.act import Actor, Prepared
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
-from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.names import Names
 from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
@@ -21,7 +20,7 @@ from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.errors import DamSyncError, Disposition, NotFound
-from dam_sync.model.service import Operation
+from dam_sync.model.service import TRASH, Operation
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from dam_sync.model.faults import Fault
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors of the file system that mean a full disk
 
 
 class Disposition(StrEnum):

@@ -22,6 +22,7 @@ from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Leaving, Limits, Pace, Tempo
+from dam_sync.model.options import Option
 from dam_sync.model.ports import Budget, Content, Recorded, Steps, Stream, Vault
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -34,7 +35,6 @@ Calls: TypeAlias = Mapping[str, int]
 class Operation(StrEnum):
     """The optional abilities."""
 
-    FETCH = "fetch"
     FIND = "find"
     MEMBERS = "members"
     TERMS = "terms"
@@ -225,10 +225,9 @@ class Service(ABC):
     async def close(self) -> None:
         """Give back connections; safe to repeat."""
 
-    @optional(Operation.FETCH)
+    @abstractmethod
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole record, when an Entry did not carry it. Raises NotFound."""
-        raise Unsupported("cannot fetch one asset")
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """Which of these, most of them made since then, are not there; a service that can tell it by fewer calls than
@@ -394,7 +393,7 @@ class AssumedWrite:
 class Kind:
     """What a service folder exports as KIND.
 
-    settings: names of the options it takes, with a line of help each. flows: auth flow -> required parameters.
+    settings: the options it takes, by name. flows: auth flow -> required parameters; extras: what a flow takes besides.
     connect: makes the service, an instance of `service`. limits: as documented. emulator: makes an ASGI app of it, from
     a World and a Faults (see `emulation`). holds: what a library of this kind holds; a feature that is absent is
     neither read nor written. leaves: what is left there by a killed run, once the next one is through.
@@ -402,7 +401,7 @@ class Kind:
 
     name: str
     summary: str
-    settings: Mapping[str, str]
+    settings: Mapping[str, Option]
     flows: Mapping[str, tuple[str, ...]]
     connect: Callable[[Context], Service]
     emulator: Callable[..., Any]
@@ -410,6 +409,7 @@ class Kind:
     limits: Limits
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
+    extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     holds: Mapping[Feature, Held] = field(default_factory=dict)
     leaves: tuple[Leaving, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()

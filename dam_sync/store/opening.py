@@ -31,7 +31,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
+from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull, StoreBusy
 from dam_sync.store.holding import holder_of
 
 BUSY_SECONDS = 10.0  # how long a statement waits for another process to let the file go
@@ -44,7 +44,6 @@ WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
@@ -179,7 +178,7 @@ def _plain(error: BaseException) -> str:
 def _is_full(error: BaseException, path: Path) -> bool:
     """SQLite says "disk I/O error" for several kinds of full disk, and for a quota."""
     if isinstance(error, OSError):
-        return error.errno in _FULL
+        return error.errno in NO_ROOM
     if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
         return False
     try:
@@ -188,7 +187,7 @@ def _is_full(error: BaseException, path: Path) -> bool:
         with tempfile.TemporaryFile(dir=path.parent, buffering=0) as probe:
             return probe.write(bytes(PROBE_BYTES)) < PROBE_BYTES
     except OSError as found:
-        return found.errno in _FULL
+        return found.errno in NO_ROOM
 
 
 def _connect_writer(path: Path) -> sqlite3.Connection:

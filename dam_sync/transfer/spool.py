@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 import aiofiles
 from aiofiles.threadpool.binary import AsyncBufferedIOBase
 
-from dam_sync.model.errors import ConfigError, DiskFull
+from dam_sync.model.errors import NO_ROOM, ConfigError, DiskFull
 
 try:
     import fcntl
@@ -22,7 +21,6 @@ except ImportError:  # no such locks on this system; there an open file cannot b
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _SUFFIX = "spool-", ".part"
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class SpoolFile:
@@ -111,7 +109,7 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in NO_ROOM:
             raise DiskFull(f"no room left in the spool folder {folder}") from error
         hint = "let the state point to a folder that this user may write"
         raise ConfigError(f"cannot use the spool folder {folder}: {error.strerror}", hint=hint) from error

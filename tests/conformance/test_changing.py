@@ -35,7 +35,7 @@ from tests.support.connected import body
 from tests.support.steps import Crash, MemorySteps
 
 Fresh = Callable[..., Tenant]
-pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FETCH)
+pytestmark = pytest.mark.needs(Operation.CREATE)
 NOBODY = AssetId("00000000-0000-4000-8000-000000000000")
 updates = pytest.mark.needs(Operation.UPDATE)
 replaces = pytest.mark.needs(Operation.REPLACE, "holds:versions")

@@ -362,7 +362,7 @@ async def test_a_source_never_writes(tenant: Tenant, source: Service, operation:
 
 
 def test_every_writing_operation_is_tried() -> None:
-    reading = {Operation.FETCH, Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
+    reading = {Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
     assert set(WRITES) == set(Operation) - reading - {Operation.FORECAST}
 
 

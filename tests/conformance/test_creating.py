@@ -22,7 +22,7 @@ from tests.support.connected import alike, body
 from tests.support.steps import Crash, MemorySteps
 
 Fresh = Callable[..., Tenant]
-pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FIND, Operation.FETCH)
+pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FIND)
 
 
 async def test_an_asset_is_created_with_everything(tenant: Tenant, service: Service, schema: Schema) -> None:

@@ -40,7 +40,7 @@ class Side:
     there: set[str] = field(default_factory=set)
     trash: set[str] = field(default_factory=set)
     asked: int = 0
-    operations: frozenset[Operation] = frozenset({Operation.FETCH})
+    operations: frozenset[Operation] = frozenset()
     limits: Limits = LIMITS
     late: frozenset[str] = frozenset()  # what its index shows only after a while
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
+from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Kind
 from dam_sync.services import discover
@@ -23,7 +24,7 @@ from dam_sync.settings import Job, Limits, Reference, json_schema, load_job, res
 def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:
     """A made-up kind, in everything else like some real one."""
     real = next(iter(discover().values()))
-    settings = {"version_policy": "", "index_lag": ""}
+    settings = {"version_policy": options.choice("", "none", "file_only"), "index_lag": options.seconds("")}
     return replace(real, name=name, settings=settings, flows=flows, needs_tenant_url=two)
 
 
@@ -192,6 +193,15 @@ def test_plain_http_is_allowed_on_this_machine_and_literal_secrets_are_not(tmp_p
     (fault,) = told(tmp_path, text.replace('"${env:A_PASSWORD}"', "secret-a"))
     assert fault.startswith("museum.yaml:6: source.auth.password: a literal secret is not allowed in a job file; ")
     assert "secret-a" not in fault
+
+
+def test_options_are_checked_with_the_file(tmp_path: Path) -> None:
+    bad = JOB.replace("{index_lag: 5}", "{index_lag: soon, version_policy: perhaps}")
+    assert told(tmp_path, bad.replace("name: museum", "name: ../x")) == [
+        "museum.yaml:2: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
+        "museum.yaml:7: source.options.index_lag: should be a number of seconds, 0 or more",
+        "museum.yaml:7: source.options.version_policy: should be none or file_only",
+    ]
 
 
 @pytest.mark.parametrize("host", ["localhost.example", "128.0.0.1", "10.0.0.1", "127.0.0.1.example"])

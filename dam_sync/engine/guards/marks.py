@@ -9,7 +9,7 @@ from dam_sync.engine.session import Session
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Operation, Service, Window
+from dam_sync.model.service import Service, Window
 
 LOOKED = "marks"  # note: the target was searched for our markers before this state wrote anything
 LOST_HINT = (
@@ -63,7 +63,7 @@ async def everything_in(service: Service) -> AsyncIterator[Asset]:
 
 async def whole(service: Service, entry: Entry) -> Asset | None:
     """The record behind a row of a listing; None for one that is in the trash or gone."""
-    if entry.deleted or entry.asset is not None or Operation.FETCH not in service.operations:
+    if entry.deleted or entry.asset is not None:
         return None if entry.deleted else entry.asset
     try:
         return await service.fetch(entry.id)

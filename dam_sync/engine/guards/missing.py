@@ -10,7 +10,6 @@ from dam_sync.engine.guards.sight import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HI
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
-from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
 
 CAUSE = "gone"  # groups the assets that were parked for it
@@ -51,11 +50,11 @@ class Missing:
         """The error with its reason, where an asset itself is what was not found: gone from the target, or from the
         source. Costs a look at each. Raises SafetyStop when the target is empty, or too many vanished."""
         source, target = self.session.source, self.session.target
-        if link is not None and Operation.FETCH in target.operations and await is_gone(target, AssetId(link.target)):
+        if link is not None and await is_gone(target, AssetId(link.target)):
             await self._from_target()
             told = f"it was moved before, and {link.target} is not in the target any more"
             return NotFound(told, asset=asset, code=CAUSE, hint=TARGET_HINT)
-        if Operation.FETCH in source.operations and await is_gone(source, asset):
+        if await is_gone(source, asset):
             return self.from_source(asset)
         return error
 

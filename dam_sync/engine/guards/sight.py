@@ -9,7 +9,7 @@ from dam_sync.engine.guards.finding import EXAMPLES, Finding, refuse, such_as
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import TRASH, Service
 from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source shows no asset to this credential"
@@ -30,7 +30,6 @@ SHRUNK = 0.5  # a side that shows less than this part of what we know is not to 
 MOST_GONE = 0.2  # of what is linked; more going away between two runs, or in one, is no tidying up
 FEW = 10  # so many may always go, however small the library
 SAMPLE = 5  # linked assets asked for where a side cannot be told by its count
-TRASH = "trash"  # the status of an asset in the trash
 GONE, SWEPT = "gone", "swept"  # notes: linked assets known to be gone, and the last run that listed everything
 
 
@@ -174,9 +173,7 @@ def _few(known: int, seen: int, gone: int) -> Finding | None:
 
 
 async def _mostly_gone(service: Service, ids: list[str]) -> bool:
-    if Operation.FETCH not in service.operations or not ids:
-        return False
-    return sum([await is_gone(service, AssetId(one)) for one in ids]) > len(ids) / 2
+    return bool(ids) and sum([await is_gone(service, AssetId(one)) for one in ids]) > len(ids) / 2
 
 
 async def is_gone(service: Service, asset: AssetId) -> bool:

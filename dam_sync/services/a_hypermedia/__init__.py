@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.connecting import connected
@@ -17,21 +18,37 @@ def emulator(*args: Any, **options: Any) -> Any:
     return make(*args, **options)
 
 
+def _are_numbers(titles: Any) -> bool:
+    return all(str(number).isdecimal() for number in titles.values())
+
+
 KIND = Kind(
     name=facts.NAME,
     summary="hypermedia DAM: forms, thesauri, folders, labels, file versions; no webhooks",
     settings={
-        "relation_prefix": "prefix of the instance's link relations (svc)",
-        "header_prefix": "prefix of the instance's request headers (X-SVC-)",
-        "locales": "content languages, the preferred one first: en,fr; asked of the instance where absent",
-        "timezone": "zone of the instance's DATE values, for example Europe/Paris; nearest midnight UTC where absent",
-        "staging_folder": "top folder in which new media are made before they are placed (dam-sync staging)",
-        "client_id_header": "UUID of a user interface whose access right is checked as well",
-        "keyset": "auto: scan by id where two calls prove it works; off: never",
-        "public_links": "off (default) or on: read each media's permalinks, for redirects; one more call a media",
-        "link_types": "ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
-        "so relations travel only by types named here",
-        "index_lag": "seconds the search may run behind (30)",
+        "relation_prefix": options.text("prefix of the instance's link relations (svc)"),
+        "header_prefix": options.text("prefix of the instance's request headers (X-SVC-)"),
+        "locales": options.words(
+            "content languages, the preferred one first: en,fr; asked of the instance where absent"
+        ),
+        "timezone": options.zone(
+            "zone of the instance's DATE values, for example Europe/Paris; nearest midnight UTC where absent"
+        ),
+        "staging_folder": options.text(
+            "top folder in which new media are made before they are placed (dam-sync staging)"
+        ),
+        "client_id_header": options.text("UUID of a user interface whose access right is checked as well"),
+        "keyset": options.choice("auto: scan by id where two calls prove it works; off: never", "auto", "off"),
+        "public_links": options.switch(
+            "off (default) or on: read each media's permalinks, for redirects; one more call a media"
+        ),
+        "link_types": options.pairs(
+            "ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
+            "so relations travel only by types named here",
+            "titles with the number of each type, {Views of the object: 7}",
+            _are_numbers,
+        ),
+        "index_lag": options.seconds("seconds the search may run behind (30)"),
     },
     flows={
         "basic": ("login", "password"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.service import TemplatesService
@@ -20,22 +21,33 @@ KIND = Kind(
     name=facts.NAME,
     summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
     settings={
-        "security": "name of the security template of new assets and collections where the mapping names none",
-        "relations": "on (default) or off: one more call for each asset that is read",
-        "release_field": "search field of the date attribute that holds the release date",
-        "expiry_field": "search field of the date attribute that holds the expiry date",
-        "status_field": "search field of the dropdown that holds the status",
-        "tags_field": "search field of the dropdown with several values that holds the tags",
-        "collection_template": "name of the metadata template of new collections (default: the first one)",
-        "small_uploads": "auto (default: the first upload shows how small files are sent) or session (they are "
-        "completed by a call of their own, which plans then count)",
-        "api_path": "what stands between the address and the paths (default /v1)",
-        "index_lag": "seconds the search index may run behind (default 150), waited before an asset counts as absent",
+        "security": options.text(
+            "name of the security template of new assets and collections where the mapping names none"
+        ),
+        "relations": options.switch("on (default) or off: one more call for each asset that is read"),
+        "release_field": options.text("search field of the date attribute that holds the release date"),
+        "expiry_field": options.text("search field of the date attribute that holds the expiry date"),
+        "status_field": options.text("search field of the dropdown that holds the status"),
+        "tags_field": options.text("search field of the dropdown with several values that holds the tags"),
+        "collection_template": options.text(
+            "name of the metadata template of new collections (default: the first one)"
+        ),
+        "small_uploads": options.choice(
+            "auto (default: the first upload shows how small files are sent) or session (they are "
+            "completed by a call of their own, which plans then count)",
+            "auto",
+            "session",
+        ),
+        "api_path": options.text("what stands between the address and the paths (default /v1)"),
+        "index_lag": options.seconds(
+            "seconds the search index may run behind (default 150), waited before an asset counts as absent"
+        ),
     },
     flows={
         "session": ("api_key", "username", "password"),
         "oauth": ("api_key", "client_id", "client_secret", "refresh_token"),
     },
+    extras={"oauth": ("token_url",)},
     connect=TemplatesService,
     service=TemplatesService,
     limits=facts.LIMITS,

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
 from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
@@ -18,7 +19,6 @@ from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.values import decode, losses_of
 from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
 
-TRASH = "trash"
 STATUSES = frozenset({"published", "archived", "draft", "import"})
 
 

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.e_profiles.emulator import emulator
-from dam_sync.services.e_profiles.facts import ASSUMPTIONS, HOLDS, LEAVES, LIMITS, NAME
+from dam_sync.services.e_profiles.facts import ASSUMPTIONS, HOLDS, LEAVES, LIMITS, NAME, POLICIES
 from dam_sync.services.e_profiles.service import ProfilesService
 
 KIND = Kind(
     name=NAME,
     summary="a DAM API with one metadata type an asset, flat vocabularies, upload profiles and signed links",
     settings={
-        "version_policy": "what an upload under an existing file name becomes, by the profiles' conflict policy: none "
-        "(default; no file versions are added), file_only or file_and_information",
-        "enumerate": "slices (default: pages in order of upload, each asked for by time) or scroll (a cursor that the "
-        "service keeps)",
-        "upload_profile": "the profile where the mapping names none and for file versions: a name, or a name for each "
-        "metadata type",
-        "chunked": "auto (default: files above 20 MB travel in chunks) or off",
-        "attachments": "off (default) or on: read the documents attached to assets, one more call for each asset",
-        "public_links": "off (default) or on: read the public links of assets, for redirects; answers grow much larger",
-        "toggles": "opt-in behaviours to ask for, a name or a list",
-        "toggle_header": "the header that carries them (default X-Vendor-Api-Toggle)",
-        "form": "how the token is sent: bearer (default) or basic",
-        "index_lag": "seconds the search index may run behind (default 120), waited before an asset counts as absent",
+        "version_policy": options.choice(
+            "what an upload under an existing file name becomes, by the profiles' conflict policy: none "
+            "(default; no file versions are added), file_only or file_and_information",
+            *POLICIES,
+        ),
+        "enumerate": options.choice(
+            "slices (default: pages in order of upload, each asked for by time) or scroll (a cursor that the "
+            "service keeps)",
+            "slices",
+            "scroll",
+        ),
+        "upload_profile": options.either(
+            options.text(
+                "the profile where the mapping names none and for file versions: a name, or a name for each "
+                "metadata type"
+            ),
+            options.pairs(""),
+        ),
+        "chunked": options.switch("auto (default: files above 20 MB travel in chunks) or off", "auto"),
+        "attachments": options.switch(
+            "off (default) or on: read the documents attached to assets, one more call for each asset"
+        ),
+        "public_links": options.switch(
+            "off (default) or on: read the public links of assets, for redirects; answers grow much larger"
+        ),
+        "toggles": options.words("opt-in behaviours to ask for, a name or a list"),
+        "toggle_header": options.text("the header that carries them (default X-Vendor-Api-Toggle)"),
+        "form": options.choice("how the token is sent: bearer (default) or basic", "bearer", "basic"),
+        "index_lag": options.seconds(
+            "seconds the search index may run behind (default 120), waited before an asset counts as absent"
+        ),
     },
     flows={"token": ("token",), "oauth": ("client_id", "client_secret", "refresh_token")},
     connect=ProfilesService,
