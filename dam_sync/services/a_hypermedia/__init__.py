@@ -39,6 +39,12 @@ KIND = Kind(
         ),
         "client_id_header": options.text("UUID of a user interface whose access right is checked as well"),
         "keyset": options.choice("auto: scan by id where two calls prove it works; off: never", "auto", "off"),
+        "bulk": options.choice(
+            "auto (default): several fields of a media are written by one call, read back when it is first used; "
+            "off: one call for each field from the start",
+            "auto",
+            "off",
+        ),
         "public_links": options.switch(
             "off (default) or on: read each media's permalinks, for redirects; one more call a media"
         ),

@@ -16,12 +16,14 @@ from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Forms
 from dam_sync.services.a_hypermedia.hal import embedded
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
-from dam_sync.services.a_hypermedia.relating import ATTACHMENTS, LINKED, LINKS
-from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN, needs_more
+from dam_sync.services.a_hypermedia.proving import SINGLE, Proofs, first_of_each
+from dam_sync.services.a_hypermedia.relating import ATTACHMENT, ATTACHMENTS, LINK, LINKED, LINKS
+from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
 from dam_sync.services.a_hypermedia.uploading import largest
 from dam_sync.services.a_hypermedia.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.writing import (
+    BULK_STATUS,
     BULKS,
     FOLDER_MEDIA,
     FOLDER_MEDIAS,
@@ -31,17 +33,22 @@ from dam_sync.services.a_hypermedia.writing import (
     METADATA,
     SELECTED,
     SELECTIONS,
+    STATUS,
     VERSIONS,
+    WITHIN,
+    bulk_forms,
     chosen_status,
     in_order,
+    membership_form,
 )
 
 
 class Costs:
     """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, finding: Finding) -> None:
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, finding: Finding, proofs: Proofs) -> None:
         self._tenant = tenant
+        self._proofs = proofs
         self._knowledge = knowledge
         self._finding = finding
         self._staging_told = False
@@ -70,11 +77,11 @@ class Costs:
             case Term():
                 return self._term(change)
             case Placement():
-                return _container(change)
+                return self._container(change)
             case Relation():
                 return self._link(change)
             case Membership(placement):
-                return one("POST", "medias", ATTACHMENTS, 1 if placement.kind == "attachment" else 0)
+                return self._attachment() if placement.kind == "attachment" else Counter()
 
     def _create(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status), None)
@@ -86,13 +93,13 @@ class Costs:
         else:
             calls += one("POST", "medias")
         calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
-        calls += self._fields(plan.writes) + _placed(draft.placements, "POST", LABELS, FOLDER_MEDIAS)
+        calls += self._fields(plan.writes) + self._placed(draft.placements)
         if not by_folder:
             return calls
         calls += self._staging()
         staging = self._finding.staging.now
         kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
-        return calls + one("DELETE", "folders", FOLDER_MEDIA, 0 if kept else 1)
+        return calls if kept else calls + self._displaced([Placement("folder", (), "staging")])
 
     def _staging(self) -> Counter[str]:
         """Making the staging folder where the top of the tree, read with the schema, has none."""
@@ -105,15 +112,31 @@ class Costs:
         known = any(child.get("title") == self._finding.title for child in embedded(top, "child"))
         return one("POST", "folder-tree", times=0 if known else 1)
 
+    def _attachment(self) -> Calls:
+        looks = len(self._proofs.new([ATTACHMENT]))
+        return one("POST", "medias", ATTACHMENTS) + one("GET", "medias", ATTACHMENTS, looks)
+
     def _link(self, relation: Relation) -> Calls:
         first = relation.kind not in self._links_told
         self._links_told.add(relation.kind)
-        return one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
+        calls = one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
+        return calls + one("GET", "medias", LINKED, len(self._proofs.new([LINK])))
 
     def _update(self, patch: Patch) -> Calls:
         writes = self._writes(patch.fields, patch.status or "", whole=True)
-        calls = self._fields(writes) + _placed(patch.placements_add, "POST", LABELS, FOLDER_MEDIAS)
-        return calls + _placed(patch.placements_remove, "DELETE", LABEL, FOLDER_MEDIA)
+        return self._fields(writes) + self._placed(patch.placements_add) + self._displaced(patch.placements_remove)
+
+    def _placed(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "POST", LABELS, FOLDER_MEDIAS) + self._looks(placements, inside=True)
+
+    def _displaced(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "DELETE", LABEL, FOLDER_MEDIA) + self._looks(placements, inside=False)
+
+    def _looks(self, placements: Iterable[Placement], *, inside: bool) -> Counter[str]:
+        """The first membership of each kind is read back."""
+        kinds = {membership_form(place.kind, inside=inside): place.kind for place in placements}
+        new = [kinds[form] for form in self._proofs.new(kinds)]
+        return sum((one("GET", "medias", WITHIN[kind]) for kind in new), Counter())
 
     def _writes(self, fields: Mapping[str, Value | None], status: str, whole: bool = False) -> Writes:
         forms, locales = self._knowledge.forms.now or Forms(), self._knowledge.locales.now or ("en",)
@@ -122,18 +145,25 @@ class Costs:
     def _fields(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
         gate = self._tenant.gate.now
-        writes = replace(writes, selectable=gate is None or bool(gate.user))
-        calls = one("PUT", "medias", METADATA, 0 if writes.bulked else len(writes.puts))
+        writes = replace(writes, selectable=self._proofs.bulk and (gate is None or bool(gate.user)))
         known = chosen_status(writes.status, self._knowledge.statuses.now or {}).id if writes.status else ""
-        if writes.bulked:
-            rides = bool(known) and not writes.own
-            calls += one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
-            calls += one("POST", "users", BULKS, len(writes.languages))
-            if rides:
-                return calls
-        if writes.status or writes.own:
+        rides = writes.bulked and bool(known) and not writes.own
+        calls = self._values(writes, rides)
+        if (writes.status or writes.own) and not rides:
             calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.status else [])))
         return calls
+
+    def _values(self, writes: Writes, rides: bool) -> Counter[str]:
+        """With reading back the first use of each form."""
+        if not writes.bulked:
+            new = self._proofs.new(first_of_each(writes.puts, SINGLE))
+            return one("PUT", "medias", METADATA, len(writes.puts)) + one("GET", "medias", METADATA, len(new))
+        new = self._proofs.new(bulk_forms(writes, rides))
+        calls = one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
+        calls += one("POST", "users", BULKS, len(writes.languages))
+        calls += one("GET", "medias", MEDIA, int(BULK_STATUS in new))
+        return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS}))
 
     def _upload(self, size: int) -> Counter[str]:
         gate = self._tenant.gate.now
@@ -147,8 +177,18 @@ class Costs:
         locales = self._knowledge.locales.now or ("en",)
         language = next((locale for locale in locales if locale in term.labels), locales[0])
         more = 1 if needs_more(term, language) else 0
-        calls = one("GET", "thesaurus-tree", "/{id}") + one("POST", "thesaurus-tree", TERM_CHILDREN)
-        return calls + one("GET", "thesauruses", "/{id}", more) + one("PUT", "thesauruses", "/{id}", more)
+        calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
+        calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)
+        return calls + one("GET", "thesauruses", "/{id}", more + len(self._proofs.new([TITLES][:more])))
+
+    def _container(self, place: Placement) -> Calls:
+        """One missing folder: its siblings are read, then it is made. A label is never made."""
+        if place.kind != "folder":
+            return {}
+        if len(place.path) == 1:
+            return one("GET", "folder-tree") + one("POST", "folder-tree")
+        looks = 1 + len(self._proofs.new([FOLDER]))
+        return one("GET", "folder-tree", "/{nodeId}", looks) + one("POST", "folder-tree", FOLDER_CHILDREN)
 
 
 def one(method: str, road: str, template: str = "", times: int = 1) -> Counter[str]:
@@ -156,16 +196,7 @@ def one(method: str, road: str, template: str = "", times: int = 1) -> Counter[s
     return Counter({Ask(method, road, template).operation: times}) if times else Counter()
 
 
-def _placed(placements: Iterable[Placement], method: str, label: str, folder: str) -> Counter[str]:
+def _moved(placements: Iterable[Placement], method: str, label: str, folder: str) -> Counter[str]:
     places = in_order(placements)
     labels = sum(place.kind == "label" for place in places)
     return one(method, "medias", label, labels) + one(method, "folders", folder, len(places) - labels)
-
-
-def _container(place: Placement) -> Calls:
-    """One missing folder: its siblings are read, then it is made. A label is never made."""
-    if place.kind != "folder":
-        return {}
-    if len(place.path) == 1:
-        return one("GET", "folder-tree") + one("POST", "folder-tree")
-    return one("GET", "folder-tree", "/{nodeId}") + one("POST", "folder-tree", FOLDER_CHILDREN)

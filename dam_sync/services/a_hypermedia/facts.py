@@ -188,13 +188,35 @@ ASSUMPTIONS = (
     Assumption(21, "the first DELETE trashes, the second purges: never sent for what is in the trash", "6.11"),
     Assumption(22, "an attachment is announced by POST, then its bytes go to the upload link", "6.9"),
     Assumption(23, "link types are found by their title on the media itself; no call lists them", "6.4, 14"),
+    Assumption(24, "lists, persons, places, field sets, dates, numbers and HTML are written as they are read", "6.4"),
 )
 
+_READ_BACK = "reading the first of a run back; where it shows no effect the asset is parked"
 ASSUMED_WRITES = (
+    AssumedWrite(
+        18,
+        "`POST .../selections/{id}/bulks`: fields and status of one media in one call",
+        "reading the first of a run back, once for each type of field; where it is refused or shows no effect, single "
+        "`PUT`s replace it for the rest of the run (option `bulk: off`: from the start)",
+    ),
+    AssumedWrite(
+        24,
+        "`PUT .../metadatas/{field}` of a number, yes/no, date, date-time, list, person, place, field set or HTML",
+        "reading the first of each type of field in a run back; where it shows no effect the asset is parked",
+    ),
+    AssumedWrite(17, "`PUT .../metadatas/{field}` of null or an empty list clears the field", _READ_BACK),
+    AssumedWrite(19, "`PUT /medias/{id}` with a link to another status", _READ_BACK),
+    AssumedWrite(20, "`POST` and `DELETE` of folder membership, labels and media links by `{id}`", _READ_BACK),
+    AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
+    AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
+    AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading the first of a run back"),
+    AssumedWrite(
+        22, "`POST /medias/{id}/attachments`, then `PUT` of the bytes", "the first of a run must be online then"
+    ),
     AssumedWrite(
         21,
         "`DELETE /medias/{id}` moves a media to the trash",
-        "reading the media before each: what is in the trash already is not deleted again",
+        "reading the media before each, for a second one purges, and after the first of a run",
     ),
 )
 

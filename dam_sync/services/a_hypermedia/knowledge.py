@@ -34,6 +34,7 @@ class Knowledge:
         self.link_types = link_types
         self._tenant = tenant
         self._spoken = spoken
+        self.zone = spoken.zone
         self._walked = False
         self.locales = Once(self._languages)
         self.forms = Once(self._forms)
@@ -60,7 +61,7 @@ class Knowledge:
         words = self._tenant.words
         forms = await self._covering(self.forms, {tail(link(m, words.rel("form"))) for m in medias} - {""})
         places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
-        return Sense(words, forms, await self.statuses.get(), places, self._spoken.zone)
+        return Sense(words, forms, await self.statuses.get(), places, self.zone)
 
     async def _covering(self, known: Once[Forms], ids: Iterable[str]) -> Forms:
         forms = await known.get()

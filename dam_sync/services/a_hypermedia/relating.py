@@ -10,20 +10,23 @@ from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
+from dam_sync.services.a_hypermedia.proving import Proofs
 from dam_sync.services.a_hypermedia.reading import Reading, is_gone
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
 
 ATTACHMENTS = "/{mediaId}/attachments"
 LINKS = "/{mediaId}/media-links"
 LINKED = "/{mediaId}/media-links/{linkId}/medias"
+LINK, ATTACHMENT = "link", "attachment"  # forms that are read back when they are first used
 _MISSING = frozenset({404, 405})
 
 
 class Relating:
     """Writes attachments and media links (wire A 6.7, 6.9)."""
 
-    def __init__(self, tenant: Tenant, reading: Reading, link_types: Mapping[str, str]) -> None:
+    def __init__(self, tenant: Tenant, reading: Reading, link_types: Mapping[str, str], proofs: Proofs) -> None:
         self._tenant = tenant
+        self._proofs = proofs
         self._reading = reading
         self._kinds = dict(link_types)  # ids by title
 
@@ -42,14 +45,28 @@ class Relating:
         made = await steps.once(name, announce, found=lambda: self._found(asset, content))
         if made["online"]:
             return
-        address = next(filter(None, links), "")
+        await self._sent(asset, content, made["id"], next(filter(None, links), ""))
+
+        async def look() -> bool:
+            found = await self._found(asset, content)
+            return found is not None and bool(found["online"])
+
+        if not await self._proofs.holds(ATTACHMENT, look):
+            raise Rejected(
+                f"the attachment {content.name} was sent, and the media does not show its bytes",
+                asset=asset,
+                code="not-written",
+                hint="add an attachment by hand to see whether the instance takes any, then `errors JOB --retry`",
+            )
+
+    async def _sent(self, asset: str, content: Content, identity: str, address: str) -> None:
         if address:
             try:
                 await self._upload(asset, content, address)
                 return
             except Rejected:
                 pass  # it lives a quarter of an hour, and the file may have been long in coming
-        if address := await self._upload_link(asset, made["id"]):
+        if address := await self._upload_link(asset, identity):
             await self._upload(asset, content, address)
 
     async def _upload(self, asset: str, content: Content, address: str) -> None:
@@ -106,6 +123,21 @@ class Relating:
         )
         if reply.status in _MISSING:
             raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not taken", asset=asset)
+
+        async def look() -> bool:
+            params = [("fields", "id"), *await self._tenant.arrays()]
+            ask = Ask("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+            linked = await self._tenant.listed(ask, "media", counted=False)
+            return str(relation.target) in map(wanted_id, linked)
+
+        if not await self._proofs.holds(LINK, look):
+            raise Rejected(
+                f"the link {relation.kind!r} to media {relation.target} was not written: the service accepted it and "
+                "does not show it",
+                asset=asset,
+                code="not-written",
+                hint="make this link by hand to see what forbids it, then run again",
+            )
 
     async def _kind(self, asset: str, title: str) -> str:
         if title not in self._kinds:

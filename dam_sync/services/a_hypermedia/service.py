@@ -25,6 +25,7 @@ from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.hal import Words
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, Spoken
 from dam_sync.services.a_hypermedia.opening import Opening
+from dam_sync.services.a_hypermedia.proving import Proofs
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.relating import Relating
 from dam_sync.services.a_hypermedia.rich import Rich
@@ -44,6 +45,7 @@ class Options:
     staging: str
     keyset: bool
     public_links: bool
+    bulk: bool
     lag: timedelta
     link_types: Mapping[str, str] = field(default_factory=dict)  # ids by title
 
@@ -67,13 +69,14 @@ class HypermediaService(Service):
         rich = Rich(tenant, knowledge, self._reading, self._searching)
         self._crawling = Crawling(tenant, knowledge, self._searching, rich, options.keyset)
         self._opening = Opening(tenant, self._reading)
-        self._taxonomy = Taxonomy(tenant, knowledge)
+        proofs = Proofs(context.clock, options.bulk)
+        self._taxonomy = Taxonomy(tenant, knowledge, proofs)
         uploading = Uploading(tenant, context.budget)
-        self._writing = Writing(tenant, knowledge, uploading)
+        self._writing = Writing(tenant, knowledge, uploading, proofs)
         self._finding = Finding(tenant, knowledge, options.staging, options.lag)
         self._creating = Creating(tenant, knowledge, uploading, self._writing)
-        self._relating = Relating(tenant, self._reading, options.link_types)
-        self._costs = Costs(tenant, knowledge, self._finding)
+        self._relating = Relating(tenant, self._reading, options.link_types, proofs)
+        self._costs = Costs(tenant, knowledge, self._finding, proofs)
 
     @property
     def calls(self) -> Calls:
@@ -185,15 +188,13 @@ class HypermediaService(Service):
 
 def options_of(given: Mapping[str, object]) -> Options:
     """The settings of a job file. Raises ConfigError."""
-    keyset = str(given.get("keyset", "auto")).lower()
-    if keyset not in ("auto", "off", "false"):
-        raise ConfigError(f"option keyset is auto or off, not {keyset!r}", service=facts.NAME)
     return Options(
         words=Words(str(given.get("relation_prefix", "svc")), str(given.get("header_prefix", "X-SVC-"))),
         spoken=Spoken(_locales(given.get("locales", ())), _zone(str(given.get("timezone", "") or "UTC"))),
         staging=str(given.get("staging_folder", "") or "dam-sync staging"),
-        keyset=keyset == "auto",
+        keyset=_unless_off(given, "keyset"),
         public_links=_switch(given, "public_links"),
+        bulk=_unless_off(given, "bulk"),
         lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
         link_types=_link_types(given.get("link_types") or {}),
     )
@@ -206,6 +207,13 @@ def _link_types(given: object) -> dict[str, str]:
             f"option link_types takes titles with their ids, not {given!r}", service=facts.NAME, hint=hint
         )
     return {str(title): str(identity) for title, identity in given.items()}
+
+
+def _unless_off(given: Mapping[str, object], name: str) -> bool:
+    value = str(given.get(name, "auto")).lower()
+    if value not in ("auto", "off", "false"):
+        raise ConfigError(f"option {name} is auto or off, not {value!r}", service=facts.NAME)
+    return value == "auto"
 
 
 def _switch(given: Mapping[str, object], name: str) -> bool:

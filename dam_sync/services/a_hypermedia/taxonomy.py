@@ -9,24 +9,27 @@ from dataclasses import replace
 from typing import Any
 
 from dam_sync.model.asset import Placement
-from dam_sync.model.errors import InvalidValue, NotFound, Unsupported
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, same_name, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.proving import Proofs
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
+TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms read back when they are first used
 _AT_ONCE = facts.LIMITS.pace.at_once
 
 
 class Taxonomy:
     """Terms and containers. Siblings may share a title at the service, so one writer at a time works below a parent."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge) -> None:
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, proofs: Proofs) -> None:
         self._tenant = tenant
+        self._proofs = proofs
         self._knowledge = knowledge
         self._writers: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -101,12 +104,26 @@ class Taxonomy:
             if found is None:
                 ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json={"title": title}, language=language)
                 identity = made_id(await self._tenant.call(ask))
+                await self._refuse_unmade(identity, parent, title, language)
         if found is not None:
             await self._fill(wanted_id(found), term, language)
             return replace(term, id=wanted_id(found), label=str(found["title"]))
         if needs_more(term, language):
             await self._complete(identity, term, language)
         return replace(term, id=identity, label=title)
+
+    async def _refuse_unmade(self, identity: str, parent: str, title: str, language: str) -> None:
+        """The first term that is made is looked for among the children of its parent. Raises Rejected."""
+
+        async def look() -> bool:
+            children = embedded(await self._node(parent, language), "child")
+            titles = {wanted_id(child): child.get("title") for child in children}
+            return identity in titles and same_name(titles[identity], title)
+
+        if not await self._proofs.holds(TERM, look):
+            hint = "add one term by hand to see what the thesaurus takes, then `errors JOB --retry`"
+            text = f"the term {title!r} was not made: the service accepted it and does not show it below its parent"
+            raise Rejected(text, code="not-written", hint=hint)
 
     async def language_of(self, term: Term) -> str:
         """The language its title is written in: the first content language it has a title in."""
@@ -129,9 +146,19 @@ class Taxonomy:
 
     async def _put(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
         ids = (identity,)
-        await self._tenant.call(
+        reply = await self._tenant.call(
             Ask("PUT", "thesauruses", "/{id}", ids, json=whole, language=language, again=True, accept=accept)
         )
+
+        async def look() -> bool:
+            known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", ids))
+            now, wanted = _texts(known.get("titles")), _texts(whole.get("titles"))
+            return all(same_name(now.get(locale), title) for locale, title in wanted.items())
+
+        if reply.status != 403 and not await self._proofs.holds(TITLES, look):
+            hint = "change one term by hand to see what the thesaurus takes, then `errors JOB --retry`"
+            text = f"the languages of the term {identity} were not written: the service accepted them without effect"
+            raise Rejected(text, code="not-written", hint=hint)
 
     async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
         for item in await self._knowledge.lookup(lookup):
@@ -155,7 +182,21 @@ class Taxonomy:
             if parent:
                 body = {"title": title, "description": ""}
                 ask = Ask("POST", "folder-tree", FOLDER_CHILDREN, (parent,), json=body)
-            return Placement("folder", tuple(path), made_id(await self._tenant.call(ask)))
+            made = made_id(await self._tenant.call(ask))
+            if parent:
+                await self._refuse_other_parent(made, parent, title)
+            return Placement("folder", tuple(path), made)
+
+    async def _refuse_other_parent(self, identity: str, parent: str, title: str) -> None:
+        """The first folder that is made in another one is looked for there. Raises Rejected."""
+
+        async def look() -> bool:
+            children = embedded(await self._knowledge.folder(parent), "child")
+            return identity in map(wanted_id, children)
+
+        if not await self._proofs.holds(FOLDER, look):
+            hint = "make one folder by hand to see what the service takes, then `errors JOB --retry`"
+            raise Rejected(f"the folder {title!r} was made and is not in its parent", code="not-written", hint=hint)
 
     async def _label(self, path: Sequence[str]) -> Placement:
         for title, identity in (await self._knowledge.labels.get()).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,11 +15,12 @@ from dam_sync.services.a_hypermedia.forms import WRITABLE_OWN, FormField, Forms
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """One field in one language; `value` None or [] clears it."""
+    """One field in one language; `value` None or [] clears it. of: what the form says of the field."""
 
     field: str
     value: Json
     language: str = ""
+    of: FormField | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Writes:
     puts: tuple[Put, ...] = ()
     own: Mapping[str, Json] | None = None
     status: str = ""
-    selectable: bool = True  # whether media can be selected: an instance need not tell who we are
+    selectable: bool = True  # whether bulks may be used: an instance need not tell who we are, and the form may fail
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -74,12 +76,12 @@ def writes_of(
 
 def _puts(field: FormField, value: Value | None, locales: Sequence[str], whole: bool) -> list[Put]:
     if not field.localized:
-        return [Put(field.name, encode(field, value))]
+        return [Put(field.name, encode(field, value), of=field)]
     texts = by_language(field, value, locales[0])
     alone = field.guessed and bool(texts)  # it may have one value for all languages, and clearing one clears it
     missing = [language for language in locales if language not in texts] if whole and not alone else []
-    written = [Put(field.name, encode(field, text), language) for language, text in texts.items()]
-    return written + [Put(field.name, encode(field, None), language) for language in missing]
+    written = [Put(field.name, encode(field, text), language, field) for language, text in texts.items()]
+    return written + [Put(field.name, encode(field, None), language, field) for language in missing]
 
 
 def _own_put(name: str, value: Value | None) -> dict[str, Json]:

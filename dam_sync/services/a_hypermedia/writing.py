@@ -5,16 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
-from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone, Unsupported
+from dam_sync.model.errors import (
+    ContractBroken,
+    DamSyncError,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    SessionGone,
+    Unsupported,
+)
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import same_name, wanted_id, whole
+from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id
+from dam_sync.services.a_hypermedia.proving import BULK, SINGLE, Proofs, first_of_each, kept
+from dam_sync.services.a_hypermedia.reading import is_gone
+from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, as_number, made_id, resource_of
 from dam_sync.services.a_hypermedia.uploading import Uploading
 from dam_sync.services.a_hypermedia.wire import Status, placed_in
 from dam_sync.services.a_hypermedia.writes import Put, Writes, bulk_body, writes_of
@@ -30,15 +41,19 @@ VERSIONS = "/{mediaId}/file-versions"
 SELECTIONS = "/{userId}/selections"
 SELECTED = "/{userId}/selections/{selectionId}/medias"
 BULKS = "/{userId}/selections/{selectionId}/bulks"
+WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
+ABSENT = frozenset({GONE})
+STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
 
 
 class Writing:
     """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading) -> None:
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, proofs: Proofs) -> None:
         self._tenant = tenant
         self._knowledge = knowledge
         self._uploading = uploading
+        self._proofs = proofs
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
@@ -57,18 +72,63 @@ class Writing:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
         it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
         status = await self.status_of(writes.status)
-        writes = replace(writes, selectable=bool((await self._tenant.gate.get()).user))
+        writes = replace(writes, selectable=self._proofs.bulk and bool((await self._tenant.gate.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
-        bulked = writes.bulked and await self._apply_in_bulks(asset, writes, status if rides else None)
+        forms = bulk_forms(writes, rides) if writes.bulked else set()
+        doubtful = not self._proofs.proven(forms)
+        bulked = writes.bulked and await self._in_bulks(asset, writes, status if rides else None, doubtful)
         if not bulked:
-            for put in writes.puts:
-                await self.put(asset, put)
+            await self._in_puts(asset, writes)
         if not (bulked and rides) and (writes.status or writes.own):
             await self._put_media(asset, writes, status)
+        if writes.bulked and not bulked and doubtful:
+            self._proofs.no_bulks()
 
-    async def _apply_in_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
-        """Whether the service wrote them. One that counts no media as written is not believed: a call for each field
-        is refused where it fails, and does no harm where all was as it should be."""
+    async def _in_puts(self, asset: str, writes: Writes) -> None:
+        """A call for each field; the first use of a form that no document shows is read back. Raises Rejected."""
+        for put in writes.puts:
+            await self.put(asset, put)
+        for form, put in first_of_each(writes.puts, SINGLE).items():
+            if not await self._proofs.holds(form, partial(self._kept, asset, put)):
+                raise Rejected(
+                    f"field {put.field} was not written: the service accepted the value and does not have it",
+                    operation=Ask("PUT", "medias", METADATA).operation,
+                    asset=asset,
+                    code="not-written",
+                    hint="write this value by hand to see what the field takes, then change its line in the mapping",
+                )
+
+    async def _in_bulks(self, asset: str, writes: Writes, status: Status | None, doubtful: bool) -> bool:
+        """Whether the service wrote them. A form that is not proven yet is read back, and is no fault of the asset
+        where it is refused: a call for each field is refused where it fails, and does no harm where all was as it
+        should be. Raises Rejected where a form that was proven is refused."""
+        try:
+            if not await self._send_bulks(asset, writes, status):
+                return False
+        except (Rejected, ContractBroken):
+            if doubtful:
+                return False
+            raise
+        for form, put in first_of_each(writes.puts, BULK).items():
+            if not await self._proofs.holds(form, partial(self._kept, asset, put)):
+                return False
+        return status is None or await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status))
+
+    async def _kept(self, asset: str, put: Put) -> bool:
+        ask = Ask("GET", "medias", METADATA, (asset, put.field), language=put.language, asset=asset, accept=ABSENT)
+        reply = await self._tenant.call(ask)
+        served = served_language(reply.headers)
+        elsewhere = bool(put.language and served) and served != put.language  # it has none of its own (wire A 0)
+        empty = reply.status == GONE or elsewhere or not reply.body.strip()
+        return kept(put, {} if empty else resource_of(reply), self._knowledge.zone)
+
+    async def _has_status(self, asset: str, status: Status) -> bool:
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        now = tail(link(media, self._tenant.words.rel("custom-status")))
+        return now == status.id if status.id and now else str(media.get("status") or "").lower() == status.base
+
+    async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
+        """False where the service counts no media as written."""
         selection = await self._select(asset)
         bulks = writes.bulks()
         for number, (language, puts) in enumerate(bulks, 1):
@@ -102,6 +162,14 @@ class Writing:
         await self._tenant.call(
             Ask("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, again=True)
         )
+        if writes.status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
+            raise Rejected(
+                f"the status {status.title} was not written: the service accepted it and shows another one",
+                operation=Ask("PUT", "medias", MEDIA).operation,
+                asset=asset,
+                code="not-written",
+                hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
+            )
 
     async def status_of(self, name: str) -> Status:
         """The custom status of this title, else the first of this base status. Raises InvalidValue."""
@@ -117,6 +185,30 @@ class Writing:
                 )
             else:
                 await self.into_folder(asset, place.id)
+            await self._refuse_unplaced(asset, place, inside=True)
+
+    async def _refuse_unplaced(self, asset: str, place: Placement, *, inside: bool) -> None:
+        """Raises Rejected where the first membership of its kind, in or out, shows no effect."""
+
+        async def look() -> bool:
+            try:
+                items = await self._tenant.listed(
+                    Ask("GET", "medias", WITHIN[place.kind], (asset,), asset=asset), place.kind
+                )
+            except NotFound as error:
+                if is_gone(error):
+                    raise
+                return True  # the instance has no such list
+            return (place.id in map(wanted_id, items)) is inside
+
+        if not await self._proofs.holds(membership_form(place.kind, inside=inside), look):
+            raise Rejected(
+                f"the media {'is not in' if inside else 'stays in'} {place.kind} {place.id or place.text}, though the "
+                "service accepted the change",
+                asset=asset,
+                code="not-written",
+                hint=f"{'put it there' if inside else 'take it out'} by hand, or `errors JOB --retry` and run again",
+            )
 
     async def into_folder(self, asset: str, folder: str) -> None:
         """Put an existing media into a folder; harmless to repeat."""
@@ -132,12 +224,14 @@ class Writing:
         for place in in_order(placements):
             if place.kind == "label":
                 await self._taken_out(asset, "label", place.id, Ask("DELETE", "medias", LABEL, (asset, place.id)))
+                await self._refuse_unplaced(asset, place, inside=False)
             else:
                 await self.out_of_folder(asset, place.id)
 
     async def out_of_folder(self, asset: str, folder: str) -> None:
         """Take a media out of a folder; it stays in the library (wire A 6.7)."""
         await self._taken_out(asset, "folder", folder, Ask("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
+        await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
 
     async def _taken_out(self, asset: str, kind: str, place: str, ask: Ask) -> None:
         """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
@@ -186,10 +280,22 @@ class Writing:
 
     async def remove(self, asset: AssetId) -> None:
         """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
-        ask = Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=frozenset({404}))
-        reply = await self._tenant.call(ask)
-        if reply.status != 404 and str(reply.json().get("status", "")).upper() != "TRASH":
-            await self._tenant.call(Ask("DELETE", "medias", MEDIA, (asset,), asset=asset))
+
+        async def gone() -> bool:
+            reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
+            return reply.status == GONE or str(reply.json().get("status", "")).upper() == "TRASH"
+
+        if await gone():
+            return
+        await self._tenant.call(Ask("DELETE", "medias", MEDIA, (asset,), asset=asset))
+        if not await self._proofs.holds(TRASH, gone):
+            raise Rejected(
+                "the media was to go to the trash and is still there, though the service accepted its removal",
+                operation=Ask("DELETE", "medias", MEDIA).operation,
+                asset=asset,
+                code="not-written",
+                hint="remove it by hand",
+            )
 
     async def _select(self, asset: str) -> str:
         """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
@@ -220,6 +326,16 @@ class Writing:
         )
         told = reply.json() if reply.body.lstrip().startswith(b"{") else {}
         return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so an answer without it is taken as it is
+
+
+def bulk_forms(writes: Writes, rides: bool) -> set[str]:
+    """The forms in which values are written by bulks; `rides`: the status is among them."""
+    return {*first_of_each(writes.puts, BULK), *([BULK_STATUS] if rides else [])}
+
+
+def membership_form(kind: str, *, inside: bool) -> str:
+    """The form in which a media is put into a container of this kind, or taken out."""
+    return f"{kind} {'in' if inside else 'out'}"
 
 
 def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
