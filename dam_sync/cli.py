@@ -20,7 +20,7 @@ from dam_sync.app.checks import check_job
 from dam_sync.app.demo import READY, Demo, run_demo
 from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
 from dam_sync.app.files import written
-from dam_sync.app.jobs import plan_job, run_job, verify_job, write_html
+from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
 from dam_sync.app.logs import set_up_logs
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -81,6 +81,10 @@ class Output:
         """What happened, and what to do next."""
         if self.as_json:
             self.data(error.as_json())
+        self.told(error)
+
+    def told(self, error: DamSyncError) -> None:
+        """The same beside a report, which is the only result on stdout."""
         self.err.print(f"error: {error}", markup=False, style="red")
         if error.hint:
             self.err.print(f"hint: {error.hint}", markup=False)
@@ -203,7 +207,10 @@ def run(
         report = await run_job(job, wish)
         output.report(report.as_json())
         write_html(report, wish.html)
-        return 4 if report.parked else 0
+        code, stop = unfinished(report)
+        if stop is not None:
+            output.told(stop)
+        return code
 
     wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, limit=limit, max_calls=max_calls)
     wish.max_duration, wish.html = max_duration, html

@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest
 from dam_sync.model.reading import Paper, Syntax
 from dam_sync.model.service import Kind
@@ -188,11 +189,33 @@ class Limits(Part):
     bandwidth: Annotated[float, BeforeValidator(_bytes_per_second), Field(gt=0)] | None = None
 
 
+class Exposure(Part):
+    """What may be more visible at the target than at the source, rule by rule; see `model.exposure`."""
+
+    archived_as_published: Waiver | None = None
+    unpublished_as_published: Waiver | None = None
+    unreleased_as_released: Waiver | None = None
+    expiry_dropped: Waiver | None = None
+    groups_widened: Waiver | None = None
+    denied_dropped: Waiver | None = None
+    timed_dropped: Waiver | None = None
+    download_widened: Waiver | None = None
+    container_widened: Waiver | None = None
+    sensitive_widened: Waiver | None = None
+
+    @property
+    def waivers(self) -> Mapping[ExposureRule, Waiver]:
+        """Those given."""
+        given = {rule: getattr(self, rule.value) for rule in ExposureRule}
+        return {rule: waiver for rule, waiver in given.items() if waiver is not None}
+
+
 class Policy(Part):
     """What to do where there is a choice."""
 
     deletes: Literal["none"] = "none"
     conflicts: Literal["park", "overwrite"] = "park"
+    exposure: Exposure = Field(default_factory=Exposure)
     versions: Literal["all", "current"] = "all"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 

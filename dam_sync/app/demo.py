@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.app.emulating import ready_mapping
-from dam_sync.app.jobs import plan_job, run_job, verify_job
+from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.app.wish import Wish
 from dam_sync.emulation.library import MARKS, write_empty_tenant, write_library
@@ -62,9 +62,10 @@ async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], N
         show(verdict.as_json())
     tell(f"the job file: {job}")
     tell(f"the report: {folder / 'report.html'}")
-    if run.parked:
-        return 4
-    return 0 if verdict.clean else 3
+    code, stop = unfinished(run)
+    if stop is not None:
+        tell(f"{stop}; {stop.hint}")
+    return code or (0 if verdict.clean else 3)
 
 
 def _emulate(kind: str) -> list[str]:

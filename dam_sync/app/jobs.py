@@ -20,6 +20,7 @@ from dam_sync.engine.abandoned import told_binned
 from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
+from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
 from dam_sync.engine.run import close_books, execute, window_of
 from dam_sync.engine.session import Session
@@ -28,6 +29,7 @@ from dam_sync.engine.sweeping import told_swept
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.render.html import render_html
@@ -168,6 +170,8 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
         {"path": path, "rule": rule, "assets": number}
         for (path, rule), number in (await _losses(session) - done.losses).most_common()
     ]
+    report.exposure = await told_exposure(session, report.losses)
+    report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
         for cause, operation, hint, count, example in await session.store.parked_causes()
@@ -180,6 +184,12 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
 
 async def _losses(session: Session) -> Counter[tuple[str, str]]:
     return Counter({(path, rule): number for path, rule, number in await session.store.losses(session.run.id)})
+
+
+def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
+    """The exit code of a run that came to its end, and what is to be said of it besides the report."""
+    stop = exposure_stop(report.exposure)
+    return (stop.exit_code if stop else 4 if report.parked else 0), stop
 
 
 def write_html(report: Report, path: Path | None) -> None:

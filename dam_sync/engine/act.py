@@ -63,13 +63,14 @@ class Scoped(Steps):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Work that was read and mapped; `outcome` is set when there is nothing left to do."""
+    """Work that was read and mapped; `outcome` is set when nothing is left to do but, where it says so, to `hide`."""
 
     work: Work
     asset: Asset | None = None
     drafted: Drafted | None = None
     link: LinkRow | None = None
     outcome: Outcome | None = None
+    hide: bool = False  # what is at the target must not be seen any more, though nothing else is written
 
     def whole(self) -> tuple[Asset, Drafted]:
         """The asset and its draft, for work that has come to be written."""
@@ -116,6 +117,15 @@ class Actor:
             case Update():
                 return await self._update(prepared, action, meant)
 
+    async def hide(self, work: Work, link: LinkRow) -> LinkRow:
+        """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
+        if link.draft.get("closed"):
+            return link
+        steps = self.session.store.steps(work, self.session.run.id)
+        update = self.session.target.update
+        await steps.once("hide", lambda: _void(update(AssetId(link.target), Patch(closed=True))), harmless=True)
+        return replace(link, draft={**link.draft, "closed": True})
+
     async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = prepared.whole()
         target, draft = self.session.target, drafted.draft
@@ -154,7 +164,12 @@ class Actor:
         known = AssetId(link.target)
         number = await intend(steps, drafted.draft, meant)
         if not action.patch.empty:
-            await self._refuse_conflict(known, link, action.patch, meant)
+            try:
+                await self._refuse_conflict(known, link, action.patch, meant)
+            except Conflict:
+                if action.patch.closed:
+                    await self.hide(prepared.work, link)
+                raise
             name = f"update:{number}"
             await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
         await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)

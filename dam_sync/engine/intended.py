@@ -47,6 +47,7 @@ def patch_over(states: Sequence[Json], draft: Draft) -> Patch:
         tags_remove=frozenset(tag for patch in patches for tag in patch.tags_remove) - draft.tags,
         rights=next((patch.rights for patch in patches if patch.rights is not None), None),
         cleared=frozenset().union(*(patch.cleared for patch in patches)),
+        closed=next((patch.closed for patch in patches if patch.closed is not None), None),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
+from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json, Value, value_from_json
@@ -16,10 +17,12 @@ from dam_sync.store.rows import LinkRow
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`."""
+    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`; exposure: what may
+    be more visible at the target."""
 
     versions: str = "all"
     conflicts: str = "park"
+    exposure: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +159,19 @@ def patch_between(before: Json, draft: Draft) -> Patch:
     old_tags, new_tags = frozenset(before["tags"]), draft.tags
     old_rights = rights_from_json(before["rights"])
     pairs = (("release", "release_at"), ("expiry", "expires_at"))
+    was_closed = bool(before.get("closed"))
+    opened = was_closed and not draft.closed  # needs status and rights whole, for they were never written
     return Patch(
         fields=_changed_fields(before["fields"], after["fields"]),
         filename=draft.filename if before["filename"] != draft.filename else None,
-        status=draft.status if before["status"] != draft.status and draft.status else None,
+        status=draft.status if (opened or before["status"] != draft.status) and draft.status else None,
         placements_add=new_places - old_places,
         placements_remove=old_places - new_places,
         tags_add=new_tags - old_tags,
         tags_remove=old_tags - new_tags,
-        rights=None if old_rights == draft.rights else draft.rights,
+        rights=None if old_rights == draft.rights and not opened else draft.rights,
         cleared=frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
+        closed=None if was_closed == draft.closed else draft.closed,
     )
 
 

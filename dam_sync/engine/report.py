@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 from dam_sync.model.values import Json
 
+REFUSED = "set aside"  # the fate of an asset that more people would see
 INNER = "in "  # begins the names of steps inside a write: the plan does not list them
 
 
@@ -30,7 +31,8 @@ class Side:
 class Report:
     """kind: plan, run or verify. counts: assets by what happened to them. losses: by path and rule, with their assets.
 
-    operations: how many writes of each kind. parked: cause, operation, hint, count, example.
+    operations: how many writes of each kind. parked: cause, operation, hint, count, example. exposure: by rule, how
+    many assets more people would see, or see by the operator's word: rule, fate, assets, examples, meaning.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Report:
     operations: dict[str, int] = field(default_factory=dict)
     losses: list[dict[str, Json]] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
+    exposure: list[dict[str, Json]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     forecast_seconds: float | None = None

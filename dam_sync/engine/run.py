@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from dam_sync.engine.afterwards import listed_all, place, relate
+from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.marks import refuse_lost_state
 from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.guards.sight import (
@@ -55,6 +56,7 @@ async def _phases(session: Session) -> None:
     if not session.ask.only:
         await window_of(session)
         await look_after(session, run=session.run.id)
+    await retry_exposed(session)
     session.progress.phase = "reading the target"
     names = Names(session)
     await names.take()

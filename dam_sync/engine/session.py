@@ -90,6 +90,7 @@ class Session:
     target_contents: Contents
     run: Run
     dry: bool = False  # the target only pretends
+    alike: bool = False  # both sides are services of one kind
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
     swept: int = 0  # uploads that a killed run had left open, and that were ended

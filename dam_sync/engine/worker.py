@@ -8,6 +8,7 @@ import structlog
 
 from dam_sync.engine.abandoned import bin_half_made
 from dam_sync.engine.act import Actor, Prepared
+from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
 from dam_sync.engine.names import Names
@@ -15,16 +16,18 @@ from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import removed_before
-from dam_sync.engine.taxonomy import Containers, Terms
+from dam_sync.engine.taxonomy import Containers, Known, Terms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.errors import DamSyncError, Disposition, NotFound
+from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import TRASH, Operation
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 4
+NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not selected")
 
 
 @dataclass(slots=True)
@@ -102,29 +105,50 @@ class Worker:
 
     async def _draft(self, prepared: Prepared, asset: Asset) -> Prepared:
         crosswalk = self.session.crosswalk
-        if not crosswalk.selects(asset):
-            return replace(prepared, outcome=Outcome(action="skipped", cause="not selected", message="not selected"))
+        if not crosswalk.selects(asset) and prepared.link is None:
+            return replace(prepared, outcome=NOT_SELECTED)
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+        drafted = await self._drafted(asset, marker)
         if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
-            drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await self._drafted(asset, marker)
+        if drafted.faults and prepared.link is None:
+            return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
+        exposure = judge(self.session, asset, drafted, prepared.link, await self._containers())
+        if exposure.parked is not None:
+            await remember_release(self.session, asset, exposure.parked)
+            return replace(prepared, drafted=drafted, outcome=exposure.parked)
+        if not crosswalk.selects(asset):
+            return replace(prepared, drafted=drafted, outcome=NOT_SELECTED, hide=exposure.closed)
         if drafted.new_terms and not drafted.faults:
             await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
-            drafted = crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await self._drafted(asset, marker)
         if drafted.faults:
-            return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
+            return replace(prepared, drafted=drafted, outcome=_faulty(drafted), hide=exposure.closed)
+        return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
+
+    async def _drafted(self, asset: Asset, marker: str) -> Drafted:
+        return self.session.crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+
+    async def _completed(self, prepared: Prepared, marker: str) -> Prepared:
+        """With the file name that is free, and the containers made."""
+        asset, drafted = prepared.whole()
         draft = await self.names.given(asset, drafted.draft, marker, new=prepared.link is None)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
-        return replace(prepared, asset=crosswalk.related(asset), drafted=replace(drafted, draft=draft))
+        related = self.session.crosswalk.related(asset)
+        return replace(prepared, asset=related, drafted=replace(drafted, draft=draft))
+
+    async def _containers(self) -> Known:
+        """The target's containers, where the mapping places anything."""
+        return await self.containers.known() if self.session.crosswalk.plan.placements else {}
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
     async def write(self, prepared: Prepared) -> Outcome | None:
         """Do what has to be done; None when the work was put back for later."""
         work = prepared.work
-        if prepared.outcome is not None:
-            return prepared.outcome
         try:
+            if prepared.outcome is not None:
+                return await self._concluded(prepared, prepared.outcome)
             return await Actor(self.session).act(prepared)
         except NotFound as error:
             told = await self.missing.while_writing(error, work.asset, prepared.link)
@@ -137,6 +161,14 @@ class Worker:
                 await self.session.store.retry_later(work, 0.0)
                 return None
             return self.outcome_of(error, work)
+
+    async def _concluded(self, prepared: Prepared, outcome: Outcome) -> Outcome:
+        """The outcome of work that is not written, once what must not be visible is hidden."""
+        if outcome.cause.startswith(EXPOSURE):
+            await bin_half_made(self.session, prepared.work)
+        if not prepared.hide or prepared.link is None:
+            return outcome
+        return replace(outcome, link=await Actor(self.session).hide(prepared.work, prepared.link))
 
     def outcome_of(self, error: DamSyncError, work: Work) -> Outcome:
         """A parked outcome, or the error itself again when it concerns more than this asset."""

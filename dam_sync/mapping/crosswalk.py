@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 
@@ -17,6 +17,7 @@ from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.verb import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.asset import Asset, Draft, Loss, Marker, Placement, Rights
+from dam_sync.model.exposure import Decided
 from dam_sync.model.schema import Field
 from dam_sync.model.values import Scalar, Term, Value
 
@@ -27,7 +28,7 @@ class Drafted:
 
     new_terms: (vocabulary of the target, term), parents before children. tally: values by (path, outcome), where the
     outcome is written, transformed, dropped or parked; a value read by several lines counts once for each. losses begin
-    with what the source itself has and does not give out.
+    with what the source itself has and does not give out. decided: what the mapping says of who sees it.
     """
 
     draft: Draft
@@ -35,6 +36,7 @@ class Drafted:
     faults: tuple[Loss, ...] = ()
     new_terms: tuple[tuple[str, Term], ...] = ()
     tally: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    decided: Decided = field(default_factory=Decided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class _Drafting:
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
     consumed: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, str] = field(default_factory=dict)
+    decided: Decided = field(default_factory=Decided)
 
     def done(self, marker_value: str) -> Drafted:
         """Run every line and close the books."""
@@ -164,6 +167,7 @@ class _Drafting:
             tuple(self.faults),
             tuple(self.new_terms.values()),
             dict(self.tally + counted),
+            self.decided,
         )
 
     def _within_reach(self) -> set[str]:
@@ -220,9 +224,22 @@ class _Drafting:
         plan = self.crosswalk.plan
         release = next((value for value in self._values(plan.release)), None)
         expiry = next((value for value in self._values(plan.expiry)), None)
-        groups = frozenset(str(value) for value in self._values(plan.groups))
+        groups = frozenset(self._groups(plan.groups))
         rights = Rights(_instant(release), _instant(expiry), groups)
         return self._in_days(rights) if plan.rights_by_day else rights
+
+    def _groups(self, line: Line | None) -> list[str]:
+        """Names of groups, and whether all of them were made of groups, or of containers, of the source."""
+        if line is None:
+            return []
+        ran = line.run(self.asset, self.setting)
+        self._keep(ran)
+        made_of = [{ran.outcomes[index][0] for index in indices} for indices in ran.origins]
+        self.decided = Decided(
+            groups=_all_from(made_of, "groups[]"),
+            containers=_all_from(made_of, "placements."),
+        )
+        return [str(value) for value in ran.values]
 
     def _in_days(self, rights: Rights) -> Rights:
         """Released no sooner and expired no later than the source says."""
@@ -232,6 +249,11 @@ class _Drafting:
             if told != kept and kept is not None:
                 self.losses.append(Loss(name, "days only", f"moved to {kept.date().isoformat()}"))
         return replace(rights, release_at=release, expires_at=expiry)
+
+
+def _all_from(made_of: Sequence[set[str]], beginning: str) -> bool:
+    """Whether there are values, each made of one at least that was read under such a name."""
+    return bool(made_of) and all(any(name.startswith(beginning) for name in names) for names in made_of)
 
 
 def _midnight_before(moment: datetime | None) -> datetime | None:

@@ -10,6 +10,7 @@ from enum import StrEnum
 class RestrictionKind(StrEnum):
     """What narrows an audience in addition to status, dates and groups."""
 
+    UNRELEASED = "unreleased"  # it has no release date, in a service that hides assets without one
     DENIED = "denied"  # users or groups are refused by name
     TIMED = "timed"  # somebody's access begins or ends at a date of its own
     DOWNLOAD = "download"  # seen, but the original may not be downloaded

@@ -25,6 +25,11 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     if report["verdict"]:
         _verdict(console, report["verdict"])
+    seen = [
+        (row["rule"], row["fate"], str(row["assets"]), ", ".join(row["examples"]), row["meaning"])
+        for row in report["exposure"]
+    ]
+    _table(console, "Seen by more people than in the source", ("rule", "", "assets", "for example", "meaning"), seen)
     rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
     _table(console, "Lost by name", ("what", "rule", "assets"), rows)
     parked = [

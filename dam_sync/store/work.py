@@ -201,6 +201,24 @@ class Queue(Part):
         )
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen, {"run": run})])
 
+    async def told_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
+        """(rule, whether the asset is parked for it, assets, the first of them) of what was noted under this path: of
+        assets that are parked now, and of those that this run settled."""
+        chosen = text(
+            "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
+            " row_number() OVER (same ORDER BY seq) AS place FROM (SELECT DISTINCT work.seq, work.asset,"
+            " json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
+            " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled'"
+            " AND (work.run = :run OR work.action = 'parked') AND json_type(work.losses) = 'array'"
+            " AND json_extract(loss.value, '$.path') = :path) WINDOW same AS (PARTITION BY rule, parked))"
+            " WHERE place <= :examples ORDER BY rule, parked, place"
+        )
+        given = {"run": run, "path": path, "examples": examples}
+        found: dict[tuple[str, bool, int], list[str]] = {}
+        for rule, parked, many, asset in await self._read(lambda c: c.execute(chosen, given).all()):
+            found.setdefault((rule, bool(parked), many), []).append(asset)
+        return [(*key, assets) for key, assets in found.items()]
+
     async def _on_each(self, statement: Update, works: Sequence[Work]) -> None:
         if works:
             held = [{"of": work.asset, "at": work.seq} for work in works]

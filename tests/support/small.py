@@ -173,6 +173,11 @@ class Small:
         """The job's secret of that name is this one from now on."""
         write_secret(self.pair.folder, name, secret)
 
+    def accept(self, *rules: str) -> None:
+        """Accept rules of the exposure guard in the job file."""
+        text = self.pair.job.read_text(encoding="utf-8")
+        self.pair.job.write_text(f"{text}policy: {{exposure: {{{', '.join(rules)}}}}}\n", encoding="utf-8")
+
     def faulty(self, *lines: Mapping[str, Any], side: str = "source") -> None:
         """Script faults of one side."""
         (self.pair.source if side == "source" else self.pair.target).add_faults(*lines)

@@ -1,0 +1,158 @@
+"""Nobody sees more than before: who would see a draft at the target is compared with who sees its asset.
+
+A rule that the job does not accept sets a new asset aside before anything of it is written. An asset that is at the
+target already is hidden there, where the target can do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dam_sync.engine.guards.finding import EXAMPLES, such_as
+from dam_sync.engine.report import REFUSED
+from dam_sync.engine.session import Session
+from dam_sync.engine.taxonomy import Known
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.model.asset import Asset, Draft, Loss, digest_of
+from dam_sync.model.errors import SafetyStop
+from dam_sync.model.exposure import EXPOSURE, MEANINGS, ExposureRule, Waiver, Widening, widenings
+from dam_sync.model.service import Operation
+from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.store.rows import LinkRow, Outcome
+
+POLICY = "exposure policy"  # note: by which policy and mapping assets were set aside
+DUE = "exposure due"  # note: when the first of the release dates comes for which assets were set aside
+ACCEPTED, CLOSED = "accepted", "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What was decided for one asset. `losses` name what the operator accepted, and why it is written closed; `parked`
+    is set when it must not be written."""
+
+    losses: tuple[Loss, ...] = ()
+    closed: bool = False
+    parked: Outcome | None = None
+
+    def applied(self, drafted: Drafted) -> Drafted:
+        """The draft as it may be written."""
+        if not self.losses:
+            return drafted
+        return replace(
+            drafted, draft=replace(drafted.draft, closed=self.closed), losses=(*drafted.losses, *self.losses)
+        )
+
+
+def judge(session: Session, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> Exposure:
+    """Whether the asset may be written as drafted. known: the target's containers; others will be made."""
+    if not session.target.tells_audience:
+        return Exposure()
+    placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
+    draft = replace(drafted.draft, placements=placements)
+    found = _found(session, asset, drafted, draft)
+    policy = session.policy.exposure
+    refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
+    losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
+    if not refused:
+        return Exposure(losses)
+    willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
+    if willing and can_close(session):
+        return Exposure((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True)
+    return Exposure(parked=_parked(refused, link, can_close(session)))
+
+
+def can_close(session: Session) -> bool:
+    """Whether the target can hide an asset, also one that it has."""
+    return session.target_schema.closes and Operation.UPDATE in session.target.operations
+
+
+def job_line(rules: Sequence[ExposureRule]) -> str:
+    """What to write into the job file."""
+    return f"policy: {{exposure: {{{', '.join(f'{rule.value}: accept' for rule in rules)}}}}}"
+
+
+async def remember_release(session: Session, asset: Asset, parked: Outcome) -> None:
+    """Keep the first of the release dates for which assets are set aside, so that they come round by themselves."""
+    release = asset.rights.release_at
+    if release is None or release <= session.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
+        return
+    known = await session.store.noted(DUE)
+    if not known or release < parse_instant(known):
+        await session.store.note(DUE, instant_text(release))
+
+
+async def retry_exposed(session: Session) -> None:
+    """Put back what was set aside by another policy or mapping, or for a release date that has come; safe to repeat."""
+    if session.ask.only:
+        return
+    store = session.store
+    now = digest_of([session.crosswalk.digest, sorted(session.policy.exposure.items()), can_close(session)])
+    before, due = await store.noted(POLICY), await store.noted(DUE)
+    come = bool(due) and parse_instant(due) <= session.clock.now()
+    if before != now or come:
+        causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
+        if causes:
+            await store.unpark(causes)
+    if before != now:
+        await store.note(POLICY, now)
+    if come:
+        await store.note(DUE, "")
+
+
+async def told_exposure(session: Session, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+    """For the report: by rule, what was set aside, by this run or an earlier one, and what of `losses` (the run's, by
+    path and rule) is written by the operator's word, or hidden."""
+    counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
+    rows = []
+    for told, parked, assets, examples in await session.store.told_of(EXPOSURE, session.run.id, EXAMPLES):
+        rule, _, fate = told.partition(" ")
+        number = assets if parked else counted.get(told, 0)
+        if number:
+            meaning = MEANINGS[ExposureRule(rule)]
+            fate = REFUSED if parked else fate
+            rows.append({"rule": rule, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
+    return rows
+
+
+def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
+    """What a run ends with where assets were set aside: which, by which rule, and what to write into the job file."""
+    refused = [row for row in rows if row["fate"] == REFUSED]
+    if not refused:
+        return None
+    told = "; ".join(f"{row['rule']} {row['assets']:,}{such_as(row['examples'], row['assets'])}" for row in refused)
+    line = job_line([ExposureRule(row["rule"]) for row in refused])
+    return SafetyStop(
+        f"more people would see these assets in the target than in the source, so they are not written: {told}",
+        hint=f"to accept it, write `{line}` into the job file (only the rules that you accept) and run again",
+    )
+
+
+def _found(session: Session, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
+    same = draft.status.casefold() == asset.status.casefold() and "status" in session.target_schema.holds
+    decided = replace(drafted.decided, status=session.alike and same)
+    audience, limits = session.target.audience(replace(draft, closed=False)), session.target.limits
+    return widenings(asset, draft, audience, decided, session.clock.now(), limits.precision)
+
+
+def _loss(found: Widening, fate: str) -> Loss:
+    return Loss(EXPOSURE, f"{found.rule.value} {fate}", found.detail)
+
+
+def _parked(refused: Sequence[Widening], link: LinkRow | None, closes: bool) -> Outcome:
+    rules = [one.rule for one in refused]
+    told = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
+    hint = f"accept it in the job file, `{job_line(rules)}`, or change the mapping"
+    if closes:
+        hint = f"{hint}; `close` instead of `accept` writes it hidden"
+    message = f"more people would see it in the target: {told}"
+    if link is not None:
+        message = f"{message}; it was moved before as {link.target} and stays visible there"
+        hint = f"hide it in the target by hand, or {hint}"
+    return Outcome(
+        action="parked",
+        cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",
+        message=message,
+        hint=hint,
+        losses=[{"path": EXPOSURE, "rule": one.rule.value, "detail": one.detail} for one in refused],
+    )

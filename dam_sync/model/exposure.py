@@ -1,0 +1,158 @@
+"""Whether more people would see an asset at the target than at the source: named rules, compared without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+
+EXPOSURE = "exposure"
+"""The path of such losses, and the first word of the cause by which such assets are parked."""
+VISIBLE = frozenset({"", "published"})  # statuses in which ordinary users see an asset
+
+
+class ExposureRule(StrEnum):
+    """One way in which an asset can become more visible."""
+
+    ARCHIVED = "archived_as_published"
+    UNPUBLISHED = "unpublished_as_published"
+    UNRELEASED = "unreleased_as_released"
+    EXPIRY = "expiry_dropped"
+    GROUPS = "groups_widened"
+    DENIED = "denied_dropped"
+    TIMED = "timed_dropped"
+    DOWNLOAD = "download_widened"
+    CONTAINER = "container_widened"
+    SENSITIVE = "sensitive_widened"
+
+
+class Waiver(StrEnum):
+    """What the operator may say of a rule in the job file."""
+
+    ACCEPT = "accept"  # write the asset as the mapping says, more visible than it was
+    CLOSE = "close"  # write it hidden from ordinary users where the target can do that, else set it aside
+
+
+MEANINGS: Mapping[ExposureRule, str] = {
+    ExposureRule.ARCHIVED: "archived at the source, visible at the target",
+    ExposureRule.UNPUBLISHED: "not published at the source (draft, pending, in import, …), visible at the target",
+    ExposureRule.UNRELEASED: "not released yet at the source, visible at the target now or earlier than there",
+    ExposureRule.EXPIRY: "expired or to expire at the source; the target would show it longer",
+    ExposureRule.GROUPS: "limited to some groups or users at the source, to others or to nobody in particular at the "
+    "target; a mapping line that reads `groups[]` and gives groups for the asset is taken as your decision",
+    ExposureRule.DENIED: "refused to some groups or users by name at the source, and not at the target",
+    ExposureRule.TIMED: "some access begins or ends at a date of its own at the source, and not at the target",
+    ExposureRule.DOWNLOAD: "the original may not be downloaded at the source, and may be at the target",
+    ExposureRule.CONTAINER: "in a container that only some may see at the source; the target does not limit it so. A "
+    "mapping line of `security: groups` that reads `placements` and gives groups is taken as your decision",
+    ExposureRule.SENSITIVE: "has values that only some users see at the source; the target shows them to everybody "
+    "who sees the asset",
+}
+OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
+    RestrictionKind.UNRELEASED: ExposureRule.UNRELEASED,
+    RestrictionKind.DENIED: ExposureRule.DENIED,
+    RestrictionKind.TIMED: ExposureRule.TIMED,
+    RestrictionKind.DOWNLOAD: ExposureRule.DOWNLOAD,
+    RestrictionKind.CONTAINER: ExposureRule.CONTAINER,
+    RestrictionKind.SENSITIVE: ExposureRule.SENSITIVE,
+}
+BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # held only where the same names are limited
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """One rule that an asset falls under; `detail`: what is so at the source, and at the target."""
+
+    rule: ExposureRule
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the mapping decided for one asset: its draft's groups were made of the source's groups, or of the containers
+    it lies in; its draft's status is the source's own, in a service of the same kind."""
+
+    groups: bool = False
+    containers: bool = False
+    status: bool = False
+
+
+def audience_of(asset: Asset) -> Audience:
+    """Who sees an asset at the source."""
+    rights, status = asset.rights, asset.status
+    hidden = "" if status.casefold() in VISIBLE else f"{status} ({asset.substatus})" if asset.substatus else status
+    return Audience(hidden, rights.release_at, rights.expires_at, rights.groups or None, rights.restrictions)
+
+
+def widenings(
+    asset: Asset, draft: Draft, target: Audience, decided: Decided, now: datetime, precision: timedelta = timedelta(0)
+) -> tuple[Widening, ...]:
+    """The rules by which `target`, who would see what the draft makes, is wider than who sees the asset.
+
+    now: release dates before it have come. precision: of the target's instants; less than that is no difference.
+    """
+    if target.hidden:
+        return ()
+    source = audience_of(asset)
+    return (
+        *_status(asset, source, decided),
+        *_dates(source, target, now, precision),
+        *_groups(source, draft, target, decided),
+        *_restrictions(source, draft, target, decided),
+    )
+
+
+def _status(asset: Asset, source: Audience, decided: Decided) -> Iterator[Widening]:
+    if source.hidden and not decided.status:
+        archived = asset.status.casefold() == "archived"
+        rule = ExposureRule.ARCHIVED if archived else ExposureRule.UNPUBLISHED
+        yield Widening(rule, f"{source.hidden} at the source")
+
+
+def _dates(source: Audience, target: Audience, now: datetime, precision: timedelta) -> Iterator[Widening]:
+    release, shown = source.release_at, target.release_at
+    if release is not None and release > now and (shown is None or shown < release - precision):
+        yield Widening(ExposureRule.UNRELEASED, f"released on {_day(release)}, at the target {_day(shown, 'at once')}")
+    expiry, gone = source.expires_at, target.expires_at
+    if expiry is not None and (gone is None or gone > expiry + precision):
+        yield Widening(ExposureRule.EXPIRY, f"expires on {_day(expiry)}, at the target {_day(gone, 'never')}")
+
+
+def _groups(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:
+    """Groups are held where the target's are among the source's by name, or were made of them by the mapping."""
+    if source.groups is None:
+        return
+    given = draft.rights.groups
+    if target.groups is not None:
+        ours = {name.casefold() for name in source.groups}
+        if {name.casefold() for name in target.groups} <= ours or (decided.groups and target.groups <= given):
+            return
+    there = "everybody" if target.groups is None else _some(target.groups)
+    yield Widening(ExposureRule.GROUPS, f"limited to {_some(source.groups)}, at the target to {there}")
+
+
+def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:
+    limited = decided.containers and target.groups is not None and target.groups <= draft.rights.groups
+    for kind in sorted({one.kind for one in source.restrictions}):
+        ours = {one for one in source.restrictions if one.kind is kind}
+        theirs = {one for one in target.restrictions if one.kind is kind}
+        held = ours <= theirs if kind in BY_NAME else bool(theirs)
+        if not held and not (limited and kind is RestrictionKind.CONTAINER):
+            yield Widening(OF_RESTRICTION[kind], _told(ours - theirs))
+
+
+def _told(restrictions: set[Restriction]) -> str:
+    return _some({one.detail for one in restrictions if one.detail})
+
+
+def _day(moment: datetime | None, never: str = "") -> str:
+    return never if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _some(names: frozenset[str] | set[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:3]) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")
