@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from dam_sync.model.asset import Patch
 from dam_sync.model.audience import Audience
 from dam_sync.services.e_profiles.service import ProfilesService
+from tests.support.edits import change_source
 from tests.support.small import Small, photo, photos, small
 
 ARCHIVED = "archived_as_published"
@@ -97,7 +99,7 @@ def test_an_asset_that_is_archived_later_is_told_and_not_written_over(job: Small
     job.accept(ACCEPT)
     job.run()
     job.edit(JOB_LINE, "policy: {}")
-    job.source_call("PATCH", f"/medias/{source_id(job, 1)}", {"status": "ARCHIVED"})
+    change_source(job.pair.job, source_id(job, 1), Patch(status="archived"))
     ran = job.run(code=6)
     assert [row["examples"] for row in ran.data["exposure"]] == [[source_id(job, 1)]]
     (parked,) = job.parked()

@@ -16,15 +16,17 @@ KEYS = ("title", "note", "place")
 FIELDS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(("a", "b", "c")))
 TAGS = st.frozensets(st.sampled_from(("x", "y", "z")))
 PLACES = st.frozensets(st.sampled_from([Placement("folder", (name,), name) for name in "PQ"]))
-DRAFTS = st.builds(Draft, st.none(), st.just("a.jpg"), fields=FIELDS, tags=TAGS, placements=PLACES)
+DRAFTS = st.builds(
+    Draft, st.none(), st.just("a.jpg"), fields=FIELDS, tags=TAGS, placements=PLACES, closed=st.booleans()
+)
 
 
 def applied(draft: Draft, patch: Patch) -> Draft:
     fields = {key: value for key, value in {**draft.fields, **patch.fields}.items() if value is not None}
     tags = draft.tags - patch.tags_remove | patch.tags_add
-    return replace(
-        draft, fields=fields, tags=tags, placements=draft.placements - patch.placements_remove | patch.placements_add
-    )
+    places = draft.placements - patch.placements_remove | patch.placements_add
+    closed = draft.closed if patch.closed is None else patch.closed
+    return replace(draft, fields=fields, tags=tags, placements=places, closed=closed)
 
 
 @given(st.lists(DRAFTS, min_size=1, max_size=4), DRAFTS, st.data())

@@ -112,6 +112,7 @@ drafts = st.builds(
         st.sampled_from([None, DAY]),
         st.sets(st.sampled_from(["public", "staff"])).map(frozenset),
     ),
+    st.booleans(),
 )
 
 
@@ -125,6 +126,7 @@ def test_a_patch_turns_one_draft_into_the_other(before: Draft, after: Draft) -> 
     assert (patch.rights or before.rights) == after.rights
     assert patch.filename in (None, after.filename)
     assert patch.empty == (draft_to_json(before) == draft_to_json(after)) or (before.status and not after.status)
+    assert patch.closed == (None if before.closed == after.closed else after.closed)
     assert ("expiry" in patch.cleared) == bool(before.rights.expires_at and not after.rights.expires_at)
 
 
@@ -141,6 +143,14 @@ def test_a_suffix_keeps_the_extension_and_the_length(name: str, most: int) -> No
 @given(drafts)
 def test_nothing_changed_is_an_empty_patch(draft: Draft) -> None:
     assert patch_between(draft_to_json(draft), draft).empty
+
+
+def test_opening_a_closed_asset_gives_it_its_whole_status_and_rights() -> None:
+    rights = Rights(release_at=DAY, groups=frozenset({"staff"}))
+    draft = replace(DRAFT, status="published", rights=rights)
+    closed = draft_to_json(replace(draft, closed=True))
+    assert patch_between(closed, draft) == Patch(status="published", rights=rights, closed=False)
+    assert patch_between(draft_to_json(draft), replace(draft, closed=True)) == Patch(closed=True)
 
 
 def test_a_report_counts_writes_by_kind() -> None:

@@ -14,6 +14,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Marker, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json
+from dam_sync.model.exposure import Decided
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Person, Term, Value
 from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, with_lines
@@ -371,6 +372,25 @@ security: {groups: {from: "groups[]"}, release: {from: release_at}, expiry: {fro
     assert drafted.draft.status == "archived"
     assert drafted.draft.placements == {Placement("category", ("Press",)), Placement("label", ("Top",))}
     assert drafted.draft.rights == FULL.rights
+
+
+@pytest.mark.parametrize(
+    ("line", "decided"),
+    [
+        ('{from: "groups[]"}', Decided(groups=True)),
+        ('{from: "groups[]", pipe: [{const: insiders}]}', Decided(groups=True)),
+        ('{from: "placements[].path"}', Decided(containers=True)),
+        ("{const: [public]}", Decided()),
+        ('{from: "tags[]", default: public}', Decided()),
+        ('{from: "groups[]", pipe: [{split: staff}, {default: public}], on_error: drop}', Decided()),
+    ],
+)
+def test_what_the_groups_of_a_draft_were_made_of(tmp_path: Path, line: str, decided: Decided) -> None:
+    able = replace(TARGET, groups=None)
+    whole = replace(FULL, rights=Rights(groups=frozenset({"staff"})))
+    drafted = draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", whole, able)
+    assert drafted.decided == decided
+    assert draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", asset(), able).decided == Decided()
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from keyring.backend import KeyringBackend
 
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Kind
 from dam_sync.services import discover
-from dam_sync.settings import Job, Limits, Reference, json_schema, load_job, resolve_secret
+from dam_sync.settings import Exposure, Job, Limits, Reference, json_schema, load_job, resolve_secret
 
 
 def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:
@@ -154,6 +155,30 @@ webhooks: {listen: x}
         "museum.yaml:17: webhooks: not in this release; remove the key",
     ]
     assert not any(secret in line for line in found for secret in ("hunter2", "hunter3"))
+
+
+def test_what_may_be_more_visible_is_accepted_rule_by_rule(tmp_path: Path) -> None:
+    given = "exposure: {archived_as_published: accept, groups_widened: close}"
+    job = load(tmp_path, JOB.replace("deletes: none", given))
+    assert job.policy.exposure.waivers == {
+        ExposureRule.ARCHIVED: Waiver.ACCEPT,
+        ExposureRule.GROUPS: Waiver.CLOSE,
+    }
+    assert load(tmp_path, JOB).policy.exposure.waivers == {}
+    assert set(Exposure.model_fields) == {rule.value for rule in ExposureRule}
+
+
+def test_only_known_rules_and_words_are_taken_and_no_switch_for_all(tmp_path: Path) -> None:
+    def faults(exposure: str) -> list[str]:
+        return told(tmp_path, JOB.replace("deletes: none", f"exposure: {exposure}"))
+
+    assert faults("{archived_as_publshed: accept}") == [
+        "museum.yaml:15: policy.exposure.archived_as_publshed: unknown key; did you mean archived_as_published?"
+    ]
+    assert faults("{groups_widened: yes}") == [
+        "museum.yaml:15: policy.exposure.groups_widened: should be 'accept' or 'close'"
+    ]
+    assert faults("accept") == ["museum.yaml:15: policy.exposure: should hold keys and values; write {key: value}"]
 
 
 @pytest.mark.parametrize(

@@ -250,3 +250,16 @@ TestQueueMachine = QueueMachine.TestCase
 TestQueueMachine.settings = settings(
     max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+async def test_what_was_noted_under_a_path_is_counted_by_rule_with_the_first_assets(store: SqlStore) -> None:
+    run = await listed(store, "a", "b", "c", "d", "e")
+    noted = [{"path": "exposure", "rule": "groups_widened", "detail": "staff"}, {"path": "status", "rule": "not held"}]
+    ends = [("parked", noted), ("parked", noted), ("parked", noted[1:]), ("created", noted), ("created", noted[1:])]
+    for work, (action, losses) in zip(await store.claim(run, 9, LEASE), ends, strict=True):
+        await store.settle(work, Outcome(action, cause="some", losses=losses))
+    assert await store.told_of("exposure", run, 1) == [
+        ("groups_widened", False, 1, ["d"]),
+        ("groups_widened", True, 2, ["a"]),
+    ]
+    assert await store.told_of("exposure", run + 1, 3) == [("groups_widened", True, 2, ["a", "b"])]
