@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dam_sync.mapping.verbs import VERBS
 from dam_sync.model import errors
+from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Kind, Operation
@@ -66,7 +67,7 @@ def sections() -> dict[str, str]:
     kinds = list(discover().values())
     services = [_settings, _features, _abilities, _limits, _assumed_writes, _not_moved, _leaves]
     parts = [*(part(kinds) for part in services), _exits(), _errors()]
-    return {"verbs": _verbs(), "reference": "\n".join(parts)}
+    return {"verbs": _verbs(), "exposure": _exposure(), "reference": "\n".join(parts)}
 
 
 def refreshed(text: str) -> str:
@@ -84,6 +85,10 @@ def main() -> None:
 def _verbs() -> str:
     rows = [(f"`{verb.name}`", verb.summary, f"`{verb.example}`") for verb in VERBS.values()]
     return _table(("Verb of a pipe", "What it does", "Written"), rows)
+
+
+def _exposure() -> str:
+    return _table(("Rule", "The asset is"), [(f"`{rule.value}`", MEANINGS[rule]) for rule in ExposureRule])
 
 
 def _settings(kinds: Sequence[Kind]) -> str:
