@@ -65,6 +65,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
         load=load,
         dump=lambda: ground_truth(tenant),
         leftovers=lambda: leftovers_of(tenant, uploads),
+        audience=tenant.audience,
         error=kit_error(given),
     )
     app.storage = Storage(tenant, links, uploads, storage_host(objects))

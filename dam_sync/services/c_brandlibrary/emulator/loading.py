@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dam_sync.emulation.catalogue import Catalogue, Record, blob_of
+from dam_sync.emulation.catalogue import Catalogue, Record, blob_of, restrictions
 from dam_sync.emulation.world import Json
 from dam_sync.services.c_brandlibrary.emulator.creating import stored_of
 from dam_sync.services.c_brandlibrary.emulator.naming import slug_of
@@ -65,7 +65,10 @@ class Loader:
         for row in self._catalogue.fields:
             self._add_key(row, words)
         for row in self._catalogue.containers:
-            self._container(row["kind"], row["path"], str(row.get("asset_type") or ""))
+            made = self._container(row["kind"], row["path"], str(row.get("asset_type") or ""))
+            if row["kind"] == "collection":
+                collection = self._tenant.collections[made]
+                collection.public, collection.stealth = bool(row.get("public")), bool(row.get("stealth"))
         self._tenant.adopt(self._assets())
 
     def _add_key(self, row: Record, words: Mapping[str, Mapping[str, None]]) -> None:
@@ -151,7 +154,7 @@ class Loader:
             tags=self._tags(row),
             values=tuple(self._values(fields)),
             creator=tenant.accounts.owner.id,
-            view_only=bool(row.get("view_only", False)),
+            view_only=bool(row.get("view_only") or restrictions(row, "download")),
             deleted=updated if row.get("status") == "trash" else None,
             position=number,
             catalogue_id=str(row["id"]),

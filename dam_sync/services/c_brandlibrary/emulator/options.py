@@ -69,11 +69,11 @@ class Options:
     `burst` at once, None for no limit. lag, jitter, processing, file_link, thumbnail_link, tag_lag in seconds. token:
     the API key of the organization's owner. users: more users, each with token, level, scope (`organization`,
     `library:NAME` or `collection:NAME`), email. more_libraries: names of further, empty libraries; public_libraries:
-    names of those anybody may read. result_window, single_limit: other numbers for those variants. section: where
-    assets without a folder are loaded to. locale: the language of
-    which texts are kept. asset_type: of the sections that are loaded. deliveries: one of MODES; retry_base: the first
-    wait of a webhook's retries, in real seconds. insecure_hooks: webhooks may go to http on the loopback. tokens:
-    words of the deployment's own for `libraries` and `library`.
+    names of those anybody may read; stealth_libraries: names of those for holders of their link. result_window,
+    single_limit: other numbers for those variants. section: where assets without a folder are loaded to. locale: the
+    language of which texts are kept. asset_type: of the sections that are loaded. deliveries: one of MODES; retry_base:
+    the first wait of a webhook's retries, in real seconds. insecure_hooks: webhooks may go to http on the loopback.
+    tokens: words of the deployment's own for `libraries` and `library`.
     """
 
     variant: str = ""
@@ -93,6 +93,7 @@ class Options:
     library: str = "Acme"
     more_libraries: Sequence[str] = ()
     public_libraries: Sequence[str] = ()
+    stealth_libraries: Sequence[str] = ()
     section: str = "Assets"
     locale: str = "en"
     asset_type: str = "GenericFile"

@@ -162,6 +162,7 @@ class Collection:
     slug: str
     tagline: str = ""
     public: bool = False
+    stealth: bool = False
 
 
 @dataclass(slots=True)

@@ -146,7 +146,7 @@ class Document:
         """A collection; `whole` with the count and relationships that were asked for."""
         attributes: dict[str, Json] = {
             "name": collection.name, "slug": collection.slug, "tagline": collection.tagline,
-            "public": collection.public, "stealth": False, "is_workspace": False,
+            "public": collection.public, "stealth": collection.stealth, "is_workspace": False,
         }  # fmt: skip
         relations: dict[str, Json] = {}
         if whole and "asset_count" in self.fields:

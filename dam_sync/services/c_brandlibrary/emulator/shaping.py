@@ -61,6 +61,7 @@ class Shaping:
         slug = self._slug(sent, library.name, others) if "slug" in sent else library.slug
         library.name = _name(sent) if "name" in sent else library.name
         library.privacy = _privacy(sent) if "privacy" in sent else library.privacy
+        tenant.audience.all_changed()
         library.slug, library.tagline = slug, str(sent.get("tagline", library.tagline))
         return self._one(self._document().library(library))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.world import World
 from dam_sync.services.c_brandlibrary.emulator.accounts import Accounts
@@ -13,6 +14,7 @@ from dam_sync.services.c_brandlibrary.emulator.agenda import Agenda
 from dam_sync.services.c_brandlibrary.emulator.index import Index
 from dam_sync.services.c_brandlibrary.emulator.naming import Names, slug_of
 from dam_sync.services.c_brandlibrary.emulator.options import Options
+from dam_sync.services.c_brandlibrary.emulator.outsiders import Outsiders
 from dam_sync.services.c_brandlibrary.emulator.records import (
     LEVELS,
     Asset,
@@ -42,6 +44,7 @@ class Tenant:
     def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.plays = options.plays
+        self.audience = Audience(world, Outsiders(self))
         self.tokens = Tokens(options.tokens)
         self.names = Names(world)
         self.agenda = Agenda()
@@ -60,7 +63,8 @@ class Tenant:
         self.fire: Fire | None = None
         self._sections: dict[str, dict[str, None]] = {}
         for name in (options.library, *options.more_libraries):
-            privacy = "public" if name in options.public_libraries else "private"
+            known = {"public": options.public_libraries, "stealth": options.stealth_libraries}
+            privacy = next((each for each, names in known.items() if name in names), "private")
             library = Library(self.names.key(), self.organization.id, name, slug_of(name), privacy)
             self.libraries[library.id] = library
         self.first = next(iter(self.libraries.values()))
@@ -199,12 +203,14 @@ class Tenant:
         """Delete a record that is no asset."""
         del records[key]
         self.gone.add(key)
+        self.audience.all_changed()
         self.generation += 1
 
     def _hold(self, asset: Asset) -> None:
         old = self.assets.get(asset.id)
         self.assets[asset.id] = asset
         self.generation += 1
+        self.audience.changed(asset.id)
         members = self._sections.setdefault(asset.section, {})
         if asset.deleted is None:
             members[asset.id] = None
