@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from dam_sync import __version__
+from dam_sync.app.adopting import Adoption, adopt_job
 from dam_sync.app.asking import job_errors, job_export, job_state, job_status
 from dam_sync.app.checks import check_job
 from dam_sync.app.demo import READY, Demo, run_demo
@@ -235,6 +236,28 @@ def verify(
         return 3 if not report.clean else 5 if report.early else 0
 
     _run(output, Wish(html=html, accept_changes=accept_changes), act)
+
+
+@cli.command()
+@verb
+def adopt(
+    output: Output,
+    job: JobFile,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matches, keep no link.")] = False,
+    by_field: Annotated[str, typer.Option("--by-field", help="A field of the target that holds source ids.")] = "",
+    by_file: Annotated[bool, typer.Option("--by-file", help="Match by file name, size and digest as well.")] = False,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the ambiguous matches to this file.")] = None,
+    decisions: Annotated[Path | None, typer.Option("--decisions", help="That file, with decisions filled in.")] = None,
+    accept_changes: Accept = False,
+) -> None:
+    """Link what is at the target already: by our markers, by an id field, by name, size and digest."""
+
+    async def act(wish: Wish) -> int:
+        report = await adopt_job(job, wish, Adoption(dry_run, by_field, by_file, csv_file, decisions))
+        output.report(report.as_json())
+        return 4 if report.counts.get("ambiguous") else 0
+
+    _run(output, Wish(accept_changes=accept_changes), act)
 
 
 @cli.command()

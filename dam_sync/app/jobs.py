@@ -81,7 +81,7 @@ async def plan_job(path: Path, wish: Wish) -> Report:
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         copied = stack.enter_context(scratch("plan")) / "plan.db"
-        await _copy_state(job, copied)
+        await copy_state(job, copied)
         store = await SqlStore.open(copied, SystemClock())
         stack.push_async_callback(store.close)
         run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
@@ -124,7 +124,7 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
         session = session_of(opened, store, scratch_run, wish)
         await refuse_before_verify(session)
         verdict = await Verifier(session, found, level, part).run()
-        report = _bare_report("verify", opened, session)
+        report = bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
         report.notes.extend(await told_open(session))
     write_html(report, wish.html)
@@ -160,7 +160,7 @@ class Done:
 
 async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> Report:
     """What the run did, read back from the store."""
-    report = _bare_report(kind, opened, session)
+    report = bare_report(kind, opened, session)
     report.run = session.run.number if kind == "run" else 0
     report.resumed = session.run.resumed
     report.counts = done.rest(await session.store.tally(session.run.id))
@@ -199,7 +199,8 @@ def write_html(report: Report, path: Path | None) -> None:
             out.write(render_html(report.as_json()))
 
 
-def _bare_report(kind: str, opened: Opened, session: Session) -> Report:
+def bare_report(kind: str, opened: Opened, session: Session) -> Report:
+    """A report of which only the sides, the times and the notes are known."""
     now = SystemClock().now()
     return Report(
         kind=kind,
@@ -228,7 +229,8 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-async def _copy_state(job: Job, path: Path) -> None:
+async def copy_state(job: Job, path: Path) -> None:
+    """A copy of the state, where there is one."""
     if job.state_path.exists():
         async with existing_store(job, read_only=True) as store:
             await store.copy_to(path)

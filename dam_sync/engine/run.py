@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import structlog
 
@@ -24,23 +26,32 @@ from dam_sync.engine.sweeping import sweep
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
+from dam_sync.store.store import SqlStore
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 
 async def execute(session: Session) -> None:
     """Run to the end. Raises the error that stopped it; whatever happened, the same call later goes on from there."""
+    await under_lease(session.store, session.run.id, session.clock, _phases(session))
+
+
+async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives; the lease of a run is renewed meanwhile. Of several errors it raises the most telling one."""
     try:
         async with asyncio.TaskGroup() as group:
-            beat = group.create_task(_heartbeat(session))
-            await _phases(session)
+            beat = group.create_task(_heartbeat(store, run, clock))
+            result = await work
             beat.cancel()
     except BaseExceptionGroup as several:
         raise first_cause(several) from several
+    return result
 
 
 def first_cause(several: BaseException) -> BaseException:
@@ -63,7 +74,7 @@ async def _phases(session: Session) -> None:
     await refuse_lost_state(session)
     worker = Worker(session, terms, containers, names)
     try:
-        await _move(session, Pipeline(session, worker))
+        await move(session, Pipeline(session, worker))
     finally:
         if worker.missing.tripped:  # what was set aside before it was clear that it is not the assets
             await session.store.unpark([CAUSE])
@@ -76,7 +87,7 @@ async def _phases(session: Session) -> None:
     await sweep(session)
 
 
-async def _move(session: Session, pipeline: Pipeline) -> None:
+async def move(session: Session, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved while the listing goes on where nothing has to be known of all first."""
     if await _members_last(session):
         session.progress.phase = "listing the source"
@@ -225,10 +236,10 @@ async def close_books(session: Session, outcome: Json) -> None:
     await session.store.finish(run.id, outcome)
 
 
-async def _heartbeat(session: Session) -> None:
+async def _heartbeat(store: SqlStore, run: int, clock: Clock) -> None:
     while True:
-        await session.store.beat(session.run.id)
-        await session.clock.sleep(HEARTBEAT_SECONDS)
+        await store.beat(run)
+        await clock.sleep(HEARTBEAT_SECONDS)
 
 
 def _flatten(error: BaseException) -> list[BaseException]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check"}
+TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
 SHOWN = 12
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.session import Session
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
@@ -57,7 +58,7 @@ async def everything_in(service: Service) -> AsyncIterator[Asset]:
         async for batch in service.crawl(shard, None):
             for entry in batch.entries:
                 asset = await whole(service, entry)
-                if asset is not None:
+                if asset is not None and asset.status != TRASH:
                     yield asset
 
 

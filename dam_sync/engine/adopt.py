@@ -1,0 +1,243 @@
+"""Links source assets to target assets that are there already; neither service is written to.
+
+An asset is matched by our marker, by a field of the target that holds its id, or by name, size and digest of its file.
+A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
+where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dam_sync.engine.act import Prepared
+from dam_sync.engine.compare import differences
+from dam_sync.engine.guards.marks import everything_in, is_marked
+from dam_sync.engine.names import Names, with_suffix
+from dam_sync.engine.pipeline import Pipeline
+from dam_sync.engine.plan import Able, fresh_attachments, fresh_relations, kept_versions, version_key
+from dam_sync.engine.run import move, window_of
+from dam_sync.engine.session import Session
+from dam_sync.engine.taxonomy import Containers, Terms
+from dam_sync.engine.worker import Worker
+from dam_sync.mapping.compile import marker_value
+from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
+from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.values import Localized, Value
+from dam_sync.store.candidates import Candidates, Match
+from dam_sync.store.rows import LinkRow, Outcome
+
+Decisions = Mapping[str, str]
+"""Source id to target id, as a person decided."""
+SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How to match, besides by marker. id_field: the target's field that holds source ids; file: by name, size and
+    digest; decisions: what a person decided."""
+
+    id_field: str = ""
+    file: bool = False
+    decisions: Decisions = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What was matched. unmatched: source assets without a counterpart, by reason; unclaimed: target assets with our
+    marker that no source asset matches."""
+
+    certain: Mapping[str, int]
+    differing: int
+    ambiguous: int
+    unmatched: Mapping[str, int]
+    linked_before: int
+    unclaimed: int
+    unclaimed_examples: tuple[str, ...] = ()
+
+
+async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Adopted:
+    """Reads both sides whole and matches them; the links of certain matches are in the session's store afterwards.
+    The session's target must be one that only pretends to write."""
+    session.progress.phase = "reading the target"
+    await _gather(session, candidates, ways)
+    await window_of(session)
+    terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
+    containers = Containers(session.target, session.store.run_steps("containers"))
+    worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
+    await move(session, Pipeline(session, worker))
+    candidates.settle_claims()
+    unclaimed, examples = candidates.unclaimed()
+    return Adopted(
+        certain=candidates.counts(),
+        differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
+        ambiguous=len({match.source for match in candidates.matches(certain=False)}),
+        unmatched=dict(worker.unmatched.most_common()),
+        linked_before=worker.linked_before,
+        unclaimed=unclaimed,
+        unclaimed_examples=tuple(examples),
+    )
+
+
+async def _gather(session: Session, candidates: Candidates, ways: Ways) -> None:
+    marker, tenant = session.crosswalk.marker, session.source_account.tenant
+    async for asset in everything_in(session.target):
+        marked = marker is not None and is_marked(asset, marker, tenant)
+        value = text_of(asset.fields.get(marker)) if marker is not None and marked else ""
+        candidates.add(asset, value, text_of(asset.fields.get(ways.id_field)) if ways.id_field else "")
+        session.progress.listed += 1
+
+
+def text_of(value: Value | None) -> str:
+    """A field's value as an id: text as it is, of a text in several languages the first, whole numbers in digits."""
+    if isinstance(value, Localized):
+        value = next(iter(value.texts.values()), "")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+class OwnNames(Names):
+    """Every asset keeps its name: what is matched has one already."""
+
+    async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
+        """See `Names.given`."""
+        return draft
+
+
+@dataclass(slots=True)
+class MatchingWorker(Worker):
+    """Reads and drafts as a run does; in place of writing it looks for the asset's counterpart."""
+
+    candidates: Candidates = field(kw_only=True)
+    ways: Ways = field(kw_only=True)
+    unmatched: Counter[str] = field(default_factory=Counter)
+    linked_before: int = 0
+
+    async def draft(self, prepared: Prepared) -> Prepared:
+        """See `Worker.draft`; nothing is drafted for an asset without a counterpart."""
+        if prepared.outcome is not None or prepared.asset is None:
+            return prepared
+        if prepared.link is not None:
+            self.linked_before += 1
+            return replace(prepared, outcome=Outcome(action="skipped", cause="linked", message="linked before"))
+        asset = prepared.asset
+        if not self.session.crosswalk.selects(asset):
+            return replace(prepared, outcome=self._unmatched("not selected"))
+        matches = self._matches(asset)
+        for match in matches:
+            if not match.certain or len(matches) > 1:
+                self.candidates.put(replace(match, certain=False, reason=match.reason or SEVERAL))
+        if len(matches) != 1 or not matches[0].certain:
+            return replace(prepared, outcome=self._unmatched("ambiguous" if matches else "no counterpart"))
+        self.candidates.put(matches[0])
+        return await Worker.draft(self, prepared)
+
+    async def write(self, prepared: Prepared) -> Outcome | None:
+        """See `Worker.write`: the link of the one counterpart."""
+        if prepared.outcome is not None or prepared.drafted is None:
+            if prepared.outcome is not None and prepared.outcome.action == "parked":
+                self.candidates.drop(prepared.work.asset)
+                self._unmatched(prepared.outcome.cause)
+            return prepared.outcome
+        asset, drafted = prepared.whole()
+        (match,) = self._matches(asset)
+        actual = self.candidates.by_id(match.target)
+        assert actual is not None
+        draft = self._named(drafted.draft, actual, asset)
+        schema, limits = self.session.target_schema, self.session.target.limits
+        placed = self._reads_placements(draft, actual)
+        paths = [one.path for one in differences(placed, actual, schema, limits)]
+        self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
+        return Outcome(action="unchanged", link=self._link(asset, draft, actual), evidence="V0")
+
+    def _reads_placements(self, draft: Draft, actual: Asset) -> Draft:
+        """Where the target's assets do not tell their memberships, these are left to `verify`."""
+        return draft if actual.placements else replace(draft, placements=frozenset())
+
+    def _unmatched(self, reason: str) -> Outcome:
+        if reason != "ambiguous":
+            self.unmatched[reason] += 1
+        return Outcome(action="skipped", cause=reason, message=reason)
+
+    def _matches(self, asset: Asset) -> list[Match]:
+        """By the first way that gives any."""
+        for look in (self._decided, self._by_marker, self._by_field, self._by_file):
+            if matches := look(asset):
+                return matches
+        return []
+
+    def _decided(self, asset: Asset) -> list[Match]:
+        target = self.ways.decisions.get(asset.id)
+        found = self.candidates.by_id(target) if target else None
+        return [Match(asset.id, found.id, "decision", True)] if found is not None else []
+
+    def _by_marker(self, asset: Asset) -> list[Match]:
+        marker = marker_value(self.session.source_account.tenant, asset.id)
+        return self._each(asset, "marker", self.candidates.by_marker(marker))
+
+    def _by_field(self, asset: Asset) -> list[Match]:
+        return self._each(asset, "field", self.candidates.by_key(asset.id) if self.ways.id_field else [])
+
+    def _by_file(self, asset: Asset) -> list[Match]:
+        file = asset.file
+        if not self.ways.file or file is None or file.size is None:
+            return []
+        same = [(found, _same_digest(file, found.file)) for found in self.candidates.by_file(asset.filename, file.size)]
+        sure = [found for found, agrees in same if agrees]
+        if sure:
+            return self._each(asset, "file", sure)
+        return [Match(asset.id, one.id, "file", False, NO_DIGEST) for one, agrees in same if agrees is None]
+
+    def _each(self, asset: Asset, how: str, found: list[Asset]) -> list[Match]:
+        return [Match(asset.id, one.id, how, True) for one in found]
+
+    def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
+        """By the name that the asset has in the target, where a run would have given it."""
+        marker = marker_value(self.session.source_account.tenant, asset.id)
+        given = with_suffix(draft.filename, marker, self.session.target.limits.filename)
+        return replace(draft, filename=given) if actual.filename.casefold() == given.casefold() else draft
+
+    def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
+        target, policy, meant = self.session.target, self.session.policy, draft_to_json(draft)
+        kept = kept_versions(asset, target.operations, policy)
+        able = Able.of(target.operations, self.session.target_schema)
+        relations = fresh_relations(asset, None, able)
+        return LinkRow(
+            source=asset.id,
+            target=actual.id,
+            source_revision=asset.revision,
+            source_fingerprint=fingerprint(asset),
+            draft_fingerprint=digest_of(meant),
+            filename=draft.filename,
+            evidence="V0",
+            digests=dict(asset.file.digests) if asset.file else {},
+            size=asset.file.size if asset.file else None,
+            versions=tuple(version_key(file) for file in held_versions(kept, actual.file)),
+            attachments=tuple(version_key(file) for file in fresh_attachments(asset, None, target.operations)),
+            relations=tuple(sorted((one.kind, str(one.target)) for one in relations)),
+            draft=meant,
+        )
+
+
+def held_versions(kept: tuple[FileRef, ...], actual: FileRef | None) -> tuple[FileRef, ...]:
+    """The versions up to the one that the target has as its current file. All of them where its file is none of these:
+    it was changed there, or cannot be compared; none where it has no file."""
+    if actual is None:
+        return ()
+    for number in range(len(kept), 0, -1):
+        if _same_file(kept[number - 1], actual):
+            return kept[:number]
+    return kept
+
+
+def _same_file(file: FileRef, actual: FileRef) -> bool:
+    agrees = _same_digest(file, actual)
+    return agrees if agrees is not None else file.size is not None and file.size == actual.size
+
+
+def _same_digest(file: FileRef, actual: FileRef | None) -> bool | None:
+    """Whether a digest that both sides published agrees; None where there is no such digest."""
+    common = [name for name in file.digests if actual is not None and name in actual.digests]
+    return all(file.digests[name] == actual.digests[name] for name in common) if common and actual else None

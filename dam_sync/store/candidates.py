@@ -1,0 +1,114 @@
+"""Assets of a target that may be the counterparts of source assets, and the matches found; in a scratch file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dam_sync.model.asset import Asset
+from dam_sync.model.codec import asset_from_json, asset_to_json
+from dam_sync.store.part import from_text, to_text
+
+_SCHEMA = """
+CREATE TABLE candidate (id TEXT PRIMARY KEY, marker TEXT, key TEXT, name TEXT, size INTEGER, asset TEXT NOT NULL);
+CREATE INDEX candidate_marker ON candidate (marker) WHERE marker <> '';
+CREATE INDEX candidate_key ON candidate (key) WHERE key <> '';
+CREATE INDEX candidate_name ON candidate (name, size) WHERE name <> '';
+CREATE TABLE matched (source TEXT, target TEXT, how TEXT, certain INTEGER, reason TEXT, filename TEXT, differs TEXT,
+    PRIMARY KEY (source, target));
+CREATE INDEX matched_target ON matched (target);
+"""
+_BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?", "id": "id = ?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One source asset and the target asset it may be. how: marker, field, file or decision; differs: paths at which
+    the target asset is not as the source asset would be written."""
+
+    source: str
+    target: str
+    how: str
+    certain: bool
+    reason: str = ""
+    filename: str = ""
+    differs: tuple[str, ...] = ()
+
+
+class Candidates:
+    """A scratch database beside the run that fills it; nothing in it outlives the command."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Release the file; safe to repeat."""
+        self._db.close()
+
+    def add(self, asset: Asset, marker: str, key: str) -> None:
+        """A living asset of the target, with its marker and its value of the id field where it has them."""
+        file = asset.file
+        name = asset.filename.casefold() if file is not None else ""
+        row = (asset.id, marker, key, name, file.size if file else None, to_text(asset_to_json(asset)))
+        self._db.execute("INSERT OR REPLACE INTO candidate VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def by_marker(self, marker: str) -> list[Asset]:
+        """Those that carry this marker."""
+        return self._found("marker", marker)
+
+    def by_key(self, key: str) -> list[Asset]:
+        """Those whose id field has this value."""
+        return self._found("key", key)
+
+    def by_file(self, name: str, size: int) -> list[Asset]:
+        """Those whose current file has this name, in any case, and this size."""
+        return self._found("file", name.casefold(), size)
+
+    def by_id(self, identity: str) -> Asset | None:
+        """One by its own id."""
+        found = self._found("id", identity)
+        return found[0] if found else None
+
+    def _found(self, by: str, *values: str | int) -> list[Asset]:
+        rows = self._db.execute(f"SELECT asset FROM candidate WHERE {_BY[by]} ORDER BY id", values)
+        return [asset_from_json(from_text(text)) for (text,) in rows]
+
+    def put(self, match: Match) -> None:
+        """Keep a match; several of one source asset make each of them ambiguous."""
+        row = (match.source, match.target, match.how, match.certain, match.reason, match.filename)
+        differs = "\n".join(match.differs)
+        self._db.execute("INSERT OR REPLACE INTO matched VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, differs))
+
+    def drop(self, source: str) -> None:
+        """Forget the matches of a source asset."""
+        self._db.execute("DELETE FROM matched WHERE source = ?", (source,))
+
+    def settle_claims(self) -> None:
+        """Make every certain match ambiguous whose target asset is claimed by another certain match as well."""
+        self._db.execute(
+            "UPDATE matched SET certain = 0, reason = 'several source assets match this target asset' WHERE certain "
+            "AND target IN (SELECT target FROM matched WHERE certain GROUP BY target HAVING count(*) > 1)"
+        )
+
+    def matches(self, *, certain: bool) -> Iterator[Match]:
+        """Every match of that kind, in the order of source ids."""
+        chosen = "SELECT * FROM matched WHERE certain = ? ORDER BY source, target"
+        for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (certain,)):
+            paths = tuple(differs.split("\n")) if differs else ()
+            yield Match(source, target, how, bool(sure), reason, filename, paths)
+
+    def unclaimed(self) -> tuple[int, list[str]]:
+        """How many marked target assets no source asset matches, and the first of them."""
+        where = "FROM candidate WHERE marker <> '' AND id NOT IN (SELECT target FROM matched)"
+        (number,) = self._db.execute(f"SELECT count(*) {where}").fetchone()
+        return int(number), [row[0] for row in self._db.execute(f"SELECT id {where} ORDER BY id LIMIT 3")]
+
+    def counts(self) -> dict[str, int]:
+        """Certain matches by how they were found."""
+        rows = self._db.execute("SELECT how, count(*) FROM matched WHERE certain GROUP BY how ORDER BY how")
+        return {str(how): int(number) for how, number in rows}
