@@ -16,13 +16,14 @@ from rich.console import Console
 
 from dam_sync import __version__
 from dam_sync.app.adopting import Adoption, adopt_job
-from dam_sync.app.asking import job_errors, job_export, job_state, job_status
+from dam_sync.app.asking import job_errors, job_state, job_status
 from dam_sync.app.checks import check_job
 from dam_sync.app.demo import READY, Demo, run_demo
 from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
 from dam_sync.app.files import written
 from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
 from dam_sync.app.logs import set_up_logs
+from dam_sync.app.state_files import job_export, job_import
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.render.progress import showing
@@ -319,16 +320,19 @@ def errors(
 def state(
     output: Output,
     job: JobFile,
-    what: Annotated[str, typer.Argument(help="show or export")] = "show",
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="The new file to export to.")] = None,
+    what: Annotated[str, typer.Argument(help="show, export or import")] = "show",
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="To export to (new), to import from.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="The same as FILE.")] = None,
 ) -> None:
-    """What the checkpoint store of a job holds; a whole copy of it, also while a run is at work."""
-    if what not in ("show", "export") or (what == "export") != (out is not None):
-        output.error(ConfigError(f"state can be asked to `show`, or to `export -o FILE`, not to `{what}`"))
+    """Show the checkpoint store of a job, export a whole copy (also during a run), or restore an export."""
+    file = file or out
+    if what not in ("show", "export", "import") or (what == "show") != (file is None):
+        output.error(ConfigError(f"state can be asked to `show`, `export FILE` or `import FILE`, not to `{what}`"))
         raise typer.Exit(2)
 
     async def act(_: Wish) -> int:
-        data = await job_state(job) if out is None else await job_export(job, out)
+        copied = job_import if what == "import" else job_export
+        data = await job_state(job) if file is None else await copied(job, file)
         if output.as_json:
             output.data(data)
         else:

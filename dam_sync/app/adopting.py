@@ -15,12 +15,13 @@ from dam_sync.app.jobs import bare_report, copy_state
 from dam_sync.app.wish import Wish
 from dam_sync.engine.adopt import Adopted, Ways, match_all
 from dam_sync.engine.guards.before import refuse_before_run
+from dam_sync.engine.guards.marks import known_marks
 from dam_sync.engine.report import Report
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
+from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.settings import Job
 from dam_sync.store.candidates import Candidates
@@ -47,7 +48,7 @@ class Adoption:
 async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
 
-    Raises SafetyStop while a run of the job is unfinished, ConfigError for a field or a decision that does not exist.
+    Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
     """
     job = job_of(path)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
@@ -55,7 +56,6 @@ async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
         kept = None if asked.dry_run else await SqlStore.open(job.state_path, SystemClock())
         if kept is not None:
             stack.push_async_callback(kept.close)
-            await _refuse_unfinished(kept)
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         if asked.by_field:
             _refuse_field(asked.by_field, opened.target_schema)
@@ -78,7 +78,8 @@ async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
         if kept is not None and run is not None:
             await refuse_before_run(replace(session, store=kept, run=run))
             await _keep(store, kept, candidates)
-            await kept.finish(run.id, {"adopted": asdict(adopted)})
+            await known_marks(kept)
+            await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
         report = bare_report("adopt", opened, session)
         _describe(report, adopted, job, asked)
     return report
@@ -92,15 +93,6 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None
             if link is not None:
                 group.create_task(kept.put_link(link))
                 group.create_task(kept.reserve_name(match.filename.casefold(), match.source))
-
-
-async def _refuse_unfinished(store: SqlStore) -> None:
-    unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]
-    if unfinished and await store.open_work(unfinished[0].id):
-        raise SafetyStop(
-            f"run {unfinished[0].number} is not finished, and links are made of finished work only",
-            hint="run the job to its end first",
-        )
 
 
 def _refuse_field(key: str, target: Schema) -> None:

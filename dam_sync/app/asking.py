@@ -54,14 +54,6 @@ async def job_state(path: Path) -> dict[str, Any]:
         return shown
 
 
-async def job_export(path: Path, target: Path) -> dict[str, Any]:
-    """`state JOB export`: a whole copy in a new file, also while a run is at work; nobody is at the copy."""
-    job = job_of(path)
-    async with existing_store(job, read_only=True) as store:
-        await store.copy_to(target)
-        return {"state": str(job.state_path), "copy": str(target), "bytes": target.stat().st_size}
-
-
 async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     offset = 0

@@ -17,7 +17,7 @@ from dam_sync.engine.guards.marks import everything_in, is_marked
 from dam_sync.engine.names import Names, with_suffix
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.plan import Able, fresh_attachments, fresh_relations, kept_versions, version_key
-from dam_sync.engine.run import move, window_of
+from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.session import Session
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
@@ -62,7 +62,7 @@ async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Ado
     The session's target must be one that only pretends to write."""
     session.progress.phase = "reading the target"
     await _gather(session, candidates, ways)
-    await window_of(session)
+    await list_everything(session)
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"))
     worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
@@ -74,7 +74,7 @@ async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Ado
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
         ambiguous=len({match.source for match in candidates.matches(certain=False)}),
         unmatched=dict(worker.unmatched.most_common()),
-        linked_before=worker.linked_before,
+        linked_before=worker.linked_before + session.progress.unchanged,
         unclaimed=unclaimed,
         unclaimed_examples=tuple(examples),
     )
@@ -150,7 +150,7 @@ class MatchingWorker(Worker):
         placed = self._reads_placements(draft, actual)
         paths = [one.path for one in differences(placed, actual, schema, limits)]
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
-        return Outcome(action="unchanged", link=self._link(asset, draft, actual), evidence="V0")
+        return Outcome(action="created", link=self._link(asset, draft, actual), evidence="V0")
 
     def _reads_placements(self, draft: Draft, actual: Asset) -> Draft:
         """Where the target's assets do not tell their memberships, these are left to `verify`."""

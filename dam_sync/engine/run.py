@@ -210,6 +210,11 @@ async def window_of(session: Session) -> Json:
     return {"full": full, **known}
 
 
+async def list_everything(session: Session) -> None:
+    """Let a run that has not begun to list list the whole source, without a look at what is linked and unchanged."""
+    await session.store.note(f"window:{session.run.id}", {"since": None, "full": False})
+
+
 async def _members_last(session: Session) -> bool:
     """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
     ask = session.ask

@@ -35,6 +35,7 @@ class RunRow:
     ended_at: datetime | None
     state: str
     outcome: Json
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,13 @@ class Runs(Part):
                 retry_after=HEARTBEAT_SECONDS,
             )
 
-    async def finish(self, run: int, outcome: Json) -> None:
-        """Close the run. Raises SafetyStop while a shard or a row is open; safe to repeat."""
+    async def finish(self, run: int, outcome: Json, *, listed: bool = True) -> None:
+        """Close the run. Raises SafetyStop while a shard or a row is open, unless it listed nothing itself; safe to
+        repeat."""
 
         def job(c: Connection) -> None:
             shards, rows = open_shards(c, run), open_rows(c)
-            if shards or rows:
+            if listed and (shards or rows):
                 raise SafetyStop(
                     f"run {run} is not done: {shards} parts of the listing and {rows} assets are open",
                     hint="run the same command again; it continues where it stopped",
@@ -198,4 +199,5 @@ def _taken_over(row: Row[Any] | None, run: int) -> SafetyStop:
 
 def _run_row(row: Row[Any]) -> RunRow:
     ended = instant(row.ended_at) if row.ended_at else None
-    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, from_text(row.outcome))
+    outcome = from_text(row.outcome)
+    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, outcome, row.job)

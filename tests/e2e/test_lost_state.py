@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from dam_sync.app.adopting import Adoption, adopt_job
+from dam_sync.app.adopting import Adoption, adopt_job, read_decisions
+from dam_sync.app.state_files import job_export, job_import
 from dam_sync.app.wish import Wish
-from dam_sync.model.errors import SafetyStop
+from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
 from dam_sync.services import discover, trial_of
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
+from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving
 
 PAIRS = [(source, target) for source in discover() for target in discover()]
@@ -78,3 +83,142 @@ def test_adopt_restores_every_link_and_the_next_run_writes_nothing(tmp_path: Pat
         assert again["operations"] == {}
         assert again["counts"]["created"] == again["counts"]["updated"] == 0
         assert shown(pair.target.assets) == before
+
+
+# -- one pair, closely ------------------------------------------------------------------------------------------------
+
+ONE = ("a_hypermedia", "b_documents")  # both publish digests and sizes
+
+
+def exported(pair: Pair, name: str = "export.db") -> Path:
+    """A copy of the state as it is now."""
+    file = pair.folder / name
+    asyncio.run(job_export(pair.job, file))
+    return file
+
+
+def imported(pair: Pair, file: Path) -> dict[str, Any]:
+    return asyncio.run(job_import(pair.job, file))
+
+
+def without_links(pair: Pair, number: int) -> list[str]:
+    """Some links are lost, as if the export was older than the last writes."""
+    with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
+        sources = [row[0] for row in state.execute("SELECT source FROM link ORDER BY source LIMIT ?", (number,))]
+        for table, column in (("link", "source"), ("work", "asset"), ("name", "owner")):
+            state.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(source,) for source in sources])
+        state.commit()
+    return sources
+
+
+def test_a_restored_export_brings_every_link_back(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        twins = moved(pair).twins
+        file = exported(pair)
+        without_state(pair)
+        assert imported(pair, file)["links"] == len(twins)
+        assert moved(pair).twins == twins
+        again = ran(pair)
+        assert again["operations"] == {}
+
+
+def test_an_export_older_than_the_last_run_stops_the_next_one_until_adopt(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        twins, before = moved(pair).twins, shown(pair.target.assets)
+        lost = without_links(pair, 3)
+        file = exported(pair)
+        imported(pair, file)
+        with pytest.raises(SafetyStop, match="3 assets with the markers of this source"):
+            ran(pair)
+        report = adopted(pair)
+        assert report["counts"]["linked by marker"] == len(lost)
+        assert report["counts"]["linked before"] == len(twins) - len(lost)
+        assert moved(pair).twins == twins
+        assert ran(pair)["operations"] == {}
+        assert shown(pair.target.assets) == before
+
+
+def test_an_import_keeps_the_state_it_replaces(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        report = imported(pair, exported(pair))
+        with closing(sqlite3.connect(report["before"])) as kept:
+            (links,) = kept.execute("SELECT count(*) FROM link").fetchone()
+        assert links == len(moved(pair).twins)
+
+
+def test_only_a_state_of_this_job_is_imported(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        file, twins = exported(pair), moved(pair).twins
+        text = pair.job.read_text(encoding="utf-8")
+        (pair.folder / "text.db").write_text("no database", encoding="utf-8")
+        for wrong in (pair.folder / "text.db", pair.folder / "none.db", pair.folder / "state" / "job.db"):
+            with pytest.raises(ConfigError):
+                imported(pair, wrong)
+        pair.job.write_text(text.replace("name: pair", "name: other"), encoding="utf-8")
+        with pytest.raises(ConfigError, match="is the state of the job pair, not of other"):
+            imported(pair, file)
+        pair.job.write_text(text, encoding="utf-8")
+        assert moved(pair).twins == twins
+        assert not list((pair.folder / "state").glob("*importing*"))
+
+
+def test_a_dry_adoption_keeps_no_link(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        number = len(moved(pair).twins)
+        without_state(pair)
+        report = adopted(pair, dry_run=True)
+        assert report["counts"]["would be linked by marker"] == number
+        assert not (pair.folder / "state" / "job.db").exists()
+
+
+def unmarked(pair: Pair) -> None:
+    """As if the library had been moved by another tool: our markers are gone from the target, and so is the state."""
+    field = trial_of(ONE[1]).prefix + OWN_MARKS
+    for row in living(pair.target).values():
+        body = {"entity-type": "document", "uid": row["id"], "properties": {field: None}}
+        put = httpx.put(f"{pair.target.url}/api/v1/id/{row['id']}", json=body, auth=AUTH)
+        assert put.status_code == 200, put.text
+    without_state(pair)
+
+
+def test_a_library_moved_by_another_tool_is_linked_by_its_files(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        there = living(pair.source)
+        twins = {source: target for source, target in moved(pair).twins.items() if there[source]["versions"]}
+        unmarked(pair)
+        sheet = pair.folder / "ambiguous.csv"
+        report = adopted(pair, by_file=True, ambiguous=sheet)
+        linked = moved(pair).twins
+        assert linked.items() <= twins.items()
+        with sheet.open(encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+        assert {row["source"] for row in rows} == twins.keys() - linked.keys()
+        assert report["counts"]["ambiguous"] == len(twins) - len(linked)
+        assert len(linked) > 3
+
+
+def test_what_a_person_decided_is_linked(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        twins = moved(pair).twins
+        unmarked(pair)
+        sheet, (source, target) = pair.folder / "decided.csv", min(twins.items())
+        sheet.write_text(f"source,target,how,reason,decision\n{source},{target},file,,link\n", encoding="utf-8")
+        report = adopted(pair, decisions=sheet)
+        assert report["counts"]["linked by decision"] == 1
+        assert moved(pair).twins == {source: target}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("source,target\n", r"decided\.csv:1: there is no column how, reason, decision"),
+        ("source,target,how,reason,decision\n1,2,file,,perhaps\n", r"decided\.csv:2: decision is 'perhaps'"),
+        ("source,target,how,reason,decision\n1,2,,,link\n1,3,,,link\n", r"decided\.csv:3: 1 or 3 is in two rows"),
+        ("source,target,how,reason,decision\n1,2,,,link\n3,2,,,link\n", r"decided\.csv:3: 3 or 2 is in two rows"),
+    ],
+)
+def test_a_list_of_decisions_with_a_fault_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "decided.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=says):
+        read_decisions(file)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from dam_sync.engine.guards.finding import Finding, refuse
-from dam_sync.engine.guards.sight import TRASH
 from dam_sync.engine.session import Session
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Service, Window
+from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.store.store import SqlStore
 
 LOOKED = "marks"  # note: the target was searched for our markers before this state wrote anything
+IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
 LOST_HINT = (
     "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
     "`adopt JOB`; if another job made them, go on with --accept-changes"
@@ -20,15 +21,31 @@ LOST_HINT = (
 
 
 async def refuse_lost_state(session: Session) -> None:
-    """Raises SafetyStop when a state without links meets a target with assets that carry our markers. Looks once in
-    the life of a state, before its first write."""
+    """Raises SafetyStop when the target has assets with our markers that the state has no links to. Looks once before
+    the first write of a state without links, and once after a state was restored from an export."""
     store = session.store
-    if await store.noted(LOOKED) or await store.link_count():
+    if not await store.noted(IMPORTED) and (await store.noted(LOOKED) or await store.link_count()):
         return
-    field, tenant = session.crosswalk.marker, session.source_account.tenant
-    marked = await count_marks(session.target, field, tenant) if field else 0
-    refuse_marks(session, marked)
+    refuse_marks(session, await _unlinked_marks(session))
+    await known_marks(store)
+
+
+async def known_marks(store: SqlStore) -> None:
+    """Remember that the marked assets of the target are linked, or were accepted."""
     await store.note(LOOKED, True)
+    if await store.noted(IMPORTED):
+        await store.note(IMPORTED, False)
+
+
+async def _unlinked_marks(session: Session) -> int:
+    field, tenant = session.crosswalk.marker, session.source_account.tenant
+    if field is None:
+        return 0
+    marked = 0
+    async for asset in everything_in(session.target):
+        if is_marked(asset, field, tenant):
+            marked += not await session.store.links_by_target([asset.id])
+    return marked
 
 
 def refuse_marks(session: Session, marked: int) -> None:
@@ -41,15 +58,10 @@ def lost_state(marked: int) -> Finding:
     """What is wrong, and the ways forward."""
     assets = "1 asset" if marked == 1 else f"{marked:,} assets"
     return Finding(
-        f"the target has {assets} with the markers of this source, and this state has no links to them: a run would "
+        f"the target has {assets} with the markers of this source, and the state has no links to them: a run would "
         "create them again",
         LOST_HINT,
     )
-
-
-async def count_marks(target: Service, field: str, tenant: str) -> int:
-    """How many living assets of the target carry a marker of this source."""
-    return sum([is_marked(asset, field, tenant) async for asset in everything_in(target)])
 
 
 async def everything_in(service: Service) -> AsyncIterator[Asset]:
