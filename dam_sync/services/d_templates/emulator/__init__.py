@@ -49,7 +49,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     app = application(
         routes_of(tenant, accounts, collections, storage, creation), world, faults, objects,
         load=load, dump=lambda: ground_truth(tenant, collections),
-        leftovers=lambda: leftovers_of(tenant, creation, collections), error=kit_error,
+        leftovers=lambda: leftovers_of(tenant, creation, collections), audience=tenant.audience, error=kit_error,
     )  # fmt: skip
     app.storage = storage
     app.add_middleware(Gate, tenant=tenant, options=given)

@@ -39,6 +39,9 @@ class Loader:
         schema = SchemaLoader(self._tenant.schema, self._tenant.options, catalogue)
         schema.load()
         self._securities([row["name"] for row in catalogue.groups] or ["Full Access"])
+        opens = {row["name"]: tuple(row["opens"]) for row in catalogue.groups if "opens" in row}
+        for template in self._tenant.schema.security.values():
+            template.opens = opens.get(template.name)
         for row in catalogue.containers:
             if row["kind"] in HELD:
                 self._members.setdefault(SEPARATOR.join(row["path"]), [])

@@ -59,7 +59,8 @@ class Options:
     text_content (extracted from each file). window: `from + limit` at most. members: of a collection at most.
     users: more users, each with username, password, permissions by name (all), templates (names of security templates
     it is permitted on, None: all), privileges to write the schema (`admin`). tags_field, release_field, expiry_field,
-    status_field: attributes (search fields) that take these parts of a catalogue's assets. nil_members: collections
+    status_field: attributes (search fields) that take these parts of a catalogue's assets. dates_hide: outsiders do
+    not see an asset before its release or after its expiry. nil_members: collections
     of a catalogue hold the nil UUID, too; actions: so many records of `objectType` Action come with it. latency: 1 for
     the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT,
     and no `Content-Type` that is not signed.
@@ -95,6 +96,7 @@ class Options:
     release_field: str = ""
     expiry_field: str = ""
     status_field: str = ""
+    dates_hide: bool = False
     nil_members: bool = False
     actions: int = 0
     latency: float = 0.0

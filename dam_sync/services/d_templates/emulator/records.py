@@ -115,11 +115,12 @@ class Vocabulary:
 
 @dataclass(slots=True)
 class SecurityTemplate:
-    """Which groups may do what, by permission id."""
+    """Which groups may do what, by permission id. opens: viewers it opens an asset to, None: by its name."""
 
     id: str
     name: str
     grants: dict[str, frozenset[str]] = field(default_factory=dict)
+    opens: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.object_store import Blob, ObjectStore
 from dam_sync.emulation.world import Json, World
 from dam_sync.services.d_templates.emulator.index import Index
 from dam_sync.services.d_templates.emulator.metadata import Metadata
 from dam_sync.services.d_templates.emulator.options import Options
+from dam_sync.services.d_templates.emulator.outsiders import Outsiders
 from dam_sync.services.d_templates.emulator.records import Record, Refusal, User, failed, refused
 from dam_sync.services.d_templates.emulator.relations import Relations
 from dam_sync.services.d_templates.emulator.schema import Schema, new_uuid
@@ -38,6 +40,7 @@ class Tenant:
 
     def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
+        self.audience = Audience(world, Outsiders(self))
         self.schema = Schema(self.uuid, self.now, apply_after_post="apply_after_post" in options.plays)
         self.metadata = Metadata(self.schema)
         self.index = Index(Texts(self.schema, self.metadata, options.text_content).of)
@@ -124,6 +127,7 @@ class Tenant:
             self.families.setdefault(record.original, []).append(record.object_id)
             self.files[record.file_id] = record.object_id
         self.records[record.object_id] = record
+        self.audience.changed(record.original)
 
     def security(self, given: Json) -> tuple[str, ...]:
         """Checked security template ids. Raises Refusal 403."""
@@ -234,6 +238,7 @@ class Tenant:
         record = self.found(key)
         if record is None or record.deleted is None:
             raise refused(403, "Asset not found")
+        self.audience.changed(record.original)
         self.tell("asset.purged", record, self.schema.users[record.deleted_by])
         del self.records[record.object_id], self.files[record.file_id]
         self.families[record.original].remove(record.object_id)

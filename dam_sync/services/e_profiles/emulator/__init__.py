@@ -42,7 +42,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     app = application(
         routes_of(tenant, accounts, links, uploads), world, faults, objects,
         load=load, dump=lambda: ground_truth(tenant), leftovers=lambda: leftovers_of(tenant, uploads),
-        error=kit_error(world),
+        audience=tenant.audience, error=kit_error(world),
     )  # fmt: skip
     app.storage = links
     app.add_middleware(Gate, window=Window(world, given.rate))

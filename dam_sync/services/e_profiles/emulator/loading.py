@@ -157,6 +157,8 @@ class Loader:
         types = tenant.metadata.types
         kind = str(row["type"]) if row.get("type") in types else next(iter(types))
         release = epoch_of(rights.get("release_at"))
+        if release is None and rights.get("released", True):
+            release = created
         labels = [part["path"][-1] for part in row.get("placements", ()) if part["kind"] == "label"]
         return Asset(
             id=tenant.uuid(),
@@ -167,7 +169,7 @@ class Loader:
             created=created,
             updated=updated,
             groups=self._groups(rights.get("groups") or ()),
-            release=created if release is None else release,
+            release=release,
             expiration=epoch_of(rights.get("expires_at")),
             deleted=updated if row.get("status") == "trash" else None,
             archived=row.get("status") == "archived",

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.object_store import Blob, ObjectStore
 from dam_sync.emulation.world import Json, World
 from dam_sync.services.e_profiles.emulator.index import Index
 from dam_sync.services.e_profiles.emulator.metadata import Metadata
 from dam_sync.services.e_profiles.emulator.options import Options
+from dam_sync.services.e_profiles.emulator.outsiders import Outsiders
 from dam_sync.services.e_profiles.emulator.records import Asset, Profile, Refusal, User, Version, epoch_of
 from dam_sync.services.e_profiles.emulator.search import Search
 from dam_sync.services.e_profiles.emulator.taxonomy import Category, Collection, Taxonomy
@@ -27,6 +29,7 @@ class Tenant:
     def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         plays = options.plays
+        self.audience = Audience(world, Outsiders(self))
         self.metadata = Metadata(
             ignore_unknown="ignore_unknown" in plays,
             empty_required="empty_required" in plays,
@@ -75,6 +78,7 @@ class Tenant:
 
     def keep(self, asset: Asset) -> Asset:
         """Take in a new asset or a new state of one; searches see it when the index has caught up."""
+        self.audience.changed(asset.id)
         self._unname(self.assets.get(asset.id))
         self.assets[asset.id] = asset
         self.embeds[asset.external_id] = asset.id
@@ -108,6 +112,7 @@ class Tenant:
         """For good, only from the trash (spec 002, States, E)."""
         if asset.deleted is None:
             raise Refusal(409, "conflict", "The asset is not in the trash")
+        self.audience.changed(asset.id)
         del self.assets[asset.id]
         self.embeds.pop(asset.external_id, None)
         for collection in asset.collections:
