@@ -94,11 +94,13 @@ class _Account:
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
 
     def single(self, path: str, value: str) -> None:
-        """Status and dates of the asset itself."""
+        """Status and dates of the asset itself; a creation date that is also a field is told as that."""
+        if path in self.books.ignored:
+            return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
         if path not in self.consumed:
             self.tally[path, DROPPED] += 1
-            held = name == "substatus" or name in self.books.holds
+            held = name == "substatus" or name.removesuffix("_at") in self.books.holds
             self.losses.append(Loss(name, NOT_MAPPED if held else NOT_HELD, value))
 
 
@@ -130,6 +132,7 @@ def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
         ("substatus", asset.substatus),
         ("release_at", rights.release_at),
         ("expires_at", rights.expires_at),
+        ("created_at", asset.created_at if asset.created_at not in asset.fields.values() else None),
     )
     yield from ((path, str(value)) for path, value in pairs if value)
 

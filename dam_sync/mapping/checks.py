@@ -113,11 +113,14 @@ def check_required(builder: Builder, makes: Makes) -> None:
             builder.fault(("fields",), f"the target requires {key}{where} and no line writes it", "add a line")
 
 
+IGNORABLE = frozenset({"created_at"})  # what an asset has besides its fields and may be left behind without a loss
+
+
 def check_unread(builder: Builder) -> frozenset[str]:
     """The source's fields that nobody reads or ignores."""
     body, source = builder.document.body, builder.source
     for index, key in enumerate(body.ignore):
-        if key not in source.fields:
+        if key not in source.fields and key not in IGNORABLE:
             builder.fault(("ignore", index), f"the source has no field {key}", nearest(key, source.fields))
         elif key in builder.fields_read:
             builder.fault(("ignore", index), f"{key} is ignored here and read by a line")

@@ -318,6 +318,24 @@ def test_a_field_outside_the_type_of_the_profile_is_left_out_and_told(tmp_path: 
     assert as_document.losses == ()
 
 
+def test_a_creation_date_that_no_line_carries_is_a_named_loss(tmp_path: Path) -> None:
+    dated = replace(asset(), created_at=NOON)
+    (told,) = draft(tmp_path, LEAST, dated).losses
+    assert told == Loss("created_at", "target cannot hold", str(NOON))
+    able = replace(TARGET, holds=TARGET.holds | {"created"})
+    (told,) = draft(tmp_path, LEAST, dated, able).losses
+    assert told == Loss("created_at", "not mapped", str(NOON))
+    assert draft(tmp_path, with_lines("note: {from: created_at, pipe: [text]}"), dated).losses == ()
+    assert draft(tmp_path, f"{LEAST}ignore: [created_at]\n", dated).losses == ()
+
+
+def test_a_creation_date_that_is_also_a_field_is_accounted_for_once(tmp_path: Path) -> None:
+    dated = replace(asset(taken_at=NOON), created_at=NOON)
+    assert [loss.path for loss in draft(tmp_path, LEAST.replace("ignore", "report"), dated).losses] == [
+        "fields.taken_at"
+    ]
+
+
 FULL = replace(
     asset(),
     status="archived",
