@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.emulation.library import write_empty_tenant, write_library
 from tests.support.disks import WAY
+from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
 from tests.support.tenants import Command, Completed, Pair, pair
 
@@ -44,6 +45,7 @@ def tenants(library: Path, tmp_path: Path, command: Command) -> Iterator[Pair]:
         library / "target.jsonl",
         MAPPING,
         files=library / "files",
+        more=ACCEPTED_LINE,
         command=command,
     ) as joined:
         yield joined

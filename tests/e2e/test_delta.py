@@ -85,7 +85,7 @@ def test_what_somebody_changed_in_the_target_is_parked_not_overwritten(tenants: 
     parked = tenants.json("errors", str(tenants.job))
     assert parked["causes"][0]["cause"] == "conflict"
     job = tenants.job.read_text(encoding="utf-8")
-    tenants.job.write_text(job + "policy: {conflicts: overwrite}\n", encoding="utf-8")
+    tenants.job.write_text(job.replace("policy: {", "policy: {conflicts: overwrite, "), encoding="utf-8")
     tenants.json("errors", str(tenants.job), "--retry")
     tenants.cli("run", str(tenants.job), "--no-progress")
     assert by_title(tenants.target.assets, "From the source")

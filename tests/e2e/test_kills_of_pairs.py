@@ -25,6 +25,7 @@ from dam_sync.emulation.trial import Trial
 from dam_sync.engine.report import INNER
 from dam_sync.services import trial_of
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
+from tests.support.exposure import ACCEPTED
 from tests.support.forking import Forked, Forking
 from tests.support.small import Ran
 from tests.support.tenants import Tenant
@@ -126,7 +127,7 @@ def joined(forking: Forking, folder: Path, source: str, target: str) -> Iterator
     ):
         ends = Emulated(source, first.url), Emulated(target, second.url)
         mapping = folder / "mapping.yaml"
-        job = write_job(folder / "job.yaml", "pair", *ends, mapping, limits={"concurrency": AT_ONCE})
+        job = write_job(folder / "job.yaml", "pair", *ends, mapping, limits={"concurrency": AT_ONCE}, policy=ACCEPTED)
         asyncio.run(write_suggested_mapping(job, mapping, trial_of(target).prefix + MARKER))
         yield Job(forking, job, first, second)
 

@@ -18,6 +18,7 @@ from dam_sync.model.errors import StopRequested
 from dam_sync.services import trial_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
+from tests.support.exposure import ACCEPTED
 from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.universe import Universe
 
@@ -43,7 +44,7 @@ def test_a_run_takes_what_its_plan_forecast(tmp_path: Path, kinds: tuple[str, st
         for kind, records in zip(kinds, ([*SCHEMA, *map(picture, range(1, ASSETS + 1))], SCHEMA), strict=True):
             tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
             sides.append(Emulated(kind, tenant.url, trial_of(kind).parted))
-        job = write_job(tmp_path / "job.yaml", "move", *sides, mapping)
+        job = write_job(tmp_path / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
         universe.do(write_suggested_mapping(job, mapping, trial_of(kinds[1]).prefix + OWN_MARKS))
         plan = universe.do(plan_job(job, Wish()))
         run = universe.do(run_job(job, Wish()))

@@ -21,6 +21,7 @@ from dam_sync.emulation import world
 from dam_sync.emulation.trial import Trial
 from dam_sync.services import discover, trial_of
 from tests.support import small
+from tests.support.exposure import ACCEPTED
 from tests.support.parts import small_parts
 from tests.support.tenants import Pair, Tenant, emulated
 
@@ -96,7 +97,7 @@ def joined(
     """A job between two tenants, with a suggested mapping."""
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
-    job = write_job(folder / "job.yaml", "pair", source, target, mapping, **more)
+    job = write_job(folder / "job.yaml", "pair", source, target, mapping, **{"policy": ACCEPTED, **more})
     asyncio.run(write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + marker))
     return Pair(*tenants, job, folder)
 

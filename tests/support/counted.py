@@ -15,6 +15,7 @@ from dam_sync.app.trial import Emulated, write_job
 from dam_sync.emulation.trial import Trial
 from dam_sync.services import trial_of
 from tests.support.bulk import Bulk, Record
+from tests.support.exposure import ACCEPTED
 from tests.support.processes import emulating, measured
 from tests.support.tables import show
 from tests.support.tenants import Pair, Tenant
@@ -106,7 +107,7 @@ def counted(folder: Path, source: Side, target: Side, bulk: Bulk, **more: Any) -
             options = {**trial.emulated, **QUICK, **side.emulated}
             tenants.append(stack.enter_context(emulating(side.kind, catalogue, None, **options)))
         sides = [Emulated(s.kind, t.url, s.options) for s, t in zip((source, target), tenants, strict=True)]
-        job = write_job(folder / "job.yaml", "counted", *sides, mapping, **more)
+        job = write_job(folder / "job.yaml", "counted", *sides, mapping, **{"policy": ACCEPTED, **more})
         yield Counted(Pair(tenants[0], tenants[1], job, folder))
 
 

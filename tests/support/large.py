@@ -14,6 +14,7 @@ from typing import Any
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.services import trial_of
 from tests.support.bulk import Bulk, write_bulk
+from tests.support.exposure import ACCEPTED
 from tests.support.processes import Measured, emulating, processes
 from tests.support.tenants import Pair, Tenant
 
@@ -75,7 +76,7 @@ def _one_file(folder: Path, source: str, target: str, size: int) -> Iterator[Pai
     with _emulated(folder, source, libraries[source]) as first, _emulated(folder, target, libraries[target]) as second:
         mapping, quick = folder / "mapping.yaml", {"first_look": 0.5} if target == "c_brandlibrary" else {}
         sides = Emulated(source, first.url), Emulated(target, second.url, quick)
-        job = write_job(folder / "job.yaml", "large", *sides, mapping)
+        job = write_job(folder / "job.yaml", "large", *sides, mapping, policy=ACCEPTED)
         asyncio.run(write_suggested_mapping(job, mapping, f"{trial_of(target).prefix}srckey"))
         yield Pair(first, second, job, folder)
 

@@ -22,6 +22,7 @@ from dam_sync.model.values import Localized
 from dam_sync.services import discover, trial_of
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
+from tests.support.exposure import ACCEPTED
 from tests.support.parts import small_parts
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
@@ -209,7 +210,7 @@ class Simulation:
         mapping = self.folder / "mapping.yaml"
         source, target = (Emulated(each.kind, each.url, trial_of(each.kind).parted) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
-        job = write_job(self._job, "move", source, target, mapping)
+        job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
         universe.do(write_suggested_mapping(job, mapping, trial_of(self.kinds[1]).prefix + OWN_MARKS))
 
 
