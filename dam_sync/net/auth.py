@@ -23,7 +23,7 @@ from dam_sync.model.ports import Vault
 from dam_sync.model.values import Json
 from dam_sync.net.call import Reply, Request
 from dam_sync.net.redact import hide, redact
-from dam_sync.net.rules import explanation
+from dam_sync.net.rules import explanation, shown_code
 
 Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
 """Sends a call without credentials, in the name of an authenticator."""
@@ -31,6 +31,7 @@ Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
 REFUSED = frozenset({400, 401, 403})
+_SHOWN = 300  # characters of a refusal
 CONSENT_AGAIN = "consent again in the browser and put the new refresh token into the job file"
 
 
@@ -321,9 +322,10 @@ def refusal_of(reply: Reply, hint: str) -> Denied:
     """What a token server said when it refused."""
     message, code = explanation(reply.headers, reply.body)
     text = refusal_text("the token server refused", reply.status, message)
-    return Denied(text, service=reply.service, operation=reply.operation, code=code[:80], hint=hint)
+    return Denied(text, service=reply.service, operation=reply.operation, code=shown_code(code), hint=hint)
 
 
 def refusal_text(text: str, status: int, message: str) -> str:
     """For people: who refused, with which status and words; without secrets and cut to what can be read."""
-    return redact(f"{text} ({status}{': ' + message if message else ''})")[:300]
+    full = f"{text} ({status}{': ' + message if message else ''})"
+    return redact(full[: 4 * _SHOWN])[:_SHOWN]

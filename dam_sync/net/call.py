@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,6 +10,7 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.net.moments import http_date
 from dam_sync.net.multipart import FormPart
+from dam_sync.net.parsing import NoJson, parsed
 from dam_sync.net.redact import redact
 
 BodyFactory = Callable[[], AsyncIterator[bytes]]
@@ -28,6 +28,8 @@ class Request:
     repeatable: may be sent again when nobody knows whether the first arrived; None means GET and HEAD alone.
     reads: a POST that only reads, so a read-only client sends it. accept: statuses that are returned, not raised.
     timeout: seconds until the answer begins, and again until it is complete; None is the client's own.
+    bare: a link that an answer gave for bytes, good by itself: it is sent without our credential and headers, whatever
+    its origin, and counts as storage. So is every link with a signature in its query.
     headers: one with an empty value is left out, `Content-Type` too, which else says what the body is.
     """
 
@@ -46,6 +48,7 @@ class Request:
     asset: str = ""
     timeout: float | None = None
     base: str = ""
+    bare: bool = False
 
     @property
     def again(self) -> bool:
@@ -72,10 +75,10 @@ class Reply:
     def json(self) -> Json:
         """The body as JSON. Raises ContractBroken when it is none."""
         try:
-            return json.loads(self.body)
-        except ValueError:
+            return parsed(self.body)
+        except NoJson as problem:
             raise ContractBroken(
-                f"answered {self.status} with {self._shape()} where JSON was expected",
+                f"answered {self.status} with {str(problem) or self._shape()} where JSON was expected",
                 service=self.service,
                 operation=self.operation,
                 asset=self.asset,

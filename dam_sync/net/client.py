@@ -110,7 +110,7 @@ class Client:
 
     async def _without_credential(self, request: Request) -> Reply:
         """A token call in the name of our authenticator."""
-        address = self._addresses.of(request)
+        address = self._addresses.named(request)
         if not address.api:
             address = replace(address, where=f"the token server {address.host}")
         try:
@@ -133,8 +133,8 @@ class Client:
             location = answer.headers.get("location", "")
             if not (answer.status in _MOVED and location and request.method in _FOLLOWED):
                 return self._judged(request, address, shape, answer)
-            target = self._addresses.moved(address, location)
-            if target.origin != address.origin:
+            target = self._addresses.moved(address, location, request)
+            if target.origin != address.origin or target.api != address.api:
                 shape = shape.elsewhere()
             address = target
         raise ContractBroken(f"more than {_REDIRECTS} redirects")

@@ -13,7 +13,15 @@ import httpx
 
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
 
-FAILURES = (httpx.TransportError, httpx.DecodingError, httpx.StreamError, aiohttp.ClientError, OSError, ValueError)
+FAILURES = (
+    httpx.TransportError,
+    httpx.DecodingError,
+    httpx.StreamError,
+    httpx.InvalidURL,
+    aiohttp.ClientError,
+    OSError,
+    ValueError,
+)
 
 
 _NUMBER = re.compile(r"\b[1-5][0-9]{2}\b")

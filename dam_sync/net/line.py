@@ -14,11 +14,12 @@ import structlog
 
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.net.address import Address
+from dam_sync.net.bounds import READ_SECONDS
 from dam_sync.net.call import Request
 from dam_sync.net.multipart import BLOCK, Form, in_blocks
 from dam_sync.net.pace import Bucket, Flow, Turn
 from dam_sync.net.retry import PATIENCE
-from dam_sync.net.transport import READ_SECONDS, Answer, Outgoing, Wire
+from dam_sync.net.transport import Answer, Outgoing, Wire
 from dam_sync.net.wiring import Wiring
 
 _READING = frozenset({"GET", "HEAD"})

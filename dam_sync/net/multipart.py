@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.model.errors import InvalidValue
+
 BLOCK = 256 * 1024  # bytes that are handed to the socket at a time; what it cannot send at once it copies
 
 
@@ -23,6 +25,10 @@ class FormPart:
     filename: str = ""
     content_type: str = ""
     size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.content_type.isprintable():
+            raise InvalidValue(f"a media type cannot hold {self.content_type[:40]!r}")
 
     @property
     def length(self) -> int:

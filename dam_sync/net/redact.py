@@ -21,7 +21,7 @@ _SECRET_KEY = (
 _SIGNED = r"(?:signature|expires|token|policy|key-pair-id|awsaccesskeyid|sig|x-amz-[\w-]+|x-goog-[\w-]+)"
 
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s:@\"']*:[^/\s@\"']*@"), rf"\1{MASK}@"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)[^/\s:@\"']*:[^/\s@\"']*@"), rf"\1{MASK}@"),
     (re.compile(rf"(?i)\?(?=[^\s\"'<>]*\b{_SIGNED}=)[^\s\"'<>]*"), f"?{MASK}"),
     (re.compile(r"(?i)(?:(?<=^)|(?<=[\s&;]))" + r"((?:x-amz|x-goog)-[\w-]+=)[^&\s\"'<>]+"), rf"\1{MASK}"),
     (re.compile(r"(?i)\b(bearer|digest)\s+[\w.~+/=-]{4,}"), rf"\1 {MASK}"),

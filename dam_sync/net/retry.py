@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,6 +14,7 @@ from dam_sync.model.errors import Throttled, Transient
 from dam_sync.net.call import Request, looks_like_html
 from dam_sync.net.failures import Unreached
 from dam_sync.net.moments import http_date
+from dam_sync.net.parsing import NoJson, parsed
 from dam_sync.net.transport import Answer
 
 RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
@@ -42,8 +42,8 @@ def is_unreadable(request: Request, answer: Answer) -> bool:
     if "json" not in answer.headers.get("content-type", ""):
         return False
     try:
-        json.loads(answer.body)
-    except ValueError:
+        parsed(answer.body)
+    except NoJson:
         return True
     return False
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -24,10 +22,13 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.values import Json
+from dam_sync.net.bounds import EXPLAINED
 from dam_sync.net.call import looks_like_html
+from dam_sync.net.parsing import NoJson, parsed
 from dam_sync.net.redact import redact
 
-_LONGEST = 300  # letters of an error text
+_LONGEST = 300  # characters of an error text
+_LONGEST_CODE = 80  # characters of a code
 _MESSAGE_KEYS = ("error_description", "message", "error", "detail")
 _CODE_KEYS = ("code", "status", "error")
 
@@ -102,7 +103,7 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
         "operation": refusal.operation,
         "asset": refusal.asset,
         "hint": rule.hint,
-        "code": redact(code)[:80],
+        "code": shown_code(code),
     }
     if issubclass(rule.error, Transient):
         return rule.error(text, retry_after=refusal.retry_after, **context)
@@ -111,19 +112,24 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
 
 def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
     """What a body says for people and its code, as far as it says anything."""
-    text = body.decode("utf-8", "replace").strip()
+    text = body[:EXPLAINED].decode("utf-8", "replace").strip()
     if not text:
         return "", ""
     if looks_like_html(headers, body):
-        title = re.search(r"(?is)<title[^>]*>(.*?)</title>", text)
-        return (f"an HTML page, “{_line(title[1])}”" if title and title[1].strip() else "an HTML page"), ""
+        title = _line(_between(text, "<title", "</title>").partition(">")[2])
+        return (f"an HTML page, “{title}”" if title else "an HTML page"), ""
     if text.startswith("<"):
         return _xml(text, "Message"), _xml(text, "Code")
     try:
-        data = json.loads(text)
-    except ValueError:
+        data = parsed(body)
+    except NoJson:
         return _line(text), ""
-    return _message(data), _code(data)
+    return _message(data)[:EXPLAINED], _code(data)[:EXPLAINED]
+
+
+def shown_code(code: str) -> str:
+    """A code as errors show it: redacted, then cut."""
+    return redact(code[: 4 * _LONGEST_CODE])[:_LONGEST_CODE]
 
 
 def _message(data: Json, depth: int = 3) -> str:
@@ -143,9 +149,11 @@ def _message(data: Json, depth: int = 3) -> str:
     return ""
 
 
-def _code(data: Json) -> str:
+def _code(data: Json, depth: int = 4) -> str:
+    if depth == 0:
+        return ""
     if isinstance(data, list):
-        return _code(data[0]) if data else ""
+        return _code(data[0], depth - 1) if data else ""
     if not isinstance(data, dict):
         return ""
     for key in _CODE_KEYS:
@@ -153,13 +161,20 @@ def _code(data: Json) -> str:
         if isinstance(value, str) and value and not value.isdigit() and " " not in value:
             return value
         if isinstance(value, int) and not isinstance(value, bool) and key == "code":
-            return str(value)
-    return _code(data.get("error")) or _code(data.get("errors"))
+            return str(value)[:_LONGEST_CODE]
+    return _code(data.get("error"), depth - 1) or _code(data.get("errors"), depth - 1)
 
 
 def _xml(text: str, tag: str) -> str:
-    found = re.search(rf"(?s)<{tag}>(.*?)</{tag}>", text)
-    return _line(found[1]) if found else ""
+    return _line(_between(text, f"<{tag}>", f"</{tag}>"))
+
+
+def _between(text: str, opening: str, closing: str) -> str:
+    """What stands between the first `opening` and the `closing` behind it, in lower or upper case; empty if neither."""
+    plain = text.lower() if len(text.lower()) == len(text) else text
+    start = plain.find(opening.lower())
+    end = plain.find(closing.lower(), start)
+    return text[start + len(opening) : end] if 0 <= start < end else ""
 
 
 def _line(text: str) -> str:

@@ -9,7 +9,8 @@ from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, 
 from dam_sync.net.line import Line
 from dam_sync.net.transport import Answer
 
-_CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)$")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)$")
 
 
 class HttpStream:
@@ -66,15 +67,19 @@ class HttpStream:
 
 def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
     """Where the body starts, how long the whole file is, how many bytes come. Raises ContractBroken, IntegrityError."""
+    if answer.is_encoded:
+        raise IntegrityError(
+            "the file comes compressed though its bytes were asked for as they are", code="content-encoding"
+        )
     length = answer.headers.get("content-length", "")
-    coming = int(length) if length.isdigit() and not answer.is_encoded else None
+    coming = int(length) if _LENGTH.fullmatch(length) else None
     if answer.status == 416 and offset > 0:
         return _beyond(answer, offset)
     if answer.status != 206:
         return 0, coming, coming
     shown = answer.headers.get("content-range", "")
     found = _CONTENT_RANGE.match(shown.strip())
-    if not found or found[1] is None or int(found[1]) != offset or answer.is_encoded:
+    if not found or found[1] is None or int(found[1]) != offset:
         raise ContractBroken(f"asked for bytes from {offset} on, answered 206 with the range {shown[:60]!r}")
     count = int(found[2]) - int(found[1]) + 1
     if count < 0 or (coming is not None and coming != count):
@@ -85,7 +90,9 @@ def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
 def _beyond(answer: Answer, offset: int) -> tuple[int, int, None]:
     """A range at the very end is an empty rest; beyond it the file has become shorter."""
     found = _CONTENT_RANGE.match(answer.headers.get("content-range", "").strip())
-    total = int(found[3]) if found and found[3] != "*" else None
+    if not found:
+        raise ContractBroken(f"asked for bytes from {offset} on, answered 416 without a range that can be read")
+    total = int(found[3]) if found[3] != "*" else None
     if total == offset:
         return offset, offset, None
     raise IntegrityError(f"asked for bytes from {offset} on, but the file has {total} now", code="length")

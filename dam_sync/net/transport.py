@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -16,20 +16,25 @@ from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 from yarl import URL
 
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, Transient
+from dam_sync.net.bounds import (
+    BLOCK,
+    CONNECT_SECONDS,
+    LARGEST_ERROR,
+    LARGEST_REPLY,
+    READ_SECONDS,
+    SLOWEST,
+    WRITE_SECONDS,
+)
+from dam_sync.net.decoding import Undecodable, codings_of, decoded
 from dam_sync.net.failures import FAILURES, failure
 from dam_sync.net.proxies import Proxy, proxy_to
 
 TransportName: TypeAlias = Literal["aiohttp", "plain"]
 
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 60.0
-_WRITE_SECONDS = 60.0
 _POOL_SECONDS = 60.0
 _KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a closed one has an unknown outcome
 _PLAIN_POOLS = 16  # a pool searches its connections one by one: many small ones are three times as fast
-_BLOCK = 256 * 1024
-_LARGEST_REPLY = 256 * 1024 * 1024  # decoded bytes of an answer that is read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,45 +62,66 @@ class Answer:
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
         }
+        self._codings = codings_of(self.headers.get("content-encoding", ""))
 
     @property
     def is_encoded(self) -> bool:
         """Whether the body is compressed on the line."""
-        return self.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+        return bool(self._codings)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is one of success."""
+        return 200 <= self.status < 300
 
     async def read(self) -> bytes:
-        """The whole body, decoded. Raises Transient when it breaks off or does not come in time."""
+        """The whole body, decoded; of a refusal its beginning alone. Raises Transient when it breaks off or does not
+        come in time, ContractBroken when it is larger than anything we ask for or coded in a way that we did not."""
         taken: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(self._outgoing.read_seconds):
-                async for block in self._source():
-                    taken.append(block)
-                    size += len(block)
-                    if size > _LARGEST_REPLY:
-                        raise ContractBroken(f"the answer is larger than {_LARGEST_REPLY} bytes")
+                await self._take(taken)
         except FAILURES as problem:
-            raise failure(problem, self._outgoing.host, answering=True) from None
+            if self.is_success or not isinstance(problem, Undecodable):
+                raise failure(problem, self._outgoing.host, answering=True) from None
         finally:
             await self.aclose()
         self.body = taken[0] if len(taken) == 1 else b"".join(taken)
         self._is_read = True
         return self.body
 
+    async def _take(self, taken: list[bytes]) -> None:
+        if len(self._codings) > 1 and self.is_success:
+            raise ContractBroken(f"the answer is compressed {len(self._codings)} times over")
+        size = 0
+        async for block in self._source():
+            if not self.is_success and size + len(block) >= LARGEST_ERROR:
+                taken.append(block[: LARGEST_ERROR - size])
+                return
+            taken.append(block)
+            size += len(block)
+            if size > LARGEST_REPLY:
+                raise ContractBroken(f"the answer is larger than {LARGEST_REPLY} bytes")
+
     async def blocks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes, decoded where it is compressed. Raises Transient when it breaks off."""
+        """The body as it comes on the line. Raises Transient when it breaks off or comes too slowly."""
         if self._is_read:
             yield self.body
             return
+        rate = _Rate(self._outgoing)
+        source = self._raw()
         try:
-            async for block in self._source():
+            while (block := await rate.timed(anext(source, None))) is not None:
                 yield block
         except FAILURES as problem:
             raise failure(problem, self._outgoing.host, answering=True) from None
 
     def _source(self) -> AsyncIterator[bytes]:
-        if self.is_encoded:
-            return self._response.aiter_bytes()
+        if not self._codings:
+            return self._raw()
+        return decoded(self._raw(), ", ".join(self._codings))
+
+    def _raw(self) -> AsyncIterator[bytes]:
         return aiter(cast("httpx.AsyncByteStream", self._response.stream))
 
     async def aclose(self) -> None:
@@ -104,6 +130,31 @@ class Answer:
             await self._response.aclose()
         except FAILURES:
             return  # it was broken already
+
+
+class _Rate:
+    """How fast a body comes while somebody waits for it."""
+
+    def __init__(self, outgoing: Outgoing) -> None:
+        self._outgoing = outgoing
+        self._waited = 0.0
+        self._came = 0
+
+    async def timed(self, arriving: Awaitable[bytes | None]) -> bytes | None:
+        """The next block. Raises Transient when too little came in the time a call may take."""
+        clock, window = asyncio.get_running_loop().time, self._outgoing.read_seconds
+        began = clock()
+        block = await arriving
+        self._waited += clock() - began
+        self._came += len(block or b"")
+        if self._waited >= window:
+            if block is not None and self._came < SLOWEST * window:
+                raise Transient(
+                    f"{self._outgoing.host} sends too slowly: {self._came} bytes in {self._waited:.0f} s",
+                    hint="the service is slow or the network drops packets; run the same command again",
+                )
+            self._waited, self._came = 0.0, 0
+        return block
 
 
 class Wire:
@@ -116,22 +167,22 @@ class Wire:
     async def open(self, outgoing: Outgoing) -> Answer:
         """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS, proxy), and what the body
         raises."""
-        proxy = self._proxy(outgoing.address)
         body = _Body(outgoing) if callable(outgoing.body) else None
-        content = outgoing.body if isinstance(outgoing.body, bytes) else None
-        request = httpx.Request(
-            outgoing.method,
-            outgoing.address,
-            headers=dict(outgoing.headers),
-            content=body or content,
-            extensions={"timeout": _timeouts(outgoing.read_seconds)},
-        )
+        proxy: Proxy | None = None
         try:
-            response = await self._pools.exchange(request, proxy)
+            proxy = self._proxy(outgoing.address)
+            request = _request(outgoing, body)
+            async with asyncio.timeout(_limit(outgoing)) as limit:
+                if body is not None:
+                    body.limit = limit
+                response = await self._pools.exchange(request, proxy)
         except FAILURES as problem:
             if body is not None and body.problem is not None:
                 raise body.problem from None
             raise failure(problem, outgoing.host, proxy=proxy.name if proxy else "") from None
+        finally:
+            if body is not None:
+                body.limit = None  # an answer may begin before the last block is sent
         return Answer(response, outgoing)
 
     async def close(self) -> None:
@@ -170,7 +221,7 @@ class _Aiohttp:
         """See `Pools.exchange`."""
         response = await (self._transports.get(proxy) or self._made(proxy)).handle_async_request(request)
         if isinstance(response.stream, AiohttpResponseStream):
-            response.stream.CHUNK_SIZE = _BLOCK
+            response.stream.CHUNK_SIZE = BLOCK
         return response
 
     async def close(self) -> None:
@@ -194,7 +245,7 @@ def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         middlewares=(_once,),
         skip_auto_headers=("Content-Type",),
-        read_bufsize=_BLOCK,
+        read_bufsize=BLOCK,
         max_line_size=64 * 1024,  # headers with long links
         max_field_size=64 * 1024,
     )
@@ -292,24 +343,30 @@ class _Counted(httpx.AsyncByteStream):
 
 
 class _Body(httpx.AsyncByteStream):
-    """A streamed body held to the length that was announced; remembers what its source raised."""
+    """A streamed body held to the length that was announced; remembers what its source raised. `limit` is moved with
+    every block: neither the source nor a block that is sent may use up the time for the answer."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
         self.problem: Exception | None = None
+        self.limit: asyncio.Timeout | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert callable(self._outgoing.body)
         sent, size = 0, self._outgoing.size or 0
         blocks = self._outgoing.body()
         try:
+            self._within(None)
             async for block in blocks:
                 sent += len(block)
                 if sent > size:
                     raise ContractBroken(f"a body of {size} bytes was announced, its source gives more")
+                self._within(WRITE_SECONDS)
                 yield block
+                self._within(None)
             if sent != size:
                 raise ContractBroken(f"a body of {size} bytes was announced, its source gave {sent}")
+            self._within(_limit(self._outgoing))
         except Exception as problem:
             self.problem = problem
             raise
@@ -318,6 +375,27 @@ class _Body(httpx.AsyncByteStream):
             if close is not None:
                 await close()
 
+    def _within(self, seconds: float | None) -> None:
+        """The call ends unless it goes on within so many seconds from now."""
+        if self.limit is not None and not self.limit.expired():
+            now = asyncio.get_running_loop().time()
+            self.limit.reschedule(None if seconds is None else now + seconds)
+
+
+def _limit(outgoing: Outgoing) -> float:
+    """Seconds until the head of the answer must be there, however slowly its lines come."""
+    return CONNECT_SECONDS + outgoing.read_seconds
+
+
+def _request(outgoing: Outgoing, body: httpx.AsyncByteStream | None) -> httpx.Request:
+    return httpx.Request(
+        outgoing.method,
+        outgoing.address,
+        headers=dict(outgoing.headers),
+        content=body or (outgoing.body if isinstance(outgoing.body, bytes) else None),
+        extensions={"timeout": _timeouts(outgoing.read_seconds)},
+    )
+
 
 def _timeouts(read_seconds: float) -> dict[str, float]:
-    return {"connect": CONNECT_SECONDS, "read": read_seconds, "write": _WRITE_SECONDS, "pool": _POOL_SECONDS}
+    return {"connect": CONNECT_SECONDS, "read": read_seconds, "write": WRITE_SECONDS, "pool": _POOL_SECONDS}

@@ -179,6 +179,38 @@ async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
         await asyncio.gather(*talking)
 
 
+@asynccontextmanager
+async def dripping(first: bytes, drop: bytes, gap: float) -> AsyncIterator[str]:
+    """The address of a server that answers with `first` and then with `drop` again and again."""
+
+    talking: set[asyncio.Task[None]] = set()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(first)
+            while True:
+                writer.write(drop)
+                await writer.drain()
+                await asyncio.sleep(gap)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talking.add(asyncio.ensure_future(talk(reader, writer)))
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in talking:
+            task.cancel()
+        await asyncio.gather(*talking, return_exceptions=True)
+
+
 def free_port() -> int:
     """A port at which nobody listens."""
     with socket.socket() as sock:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.model.errors import InvalidValue
 from dam_sync.net.multipart import BLOCK, Form, FormPart
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=12)
@@ -103,3 +104,9 @@ async def test_large_bytes_are_given_a_block_at_a_time() -> None:
     assert max(map(len, blocks)) <= BLOCK
     assert sum(map(len, blocks)) == form.size
     assert read_back(form, b"".join(blocks))[1][1] == data
+
+
+@pytest.mark.parametrize("kind", ["image/jpeg\r\nX-Own: 1", "image/\x00jpeg", "image/jpeg\n\n--bound"])
+def test_a_media_type_with_line_ends_or_control_characters_is_no_part_of_a_form(kind: str) -> None:
+    with pytest.raises(InvalidValue, match="media type"):
+        FormPart("file", b"x", "a.jpg", kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
@@ -11,6 +13,7 @@ from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tai
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
 
+_API = "/api/"
 _RAISE_LEVEL = "give the integration user's group the download level HD on this media"
 
 
@@ -58,7 +61,8 @@ class Opening:
 
     async def _static(self, file: FileRef, address: str, offset: int) -> Stream:
         asset = file.id.partition("/")[0]
-        request = Request(operation="GET the file", method="GET", path=address, asset=asset)
+        bare = not urlsplit(address).path.startswith(_API)  # files are public at their address (wire A 4)
+        request = Request(operation="GET the file", method="GET", path=address, asset=asset, bare=bare)
         return await self._tenant.client.stream(request, offset)
 
     async def _version_link(self, media: str, version: str) -> str:

@@ -81,6 +81,7 @@ class Relating:
                 headers={"Content-Type": content.media_type},
                 repeatable=True,
                 asset=asset,
+                bare=True,  # wire A 6.9
             )
         )
 

@@ -49,7 +49,7 @@ class Links:
         return await self._stream(await self._link(file), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset), offset)
+        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef) -> str:
         kept = self._kept.get(file.id, "")

@@ -126,6 +126,7 @@ class Uploader:
             headers={"Content-Type": (sent.content.media_type or BINARY) if typed else ""},
             repeatable=True,
             accept=REFUSALS,
+            bare=True,
         )
         return await self.line.client.send(request)
 
@@ -186,7 +187,7 @@ class Uploader:
         """Whether it was open and is no more. Best effort: what cannot be ended now ends by itself."""
         accept = GONE | {CANCELLED}
         with suppress(Rejected, Denied, Transient):
-            request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept)
+            request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept, bare=True)
             return (await self.line.client.send(request)).status not in GONE
         return False
 
@@ -230,7 +231,9 @@ class SessionWire:
         """A session; the ticket holds no address of it."""
         slot = await self.uploader.slot()
         headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
-        request = Request(facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True)
+        request = Request(
+            facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True, bare=True
+        )
         reply = await self.uploader.line.client.send(request)
         address = reply.headers.get("location", "") or _told_location(reply)
         if not address:
@@ -268,6 +271,7 @@ class SessionWire:
             headers={"Content-Range": told},
             repeatable=again,
             accept=GONE | {GOES_ON},
+            bare=True,
         )
         reply = await self.uploader.line.client.send(request)
         if reply.status in GONE:

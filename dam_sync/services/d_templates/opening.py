@@ -68,7 +68,7 @@ class Opening:
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
             link = await self._exposed(record) or await self._link(asset, record)
             try:
-                request = Request(facts.DOWNLOAD, "GET", link, asset=asset)
+                request = Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
                 return await self.line.client.stream(request, offset)
             except NotFound:
                 if not renewals:

@@ -238,6 +238,7 @@ class Uploader:
             headers=signed_headers(link),
             repeatable=True,
             asset=made.family,
+            bare=True,
         )
         etag = _etag((await self.put(request)).headers).lower()
         return {"etag": etag, "md5": tally.md5}
@@ -359,6 +360,7 @@ class PartWire:
             headers=signed_headers(link),
             repeatable=True,
             asset=self.made.family,
+            bare=True,
         )
         reply = await self.uploader.put(request)
         return {"partNumber": part.number, "etag": _etag(reply.headers)}

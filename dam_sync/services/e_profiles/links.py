@@ -54,7 +54,7 @@ class Links:
         return await self._stream(await self._link(file, asset, version), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset), offset)
+        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
         kept = self._kept.get(file.id, "")

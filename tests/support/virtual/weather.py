@@ -17,7 +17,8 @@ import httpx
 
 from dam_sync.emulation.app import Application
 from dam_sync.emulation.faults import ACTIONS
-from dam_sync.net.transport import CONNECT_SECONDS, Outgoing
+from dam_sync.net.bounds import CONNECT_SECONDS
+from dam_sync.net.transport import Outgoing
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.rows import DAMAGES, damaged
