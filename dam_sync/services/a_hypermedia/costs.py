@@ -11,7 +11,7 @@ from dam_sync.model.errors import InvalidValue, TooLarge
 from dam_sync.model.service import Calls, Membership
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.creating import planned
+from dam_sync.services.a_hypermedia.creating import HIDDEN, is_hidden, planned
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Forms
 from dam_sync.services.a_hypermedia.hal import embedded
@@ -21,6 +21,7 @@ from dam_sync.services.a_hypermedia.relating import ATTACHMENT, ATTACHMENTS, LIN
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant
 from dam_sync.services.a_hypermedia.uploading import largest
+from dam_sync.services.a_hypermedia.wire import Status
 from dam_sync.services.a_hypermedia.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.writing import (
     BULK_STATUS,
@@ -37,9 +38,9 @@ from dam_sync.services.a_hypermedia.writing import (
     VERSIONS,
     WITHIN,
     bulk_forms,
-    chosen_status,
     in_order,
     membership_form,
+    status_to_write,
 )
 
 
@@ -84,7 +85,7 @@ class Costs:
                 return self._attachment() if placement.kind == "attachment" else Counter()
 
     def _create(self, draft: Draft, size: int) -> Calls:
-        plan = planned(draft, self._writes(draft.fields, draft.status), None)
+        plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
         calls = self._upload(size) if size else Counter[str]()
         gate = self._tenant.gate.now
         by_folder = gate is None or gate.has(facts.FOLDER_CREATE)
@@ -93,6 +94,8 @@ class Costs:
         else:
             calls += one("POST", "medias")
         calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
+        if is_hidden(plan.writes, self._statuses):
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([HIDDEN])))
         calls += self._fields(plan.writes) + self._placed(draft.placements)
         if not by_folder:
             return calls
@@ -123,8 +126,14 @@ class Costs:
         return calls + one("GET", "medias", LINKED, len(self._proofs.new([LINK])))
 
     def _update(self, patch: Patch) -> Calls:
-        writes = self._writes(patch.fields, patch.status or "", whole=True)
-        return self._fields(writes) + self._placed(patch.placements_add) + self._displaced(patch.placements_remove)
+        writes = self._writes(patch.fields, "" if patch.closed else patch.status or "", whole=True)
+        hiding = self._fields(Writes(closed=True)) if patch.closed else Counter[str]()
+        return (
+            hiding
+            + self._fields(writes)
+            + self._placed(patch.placements_add)
+            + self._displaced(patch.placements_remove)
+        )
 
     def _placed(self, placements: Iterable[Placement]) -> Counter[str]:
         return _moved(placements, "POST", LABELS, FOLDER_MEDIAS) + self._looks(placements, inside=True)
@@ -138,20 +147,25 @@ class Costs:
         new = [kinds[form] for form in self._proofs.new(kinds)]
         return sum((one("GET", "medias", WITHIN[kind]) for kind in new), Counter())
 
-    def _writes(self, fields: Mapping[str, Value | None], status: str, whole: bool = False) -> Writes:
+    def _writes(
+        self, fields: Mapping[str, Value | None], status: str, *, closed: bool = False, whole: bool = False
+    ) -> Writes:
         forms, locales = self._knowledge.forms.now or Forms(), self._knowledge.locales.now or ("en",)
-        return writes_of(fields, forms, locales, status, whole)
+        return writes_of(fields, forms, locales, status, closed=closed, whole=whole)
+
+    @property
+    def _statuses(self) -> Mapping[str, Status]:
+        return self._knowledge.statuses.now or {}
 
     def _fields(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
         gate = self._tenant.gate.now
         writes = replace(writes, selectable=self._proofs.bulk and (gate is None or bool(gate.user)))
-        known = chosen_status(writes.status, self._knowledge.statuses.now or {}).id if writes.status else ""
-        rides = writes.bulked and bool(known) and not writes.own
+        rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
         calls = self._values(writes, rides)
-        if (writes.status or writes.own) and not rides:
+        if (writes.sets_status or writes.own) and not rides:
             calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
-            calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.status else [])))
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.sets_status else [])))
         return calls
 
     def _values(self, writes: Writes, rides: bool) -> Counter[str]:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import AssetId, Draft
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.knowledge import Knowledge
+from dam_sync.services.a_hypermedia.proving import Proofs
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
 from dam_sync.services.a_hypermedia.uploading import Uploading
+from dam_sync.services.a_hypermedia.wire import Status
 from dam_sync.services.a_hypermedia.writes import Put, Writes, writes_of
-from dam_sync.services.a_hypermedia.writing import FOLDER_MEDIAS, Writing, chosen_status, in_order
+from dam_sync.services.a_hypermedia.writing import (
+    CLOSED,
+    FOLDER_MEDIAS,
+    PUBLISHED,
+    Writing,
+    chosen_status,
+    in_order,
+    status_to_write,
+)
+
+HIDDEN = "hidden at first"  # what is looked at of the first new media that must be hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +44,12 @@ class Creating:
     """Creates in the staging folder, marks first, places; fields and status come last, so that nothing is published
     half-made. Once marked it is found by its mark, and staging is left."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, writing: Writing) -> None:
+    def __init__(
+        self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, writing: Writing, proofs: Proofs
+    ) -> None:
         self._tenant = tenant
+        self._proofs = proofs
+        self._published_at_once = False
         self._knowledge = knowledge
         self._uploading = uploading
         self._writing = writing
@@ -40,9 +57,14 @@ class Creating:
     async def create(self, draft: Draft, content: Content | None, steps: Steps, finding: Finding) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
+        hidden = is_hidden(plan.writes, await self._knowledge.statuses.get())
+        if hidden and self._published_at_once:
+            raise published_at_once()
         staging = await finding.staging_if_any()
         path = await self._uploading.send(content, steps) if content else ""
         asset, resumed = await self._made(plan, path, content, steps, finding)
+        if hidden:
+            await self._refuse_published(asset)
         await finding.claim(asset, draft.marker, steps, resumed)
         if plan.marker:
             await self._writing.put(asset, plan.marker)
@@ -52,6 +74,15 @@ class Creating:
             await self._writing.out_of_folder(asset, staging)
         await self._writing.apply(asset, plan.writes)
         return AssetId(asset)
+
+    async def _refuse_published(self, asset: str) -> None:
+        """The first new media that must be hidden is looked at. Raises Rejected when the instance has published it,
+        after it was hidden."""
+        if await self._proofs.holds(HIDDEN, lambda: self._writing.is_hidden(asset), patient=False):
+            return
+        self._published_at_once = True
+        await self._writing.hide(asset)
+        raise published_at_once(asset)
 
     async def _checked(self, draft: Draft, content: Content | None) -> Planned:
         forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
@@ -65,7 +96,7 @@ class Creating:
             raise InvalidValue(f"the target has no form {draft.profile!r}", hint="see `inspect` for its forms")
         if content is None and form is None:
             form = _form_with(draft.fields, forms)
-        return planned(draft, writes_of(draft.fields, forms, locales, draft.status), form)
+        return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
     async def _made(
         self, plan: Planned, path: str, content: Content | None, steps: Steps, finding: Finding
@@ -127,4 +158,29 @@ def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:
     rest = tuple(put for put in writes.puts if put is not marker)
     if draft.marker and marker is None:
         marker = Put(draft.marker.field, draft.marker.value)
-    return Planned(marker, Writes(rest, writes.own, writes.status), form)
+    return Planned(marker, replace(writes, puts=rest), form)
+
+
+def is_hidden(writes: Writes, statuses: Mapping[str, Status]) -> bool:
+    """Whether ordinary users will not see a new media: one without a status stays a draft (wire A 6.3)."""
+    return status_to_write(writes, statuses).base != PUBLISHED
+
+
+def audience_of(draft: Draft, statuses: Mapping[str, Status]) -> Audience:
+    """Who would see a media made from this draft. One of a status that the instance has not counts as seen."""
+    try:
+        base = status_to_write(Writes(status=draft.status, closed=draft.closed), statuses).base
+    except InvalidValue:
+        return Audience()
+    return Audience() if base == PUBLISHED else Audience(hidden=f"its status is {base or CLOSED}")
+
+
+def published_at_once(asset: str = "") -> Rejected:
+    """Why a media that must be hidden is not made."""
+    done = "it was visible until it was hidden a moment later" if asset else "it was not created"
+    return Rejected(
+        f"the instance publishes new media at once, and this one must not be visible: {done}",
+        asset=asset,
+        code="published-at-once",
+        hint="have an administrator set the status of new media to draft, or accept the exposure rule in the job file",
+    )

@@ -207,6 +207,11 @@ ASSUMED_WRITES = (
     AssumedWrite(17, "`PUT .../metadatas/{field}` of null or an empty list clears the field", _READ_BACK),
     AssumedWrite(19, "`PUT /medias/{id}` with a link to another status", _READ_BACK),
     AssumedWrite(20, "`POST` and `DELETE` of folder membership, labels and media links by `{id}`", _READ_BACK),
+    AssumedWrite(
+        16,
+        "`POST .../folders/{id}/medias` makes a draft that no ordinary user sees",
+        "reading the first of a run that must be hidden; where it is published it is hidden, and no more are made",
+    ),
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
     AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading the first of a run back"),

@@ -47,20 +47,21 @@ class Proofs:
         self._foretold |= fresh
         return fresh
 
-    async def holds(self, form: str, look: Callable[[], Awaitable[bool]]) -> bool:
+    async def holds(self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True) -> bool:
         """Whether a form had the effect that `look` looks for; one caller looks, the others wait for it. No call for a
-        form that is proven."""
+        form that is proven. patient: looks again after a while before it says no."""
         if form in self._proven:
             return True
         async with self._turns.of(form):
             if form in self._proven:
                 return True
-            if not await look():
+            shown = await look()
+            if not shown and patient:
                 await self._clock.sleep(LOOK_AGAIN)
-                if not await look():
-                    return False
-            self._proven.add(form)
-            return True
+                shown = await look()
+            if shown:
+                self._proven.add(form)
+            return shown
 
     def no_bulks(self) -> None:
         """The form of the bulk failed where single calls did not: it is not used again in this run."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Limits, Tempo
 from dam_sync.model.ports import Content, Steps, Stream
@@ -20,7 +21,7 @@ from dam_sync.net.client import Client
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.costs import Costs
 from dam_sync.services.a_hypermedia.crawling import Crawling
-from dam_sync.services.a_hypermedia.creating import Creating
+from dam_sync.services.a_hypermedia.creating import Creating, audience_of
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.hal import Words
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, Spoken
@@ -74,7 +75,7 @@ class HypermediaService(Service):
         uploading = Uploading(tenant, context.budget)
         self._writing = Writing(tenant, knowledge, uploading, proofs)
         self._finding = Finding(tenant, knowledge, options.staging, options.lag)
-        self._creating = Creating(tenant, knowledge, uploading, self._writing)
+        self._creating = Creating(tenant, knowledge, uploading, self._writing, proofs)
         self._relating = Relating(tenant, self._reading, options.link_types, proofs)
         self._costs = Costs(tenant, knowledge, self._finding, proofs)
 
@@ -150,6 +151,10 @@ class HypermediaService(Service):
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """See `Service.create`."""
         return await self._creating.create(draft, content, steps, self._finding)
+
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`. Rights of folders are not told (wire A 5.1), so the status is all there is."""
+        return audience_of(draft, self._knowledge.statuses.now or {})
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
+from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.hal import (
@@ -96,9 +97,19 @@ def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
         fields={**_own_fields(media, sense), **metadata_of(readings, form, sense.zone)},
         versions=current_file(media, sense.words),
         placements=_placements(media, sense),
+        rights=Rights(restrictions=restrictions_of(media)),
         created_at=moment(media.get("creationDate")),
         changed_at=moment(media.get("updateDate")),
         imported_at=moment(media.get("importDate")),
+    )
+
+
+def restrictions_of(media: Json) -> frozenset[Restriction]:
+    """What narrows who has the media, as far as it is told: a level of download below the original (wire A 3.1). Rights
+    of folders are not (5.1)."""
+    level = str(media.get("downloadLevel") or "HD").upper()
+    return (
+        frozenset() if level == "HD" else frozenset({Restriction(RestrictionKind.DOWNLOAD, f"download level {level}")})
     )
 
 

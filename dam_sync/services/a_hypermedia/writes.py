@@ -30,7 +30,13 @@ class Writes:
     puts: tuple[Put, ...] = ()
     own: Mapping[str, Json] | None = None
     status: str = ""
+    closed: bool = False  # in place of a status: one in which no ordinary user sees the media
     selectable: bool = True  # whether bulks may be used: an instance need not tell who we are, and the form may fail
+
+    @property
+    def sets_status(self) -> bool:
+        """Whether a status is written."""
+        return self.closed or bool(self.status)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -42,7 +48,7 @@ class Writes:
         """Whether a selection and bulks cost fewer calls than a PUT each (wire A 6.13)."""
         if len(self.puts) < facts.BULK_FROM or not self.selectable:
             return False
-        alone = len(self.puts) + (2 if self.status and not self.own else 0)
+        alone = len(self.puts) + (2 if self.sets_status and not self.own else 0)
         return 2 + len(self.languages) < alone
 
     def bulks(self) -> list[tuple[str, list[Put]]]:
@@ -52,7 +58,13 @@ class Writes:
 
 
 def writes_of(
-    fields: Mapping[str, Value | None], forms: Forms, locales: Sequence[str], status: str = "", whole: bool = False
+    fields: Mapping[str, Value | None],
+    forms: Forms,
+    locales: Sequence[str],
+    status: str = "",
+    *,
+    closed: bool = False,
+    whole: bool = False,
 ) -> Writes:
     """The writes for values by our field keys, in order. Raises InvalidValue for a field that is not known or editable.
 
@@ -71,7 +83,7 @@ def writes_of(
             reason = "is not in any form of" if field is None else "cannot be edited in"
             raise InvalidValue(f"field {key} {reason} the target", hint="correct the mapping; see `map check`")
         puts += _puts(field, value, locales, whole)
-    return Writes(tuple(puts), own or None, status)
+    return Writes(tuple(puts), own or None, "" if closed else status, closed)
 
 
 def _puts(field: FormField, value: Value | None, locales: Sequence[str], whole: bool) -> list[Put]:

@@ -41,6 +41,7 @@ VERSIONS = "/{mediaId}/file-versions"
 SELECTIONS = "/{userId}/selections"
 SELECTED = "/{userId}/selections/{selectionId}/medias"
 BULKS = "/{userId}/selections/{selectionId}/bulks"
+PUBLISHED, CLOSED = "published", "draft"  # base statuses
 WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
 ABSENT = frozenset({GONE})
 STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
@@ -62,16 +63,28 @@ class Writing:
         name comes with the next version.
         """
         forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
-        writes = writes_of(patch.fields, forms, locales, patch.status or "", whole=True)
-        await self.status_of(writes.status)
+        status = "" if patch.closed else patch.status or ""
+        writes = writes_of(patch.fields, forms, locales, status, whole=True)
+        await self.status_of(writes)
+        if patch.closed:
+            await self.hide(asset)
         await self.place(asset, patch.placements_add)
         await self.displace(asset, patch.placements_remove)
         await self.apply(asset, writes)
 
+    async def hide(self, asset: str) -> None:
+        """From now on no ordinary user sees the media; safe to repeat."""
+        await self.apply(asset, Writes(closed=True))
+
+    async def is_hidden(self, asset: str) -> bool:
+        """Whether ordinary users do not see a media by its status."""
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        return str(media.get("status") or "").lower() != PUBLISHED
+
     async def apply(self, asset: str, writes: Writes) -> None:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
         it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
-        status = await self.status_of(writes.status)
+        status = await self.status_of(writes)
         writes = replace(writes, selectable=self._proofs.bulk and bool((await self._tenant.gate.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
         forms = bulk_forms(writes, rides) if writes.bulked else set()
@@ -79,7 +92,7 @@ class Writing:
         bulked = writes.bulked and await self._in_bulks(asset, writes, status if rides else None, doubtful)
         if not bulked:
             await self._in_puts(asset, writes)
-        if not (bulked and rides) and (writes.status or writes.own):
+        if not (bulked and rides) and (writes.sets_status or writes.own):
             await self._put_media(asset, writes, status)
         if writes.bulked and not bulked and doubtful:
             self._proofs.no_bulks()
@@ -151,7 +164,7 @@ class Writing:
         """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
         reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
         body: dict[str, Any] = {**reply.json(), **(writes.own or {})}
-        if writes.status:
+        if writes.sets_status:
             links = dict(body.get("_links") or {})
             relation = self._tenant.words.rel("custom-status")
             links.pop(relation, None)
@@ -162,7 +175,7 @@ class Writing:
         await self._tenant.call(
             Ask("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, again=True)
         )
-        if writes.status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
+        if writes.sets_status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
             raise Rejected(
                 f"the status {status.title} was not written: the service accepted it and shows another one",
                 operation=Ask("PUT", "medias", MEDIA).operation,
@@ -171,9 +184,9 @@ class Writing:
                 hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
             )
 
-    async def status_of(self, name: str) -> Status:
-        """The custom status of this title, else the first of this base status. Raises InvalidValue."""
-        return chosen_status(name, await self._knowledge.statuses.get()) if name else Status("", "", "")
+    async def status_of(self, writes: Writes) -> Status:
+        """The status that is written; one without a name where none is. Raises InvalidValue."""
+        return status_to_write(writes, await self._knowledge.statuses.get() if writes.sets_status else {})
 
     async def place(self, asset: str, placements: Iterable[Placement]) -> None:
         """Labels on, folders in; harmless to repeat."""
@@ -338,19 +351,35 @@ def membership_form(kind: str, *, inside: bool) -> str:
     return f"{kind} {'in' if inside else 'out'}"
 
 
+def status_to_write(writes: Writes, statuses: Mapping[str, Status]) -> Status:
+    """What the writes ask for; one without a name where they ask for none. Raises InvalidValue."""
+    if writes.closed:
+        return hidden_status(statuses)
+    return chosen_status(writes.status, statuses) if writes.status else Status("", "", "")
+
+
+def hidden_status(statuses: Mapping[str, Status]) -> Status:
+    """One in which only those who work on a media see it (wire A 2.1)."""
+    return _of_base(CLOSED, statuses) or Status("", CLOSED, CLOSED)
+
+
 def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
-    """By title, then by base status: the plain one first, then the lowest id. Raises InvalidValue."""
+    """By base status, else by title: a title never decides that a media becomes visible against the base status of its
+    name. Raises InvalidValue."""
     wanted = name.casefold()
-    for status in statuses.values():
-        if status.title.casefold() == wanted:
-            return status
-    fitting = [status for status in statuses.values() if status.base == wanted]
-    fitting.sort(key=lambda status: (status.custom, status.id.zfill(20)))
-    if fitting:
-        return fitting[0]
+    found = _of_base(wanted, statuses) if wanted in facts.STATUSES else None
+    found = found or next((one for one in statuses.values() if one.title.casefold() == wanted), None)
+    if found is not None and (wanted not in facts.STATUSES or found.base == wanted):
+        return found
     if wanted in facts.STATUSES and wanted != "trash":
         return Status("", name, wanted)
     raise InvalidValue(f"the target has no status {name!r}", hint="see `inspect` for the statuses it has")
+
+
+def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:
+    """The one of that title, then the plain one, then the lowest id."""
+    fitting = [status for status in statuses.values() if status.base == base]
+    return min(fitting, key=lambda one: (one.title.casefold() != base, one.custom, one.id.zfill(20)), default=None)
 
 
 def in_order(placements: Iterable[Placement]) -> list[Placement]:
