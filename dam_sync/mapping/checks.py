@@ -53,6 +53,30 @@ def check_profile(builder: Builder) -> Makes:
     return Makes({name: known[name] for name in given.values() if name in known})
 
 
+def check_needs(builder: Builder) -> None:
+    """What the target needs of each asset has a line that always gives it, or parks the asset by a word of the
+    operator."""
+    body, target = builder.document.body, builder.target
+    if "profile" in target.needs and body.profile is None:
+        known = sorted(profiles_of(target))
+        hint = f"write profile: {{default: {known[0]}}}" if known else "check the rights of the target's credential"
+        builder.fault(("profile",), f"the target needs a profile for each asset: {_some(known)}", hint)
+    groups, line = target.groups or frozenset(), body.security.groups
+    if "groups" not in target.needs or len(groups) == 1:
+        return
+    if line is not None and (line.const or line.default or line.required):
+        return
+    hint = "give the line a `default`, write `required: true` to park assets without one, or name the target's default"
+    place = ("security",) if line is None else ("security", "groups")
+    builder.fault(place, f"the target needs a group for each asset: {_some(sorted(groups))}", hint)
+
+
+def _some(names: list[str]) -> str:
+    """A few names of many."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return (", ".join(names[:5]) or "it shows none") + more
+
+
 def check_marker(builder: Builder, makes: Makes) -> str | None:
     """The field that keeps our mark, if the mapping has one that can."""
     lines = [key for key, line in builder.document.body.fields.items() if line.marker]

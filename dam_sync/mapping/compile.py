@@ -14,6 +14,7 @@ from dam_sync.mapping.checks import (
     Makes,
     check_held,
     check_marker,
+    check_needs,
     check_profile,
     check_required,
     check_unread,
@@ -53,6 +54,7 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
     check_written(builder, makes)
     check_held(builder)
     check_required(builder, makes)
+    check_needs(builder)
     marker = check_marker(builder, makes)
     unread = check_unread(builder)
     selection = _selection(builder)

@@ -229,7 +229,9 @@ class _Suggesting:
         holds, ours, theirs = self.target.holds, self.source.groups, self.target.groups
         if "groups" in holds:
             more: Mapping[str, Json] = {} if theirs is None or (ours and ours <= theirs) else {"on_error": "drop"}
-            if more:
+            if "groups" in self.target.needs:
+                more = self._needed(more)
+            elif more:
                 self.notes.append(
                     "groups that the target does not know are dropped and told; then its own default decides "
                     "who sees the asset: please check before a run"
@@ -238,6 +240,17 @@ class _Suggesting:
         for word, path in (("release", "release_at"), ("expiry", "expires_at")):
             if word in holds:
                 yield SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
+
+    def _needed(self, more: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The groups line of a target that takes no asset without a group."""
+        known = sorted(self.target.groups or ())
+        if len(known) == 1:
+            return {**more, "default": known[0]}
+        self.notes.append(
+            "the target needs a group for each asset, and nothing says which where it knows none of the source: "
+            f"write `default:` into `security: groups`, one of {', '.join(map(one_line, known[:10])) or 'its groups'}"
+        )
+        return more
 
     def _relations(self) -> Iterator[tuple[str, str]]:
         """Kinds of relation that are called otherwise in the target; those of which nobody can tell are noted."""

@@ -90,6 +90,7 @@ class Schema:
     relation_circles: bool = True  # relations of one kind may lead back to where they began
     rights_by_day: bool = False  # release and expiry are days: a time of day is lost
     fileless: bool = True  # it takes assets without a file
+    needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
     closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,

@@ -22,7 +22,11 @@ KIND = Kind(
     summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
     settings={
         "security": options.text(
-            "name of the security template of new assets and collections where the mapping names none"
+            "name of the security template of new assets and collections where the mapping names none; without it, "
+            "where there are several, each asset needs a group from the mapping and new collections are private"
+        ),
+        "restricted_security": options.text(
+            "name of a security template that ordinary users do not see: assets that must not be visible get it"
         ),
         "relations": options.switch("on (default) or off: one more call for each asset that is read"),
         "release_field": options.text("search field of the date attribute that holds the release date"),

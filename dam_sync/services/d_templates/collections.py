@@ -99,7 +99,8 @@ class Collections:
         return found
 
     async def ensure(self, kind: str, path: Sequence[str]) -> Placement:
-        """The collection of that name, made where it is missing: shared, with the job's security template."""
+        """The collection of that name, made where it is missing: shared with those of the job's security template, or
+        private where there is none."""
         if kind != KIND:
             raise Unsupported(f"there are no containers of kind {kind} here", hint="place into collections")
         if len(path) != 1:
@@ -141,11 +142,12 @@ class Collections:
     async def _create(self, name: str) -> str:
         forms = await self.knowledge.forms.get()
         names = {template.name: template.id for template in forms.templates.values()}
+        security = (await self.knowledge.security.get()).of_collection()
         body = {
-            "collectionType": "secured",
+            "collectionType": "secured" if security else "privateSecured",
             "name": name,
             "metadataTemplateId": chosen_template(names, self.line.options.collection_template),
-            "securityTemplateIds": await self._security(),
+            **({"securityTemplateIds": security} if security else {}),
             "metadataDocument": [],
             "collectionDocument": [],
         }
@@ -157,11 +159,6 @@ class Collections:
                 raise Conflict(text, operation=facts.ADD_COLLECTION)
             raise InvalidValue(text, operation=facts.ADD_COLLECTION)
         return identity
-
-    async def _security(self) -> list[str]:
-        known = await self.knowledge.security.get()
-        name = self.line.options.security
-        return await self.knowledge.security_ids([name]) if name else [known[one] for one in sorted(known)[:1]]
 
     # -- filling ---------------------------------------------------------------------------------------------------
 

@@ -88,6 +88,7 @@ class Options:
 
     named: Named = field(default_factory=Named)
     security: str = ""
+    restricted: str = ""  # the security template of closed assets
     relations: bool = True
     lag: float = facts.LAG.total_seconds()
     prefix: str = "/v1"
@@ -102,6 +103,7 @@ class Options:
         return cls(
             Named(*(text.get(f"{name}_field", "") for name in ("release", "expiry", "status", "tags"))),
             security=text.get("security", ""),
+            restricted=text.get("restricted_security", ""),
             relations=_switch(given.get("relations", True)),
             lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             prefix="/" + prefix.strip("/") if prefix.strip("/") else "",

@@ -10,13 +10,13 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Rela
 from dam_sync.model.service import Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.changing import cleared_by, status_term
 from dam_sync.services.d_templates.collections import Collections
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.forms import PUBLISHED
 from dam_sync.services.d_templates.knowledge import Knowledge
 from dam_sync.services.d_templates.uploading import Uploader
-from dam_sync.services.d_templates.writing import cleared_by, status_term
 
 PLANNED = "planned-"  # ids of what a dry run would have made; the run itself knows their ids when it needs them
 
@@ -79,7 +79,7 @@ class Costs:
         fields = patch.fields or cleared or tags or (named.status and patch.status)
         dated = (named.release and rights.release_at) or (named.expiry and rights.expires_at)
         calls = self._tagged(patch.tags_add)
-        if not (fields or dated or rights.groups):
+        if not (fields or dated or rights.groups or patch.closed is not None):
             return calls
         empties = bool(cleared) or any(value in (None, "", ()) for value in patch.fields.values())
         empties = empties or self._empties_status(patch.status or "")

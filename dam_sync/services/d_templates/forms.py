@@ -31,6 +31,7 @@ class Attribute:
     editable: bool = True
     searchable: bool = True
     system: bool = False
+    sensitive: bool = False
     length: int | None = None
     vocabulary: str = ""
     levels: tuple[Attribute, ...] = ()
@@ -114,7 +115,9 @@ class Forms:
         )
 
     def template(self, name: str) -> Template:
-        """The template of this name. Raises InvalidValue."""
+        """The template of this name, the only one there is where none is named. Raises InvalidValue."""
+        if not name and len(self.templates) == 1:
+            return next(iter(self.templates.values()))
         for template in self.templates.values():
             if template.name == name:
                 return template
@@ -187,6 +190,7 @@ def attribute_of(item: Json) -> Attribute:
         editable=not _flag(item, "readonly", "isReadonly"),
         searchable=item.get("isSearchable", True) is not False,
         system=key.startswith(SYSTEM) or item.get("type") == "externalContent",
+        sensitive=_flag(item, "isSensitive", "isRestricted"),
         length=_length(item, kind),
         vocabulary=text_of(item, "controlledVocabularyId", "vocabularyId"),
         levels=levels,

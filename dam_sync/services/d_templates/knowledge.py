@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
@@ -15,6 +15,7 @@ from dam_sync.net.once import Once, together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
+from dam_sync.services.d_templates.security import Security
 from dam_sync.services.d_templates.wire import hits, listed, text_of, total_of
 
 _DATE_STEP = timedelta(seconds=2)
@@ -28,7 +29,7 @@ class Knowledge:
 
     line: Line
     forms: Once[Forms] = field(init=False)
-    security: Once[Mapping[str, str]] = field(init=False)
+    security: Once[Security] = field(init=False)
     seen: int | None = None  # all records, when they were last counted by a scan
     _strange: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
 
@@ -93,23 +94,11 @@ class Knowledge:
     async def schema(self) -> Schema:
         """The neutral schema. Raises ConfigError for options that name nothing."""
         forms = await self.forms.get()
-        return schema_of(forms, self.line.options.named, await self.security.get())
-
-    async def security_ids(self, names: Iterable[str]) -> list[str]:
-        """Ids of security templates by name; the job's own where none is named. Raises InvalidValue."""
-        known = await self.security.get()
-        wanted = sorted(names) or [self.line.options.security]
-        if wanted == [""]:
-            if len(known) != 1:
-                hint = "map `security.groups`, or name one by the option `security` in the job"
-                raise InvalidValue("an asset needs a security template and none is named", hint=hint)
-            return list(known.values())
-        for name in wanted:
-            if name not in known:
-                raise InvalidValue(f"there is no security template {name!r}", hint="see `inspect` for the groups")
-        if len(wanted) > facts.SECURITY_MOST:
-            raise InvalidValue(f"an asset takes {facts.SECURITY_MOST} security templates, not {len(wanted)}")
-        return [known[name] for name in wanted]
+        security = await self.security.get()
+        schema = schema_of(forms, self.line.options.named, security.known)
+        needs = {"groups"} if not security.default else set()
+        needs |= {"profile"} if len(forms.templates) != 1 else set()
+        return replace(schema, needs=frozenset(needs), closes=bool(security.restricted))
 
     async def forms_for(self, values: Iterable[str]) -> Forms:
         """The forms, learnt anew where a value is in none of their vocabularies; once for each such value."""
@@ -156,9 +145,10 @@ class Knowledge:
         rows = listed(await self.line.ask(facts.VOCABULARIES), "vocabularies")
         return {values.id: values for values in map(values_of, rows) if values.id}
 
-    async def _security(self) -> dict[str, str]:
+    async def _security(self) -> Security:
         rows = listed(await self.line.ask(facts.SECURITY), "securityTemplates", "templates")
-        return {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
+        known = {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
+        return Security.of(known, self.line.options.security, self.line.options.restricted)
 
 
 def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:

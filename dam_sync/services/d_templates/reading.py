@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
+from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
@@ -49,7 +50,7 @@ class Reader:
         """The assets, but for their relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.knowledge.forms_for(wanted)
-        groups = {identity: name for name, identity in (await self.knowledge.security.get()).items()}
+        groups = {identity: name for name, identity in (await self.knowledge.security.get()).known.items()}
         return [asset_of(family, forms, groups, self.line.options.named) for family in families]
 
     async def _seen(self, bare: Asset, family: Family) -> Asset | None:
@@ -119,12 +120,20 @@ def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Nam
             release_at=_midnight(values.get(named.release)),
             expires_at=_midnight(values.get(named.expiry)),
             groups=frozenset(groups.get(identity, identity) for identity in current.security),
+            restrictions=frozenset(_sensitive(values, forms)),
         ),
         created_at=moment(first.created),
         changed_at=moment(current.changed),
         imported_at=moment(first.created),
         losses=(*losses, *_kept_back(family), *_undated(values, named)),
     )
+
+
+def _sensitive(values: Mapping[str, Value], forms: Forms) -> Iterator[Restriction]:
+    """Values that are shown to some users only."""
+    for key in values:
+        if forms.by_key[key].sensitive:
+            yield Restriction(RestrictionKind.SENSITIVE, key)
 
 
 def _undated(values: Mapping[str, Value], named: Named) -> Iterator[Loss]:

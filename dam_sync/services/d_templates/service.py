@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.audience import Audience
 from dam_sync.model.limits import Tempo
 from dam_sync.model.ports import Content, Recorded, Steps, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.changing import Changer
 from dam_sync.services.d_templates.collections import Collections
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.costs import Costs
@@ -45,7 +47,8 @@ class TemplatesService(Service):
         self._collections = Collections(line, knowledge, families)
         self._relating = Relating(line, families)
         uploader = Uploader(line, families, LinkBook(line), line.options.sessions)
-        self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader)
+        self._changer = changer = Changer(line, knowledge, families, self._taxonomy)
+        self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader, changer)
         self._costs = Costs(line, knowledge, families, self._collections, uploader)
 
     @property
@@ -115,9 +118,14 @@ class TemplatesService(Service):
         """See `Service.create`."""
         return await self._writer.create(draft, content, steps)
 
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`."""
+        security = self._knowledge.security.now
+        return Audience() if security is None else security.audience(draft, self._knowledge.forms.now)
+
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`; placements are bulk work, see `place`."""
-        await self._writer.update(asset, patch)
+        await self._changer.update(asset, patch)
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """See `Service.replace`."""
@@ -125,7 +133,7 @@ class TemplatesService(Service):
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""
-        await self._writer.remove(asset)
+        await self._changer.remove(asset)
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """See `Service.ensure_term`."""

@@ -1,0 +1,200 @@
+"""Changes to assets of service D: attributes, security templates, the bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from dam_sync.model.asset import AssetId, Patch, Rights
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected
+from dam_sync.model.values import Json, Term, Value
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.connection import Line
+from dam_sync.services.d_templates.families import Families, Ids
+from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named, composed
+from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.taxonomy import Taxonomy
+from dam_sync.services.d_templates.values import encode
+from dam_sync.services.d_templates.wire import Entry, failed, message_of, value_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Changer:
+    """Changes what there is; each method says what is safe to repeat."""
+
+    line: Line
+    knowledge: Knowledge
+    families: Families
+    taxonomy: Taxonomy
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
+        if not _writes(patch):
+            return
+        known = await self.families.known(asset)
+        body: dict[str, Json] = {}
+        entries = await self._entries(asset, patch, known)
+        if entries:
+            body["metadata"] = entries
+        if patch.closed is not None or (patch.rights and patch.rights.groups):
+            body["securityTemplateIds"] = await self._security(asset, patch)
+        if not body:
+            return
+        await self.patch(asset, known.object, body)
+        emptied = [entry["metadataDefinitionId"] for entry in entries if len(entry) == 1]
+        if emptied:
+            await self._see_cleared(asset, known.object, emptied)
+
+    async def _entries(self, asset: AssetId, patch: Patch, known: Ids) -> list[dict[str, Json]]:
+        """The attributes that change; tags that nobody can name stay as they are."""
+        named = self.line.options.named
+        said = await self.named(patch.rights or Rights(), patch.status or "", frozenset())
+        fields: dict[str, Value | None] = {**patch.fields, **said, **dict.fromkeys(cleared_by(patch, named))}
+        strange: list[Json] = []
+        if named.tags and (patch.tags_add or patch.tags_remove):
+            labels, strange = await self._tagged(asset, known.object)
+            fields[named.tags] = await self.taxonomy.tags(retagged(labels, patch))
+        if not fields:
+            return []
+        forms = await self.knowledge.forms.get()
+        entries = entries_for(fields, known.template, forms)
+        if strange:
+            _carry(entries, forms.by_key[named.tags].id, strange)
+        return entries
+
+    async def _security(self, asset: AssetId, patch: Patch) -> list[str]:
+        """The security templates from now on. Raises InvalidValue where an asset is opened and nothing says to whom."""
+        if patch.closed is False and patch.rights is None:
+            raise InvalidValue("it is to be visible and nothing says to whom", asset=asset)
+        groups = patch.rights.groups if patch.rights else frozenset[str]()
+        return (await self.knowledge.security.get()).ids(groups, closed=bool(patch.closed))
+
+    async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
+        """Whether the attributes are empty now; if not, the other way of emptying them is tried (assumption 13)."""
+        now = await self.families.record(record, asset=asset)
+        full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
+        if full:
+            rows = [_empty(entry) for entry in full]
+            await self.patch(asset, record, {"metadata": rows})
+
+    async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
+        """The tags a record has, and as they came those of which the vocabulary, learnt anew, has no name."""
+        attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
+        now = await self.families.record(record, asset=asset)
+        entries = [entry for entry in now.entries if entry.id == attribute.id and entry.value]
+        forms = await self.knowledge.forms_for(value_ids(entries))
+        known = forms.lexicon[attribute.vocabulary].labels
+        items = [item for one in entries for item in (one.value if isinstance(one.value, list) else [one.value])]
+        ids = [(str(item.get("valueId")) if isinstance(item, dict) else "", item) for item in items]
+        labels = frozenset(known.get(identity, "") for identity, _ in ids) - {""}
+        return labels, [item for identity, item in ids if not known.get(identity)]
+
+    async def named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value | None]:
+        """What goes into the attributes that options name."""
+        named = self.line.options.named
+        found: dict[str, Value | None] = {}
+        if named.release and rights.release_at:
+            found[named.release] = next_day(rights.release_at).date()
+        if named.expiry and rights.expires_at:
+            found[named.expiry] = rights.expires_at.astimezone(UTC).date()
+        if named.tags and tags:
+            found[named.tags] = await self.taxonomy.tags(tags)
+        if named.status and status:
+            found[named.status] = status_term(status, await self.knowledge.forms.get(), named)
+        return found
+
+    async def patch(self, asset: str, record: str, body: Json) -> None:
+        """One record changed. Raises InvalidValue."""
+        reply = await self.taxonomy.usable(lambda: self.line.write(facts.UPDATE, record, body, asset=asset))
+        _refuse(reply.json() if reply.body else None, facts.UPDATE, asset)
+
+    async def remove(self, asset: AssetId) -> None:
+        """Every version to the bin, the newest last, then read back; what is gone or binned is left so (wire D 15).
+        Safe to repeat."""
+        try:
+            family = await self.families.load(asset)
+        except NotFound:
+            return
+        living = [record for record in family.records if not record.deleted]
+        for record in living:
+            await self.bin(asset, record.object, "delete")
+        if living and not (await self.families.load(asset)).deleted:
+            raise Rejected("the service did not delete all versions", asset=asset, operation=facts.DELETE)
+
+    async def bin(self, asset: str, record: str, action: str) -> None:
+        """One record into the bin or out of it; a refusal is judged by reading back."""
+        body = {"action": action, "deleteType": "full"}
+        accept = frozenset({403, 404, 500})
+        request = self.line.request(facts.DELETE, record, asset=asset, json=body, repeatable=True, accept=accept)
+        reply = await self.line.send(request)
+        if reply.status in accept:
+            now = await self.families.record(record, asset=asset)
+            if now.deleted is not (action == "delete"):
+                text = message_of(reply.json() if reply.body else None)[:200]
+                raise Rejected(f"the service refused to {action} it: {text}", asset=asset, operation=facts.DELETE)
+
+
+# -- pure parts --------------------------------------------------------------------------------------------------------
+
+
+def _writes(patch: Patch) -> bool:
+    """Whether there is anything that this service can write."""
+    changes = (patch.fields, patch.tags_add, patch.tags_remove, patch.cleared, patch.status)
+    return any(changes) or patch.closed is not None or (patch.rights or Rights()) != Rights()
+
+
+def status_term(status: str, forms: Forms, named: Named) -> Term | None:
+    """The dropdown's value for a status; None: the dropdown stays empty, which is read as published. Raises
+    InvalidValue."""
+    labels = forms.lexicon[forms.by_key[named.status].vocabulary].labels
+    for identity, label in labels.items():
+        if label.casefold() == status.casefold():
+            return Term(label, identity)
+    if status == PUBLISHED:
+        return None
+    known = ", ".join(sorted(labels.values())) or "none"
+    raise InvalidValue(f"the status dropdown has no value {status!r}", hint=f"its values are {known}")
+
+
+def entries_for(fields: Mapping[str, Value | None], template: str, forms: Forms) -> list[dict[str, Json]]:
+    """The entries for fields of a template. Raises InvalidValue."""
+    return [encode(forms.attribute(key, template), value, forms) for key, value in fields.items()]
+
+
+def retagged(labels: frozenset[str], patch: Patch) -> frozenset[str]:
+    """Tags after a patch, one for each name, however its letters are composed."""
+    gone = {composed(label) for label in patch.tags_remove}
+    kept = {composed(label): label for label in sorted(patch.tags_add) + sorted(labels)}
+    return frozenset(label for key, label in kept.items() if key not in gone)
+
+
+def _carry(entries: list[dict[str, Json]], attribute: str, strange: list[Json]) -> None:
+    """What nobody can name stays in the attribute as it is."""
+    for entry in entries:
+        if entry["metadataDefinitionId"] == attribute:
+            entry["metadataDefinitionValue"] = [*entry.get("metadataDefinitionValue", []), *strange]
+
+
+def cleared_by(patch: Patch, named: Named) -> frozenset[str]:
+    """The attributes that a patch empties because our own date is gone."""
+    keys = {"release": named.release, "expiry": named.expiry}
+    return frozenset(keys.get(what, "") for what in patch.cleared) - {""}
+
+
+def next_day(when: datetime) -> datetime:
+    """The first midnight UTC that is not before: an asset is never released too early by a date without a time."""
+    utc = when.astimezone(UTC)
+    midnight = datetime.combine(utc.date(), time.min, UTC)
+    return midnight if midnight == utc else midnight + timedelta(days=1)
+
+
+def _empty(entry: Entry) -> Json:
+    if entry.rows is not None:
+        return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": []}
+    return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": [] if isinstance(entry.value, list) else ""}
+
+
+def _refuse(reply: Json, operation: str, asset: str) -> None:
+    if failed(reply):
+        raise InvalidValue(message_of(reply)[:200] or "refused", operation=operation, asset=asset)

@@ -1,0 +1,69 @@
+"""Security templates of service D: who sees an asset, by the names of the templates it has (wire D 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dam_sync.model.asset import Draft
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.forms import Forms
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """The templates there are, ids by name. default: that of assets and collections where nothing else is named;
+    restricted: that of closed assets, which ordinary users do not see. Both may be empty."""
+
+    known: Mapping[str, str]
+    default: str = ""
+    restricted: str = ""
+
+    @classmethod
+    def of(cls, known: Mapping[str, str], default: str, restricted: str) -> Security:
+        """With the templates that options name; the only one there is needs no name. Raises ConfigError."""
+        for option, name in (("security", default), ("restricted_security", restricted)):
+            if name and name not in known:
+                hint = f"it sees {', '.join(sorted(known)[:10]) or 'none'}"
+                text = f"option {option}: there is no security template {name!r}"
+                raise ConfigError(text, service=facts.NAME, hint=hint)
+        only = next(iter(known)) if len(known) == 1 else ""
+        return cls(known, default or only, restricted)
+
+    def named(self, groups: Iterable[str], *, closed: bool = False) -> tuple[str, ...]:
+        """The templates of an asset for these groups; none where nothing says which."""
+        if closed:
+            return (self.restricted,) if self.restricted else ()
+        return tuple(sorted(groups)) or ((self.default,) if self.default else ())
+
+    def ids(self, groups: Iterable[str], *, closed: bool = False) -> list[str]:
+        """Their ids. Raises InvalidValue."""
+        wanted = self.named(groups, closed=closed)
+        if not wanted:
+            option = "restricted_security" if closed else "security"
+            hint = f"name one by the target's option `{option}`" + ("" if closed else ", or map `security.groups`")
+            raise InvalidValue("an asset needs a security template and none is named", hint=hint)
+        for name in wanted:
+            if name not in self.known:
+                hint = f"it sees {', '.join(sorted(self.known)[:10]) or 'none'}"
+                raise InvalidValue(f"there is no security template {name!r}", hint=hint)
+        if len(wanted) > facts.SECURITY_MOST:
+            raise InvalidValue(f"an asset takes {facts.SECURITY_MOST} security templates, not {len(wanted)}")
+        return [self.known[name] for name in wanted]
+
+    def of_collection(self) -> Sequence[str]:
+        """The templates of a new collection; none: it is private, for nothing says who may see it."""
+        name = self.default or self.restricted
+        return [self.known[name]] if name else []
+
+    def audience(self, draft: Draft, forms: Forms | None) -> Audience:
+        """See `Service.audience`. Dates and a status are values here, which hide nothing (wire D 6.9)."""
+        templates = self.named(draft.rights.groups, closed=draft.closed)
+        kept = sorted(key for key in draft.fields if forms and key in forms.by_key and forms.by_key[key].sensitive)
+        return Audience(
+            hidden="closed" if draft.closed else "",
+            groups=frozenset(templates) or None,
+            restrictions=frozenset(Restriction(RestrictionKind.SENSITIVE, key) for key in kept),
+        )

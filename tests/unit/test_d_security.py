@@ -1,0 +1,156 @@
+"""Who sees what at service D: security templates of assets and collections, values that only some users see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import Draft, Marker, Patch, Rights
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.model.service import Service
+from dam_sync.services.d_templates import facts
+from tests.conformance.catalogue import SCHEMA, asset, field
+from tests.conformance.tenant import Start, Tenant, starting
+from tests.support.steps import MemorySteps
+
+VAULT = {"record": "group", "name": "vault"}
+SECRET = field("secret", "text", sensitive=True)
+SENSITIVE = frozenset({Restriction(RestrictionKind.SENSITIVE, "secret")})
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    async with starting("d_templates", tmp_path) as begin:
+        yield begin
+
+
+def draft(**more: Any) -> Draft:
+    fields = {"title": "New", "srckey": "one", **more.pop("fields", {})}
+    return Draft(Marker("srckey", "one"), "one.jpg", "Photo", fields=fields, **more)
+
+
+async def connected(tenant: Tenant, **options: str) -> Service:
+    service = tenant.connect(options={"relations": "off", **options})
+    await service.schema()
+    return service
+
+
+def seen_by(tenant: Tenant, identity: Any) -> set[str]:
+    return set(tenant.truth()[identity]["rights"]["groups"])
+
+
+def staff() -> Rights:
+    return Rights(groups=frozenset({"staff"}))
+
+
+async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_other(start: Start) -> None:
+    tenant = start([*SCHEMA, VAULT])
+    service = await connected(tenant, restricted_security="vault")
+    assert (await service.schema()).closes
+    given = draft(closed=True, rights=staff())
+    told = service.forecast(given)
+    with tenant.costs() as spent:
+        made = await service.create(given, None, MemorySteps())
+    assert sum(spent.values()) == sum(told.values())
+    assert seen_by(tenant, made) == {"vault"}
+    assert service.audience(given).hidden
+    opened = Patch(closed=False, rights=staff())
+    assert service.forecast(opened) == {facts.UPDATE: 1}
+    await service.update(made, opened)
+    assert seen_by(tenant, made) == {"staff"}
+    await service.update(made, Patch(closed=True, fields={"note": "n"}))
+    assert seen_by(tenant, made) == {"vault"}
+    with pytest.raises(InvalidValue):
+        await service.update(made, Patch(closed=False))
+    assert seen_by(tenant, made) == {"vault"}
+
+
+async def test_without_a_restricted_template_nothing_can_be_closed(start: Start) -> None:
+    tenant = start()
+    service = await connected(tenant)
+    assert not (await service.schema()).closes
+    with pytest.raises(InvalidValue, match="needs a security template"):
+        await service.create(draft(closed=True), None, MemorySteps())
+    assert not tenant.marked("one")
+
+
+@pytest.mark.parametrize("option", ["security", "restricted_security"])
+async def test_an_option_that_names_no_template_is_a_fault_before_anything_moves(start: Start, option: str) -> None:
+    tenant = start()
+    with pytest.raises(ConfigError, match=f"option {option}: there is no security template 'nobody'"):
+        await connected(tenant, **{option: "nobody"})
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "groups"),
+    [
+        ({"security": "public"}, {}, {"public"}),
+        ({"security": "public"}, {"rights": staff()}, {"staff"}),
+        ({"security": ""}, {}, None),
+    ],
+)
+async def test_the_audience_is_that_of_the_templates(
+    start: Start, options: Mapping[str, str], given: Mapping[str, Any], groups: set[str] | None
+) -> None:
+    service = await connected(start(), **options)
+    assert service.audience(draft(**given)) == Audience(groups=frozenset(groups) if groups else None)
+
+
+async def test_dates_and_a_status_hide_nothing(start: Start) -> None:
+    names = {"release_field": "released", "expiry_field": "expires", "status_field": "state"}
+    service = await connected(start(**names), **names)
+    later = datetime(2050, 1, 1, tzinfo=UTC)
+    given = draft(status="archived", rights=Rights(later, later))
+    assert service.audience(given) == Audience(groups=frozenset({"public"}))
+
+
+async def test_values_for_some_users_only_are_a_restriction(start: Start) -> None:
+    fields = {"title": "One", "secret": "hidden"}
+    tenant = start([*SCHEMA, SECRET, asset(1, fields=fields), asset(2)])
+    service = await connected(tenant)
+    assert (await service.fetch(tenant.of_catalogue(1))).rights.restrictions == SENSITIVE
+    assert (await service.fetch(tenant.of_catalogue(2))).rights.restrictions == frozenset()
+    assert service.audience(draft(fields={"secret": "x"})).restrictions == SENSITIVE
+
+
+async def test_what_each_asset_needs_is_said_by_the_schema(start: Start) -> None:
+    tenant = start([*SCHEMA, {"record": "type", "name": "Video"}])
+    assert (await (await connected(tenant, security="")).schema()).needs == {"groups", "profile"}
+    assert (await (await connected(tenant)).schema()).needs == {"profile"}
+    one = start([row for row in SCHEMA if row != {"record": "group", "name": "staff"}])
+    service = await connected(one, security="")
+    assert (await service.schema()).needs == frozenset()
+    made = await service.create(replace(draft(), profile=""), None, MemorySteps())
+    assert seen_by(one, made) == {"public"}
+
+
+@pytest.mark.parametrize(
+    ("options", "shared", "security"),
+    [
+        ({"security": "staff"}, True, ["staff"]),
+        ({"security": "", "restricted_security": "vault"}, True, ["vault"]),
+        ({"security": ""}, False, []),
+    ],
+    ids=["default", "restricted", "private"],
+)
+async def test_a_new_collection_is_not_for_more_people_than_is_said(
+    start: Start, options: dict[str, str], shared: bool, security: list[str]
+) -> None:
+    tenant = start([*SCHEMA, VAULT])
+    service = await connected(tenant, **options)
+    place = await service.ensure_container("collection", ("Spring",))
+    made = await service.create(draft(rights=staff()), None, MemorySteps())
+    await service.place(place, [made], [])
+    tenant.advance(60)
+    row = await service._collections._row(place.id)  # type: ignore[attr-defined]
+    names = {identity: name for name, identity in (await service._knowledge.security.get()).known.items()}  # type: ignore[attr-defined]
+    assert (row["collectionType"] == "secured") is shared
+    assert [names[one] for one in row.get("securityTemplateIds") or ()] == security
+    other = await connected(tenant)
+    assert [m.assets async for m in other.members() if m.placement.path == ("Spring",)] == [(made,)]

@@ -1,0 +1,64 @@
+"""What a target needs of each asset is asked for before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dam_sync.mapping.suggest import suggest
+from dam_sync.model.errors import MappingError
+from dam_sync.model.schema import Schema
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
+
+GROUPS = replace(TARGET, needs=frozenset({"groups"}))
+PROFILE = replace(TARGET, needs=frozenset({"profile"}))
+ONE = replace(GROUPS, groups=frozenset({"staff"}))
+
+
+def security(line: str) -> str:
+    return f"{LEAST}security:\n  groups: {line}\n"
+
+
+def faults(folder: Path, text: str, target: Schema) -> str:
+    with pytest.raises(MappingError) as caught:
+        compiled(folder, text, SOURCE, target)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("text", [LEAST, security('{from: "groups[]", on_error: drop}')])
+def test_a_target_that_needs_a_group_is_not_left_without(tmp_path: Path, text: str) -> None:
+    told = faults(tmp_path, text, GROUPS)
+    assert "the target needs a group for each asset: public, staff" in told
+    assert "default" in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{from: "groups[]", default: staff}', "{const: staff}", '{from: "groups[]", required: true}'],
+    ids=["default", "const", "required"],
+)
+def test_a_line_that_always_gives_one_or_parks_is_enough(tmp_path: Path, line: str) -> None:
+    compiled(tmp_path, security(line), SOURCE, GROUPS)
+
+
+def test_the_only_group_there_is_needs_no_line(tmp_path: Path) -> None:
+    compiled(tmp_path, LEAST, SOURCE, ONE)
+
+
+def test_a_target_that_needs_a_profile_is_not_left_without(tmp_path: Path) -> None:
+    text = LEAST.replace("profile: {default: images}\n", "")
+    told = faults(tmp_path, text, PROFILE)
+    assert "the target needs a profile for each asset: documents, images" in told
+    assert "write profile: {default: documents}" in told
+    compiled(tmp_path, LEAST, SOURCE, PROFILE)
+
+
+def test_a_suggestion_names_the_only_group_or_says_that_one_is_needed(tmp_path: Path) -> None:
+    (line,) = [one for one in suggest(SOURCE, ONE).lines if one.target == "groups"]
+    assert line.more == {"on_error": "drop", "default": "staff"}
+    compiled(tmp_path, suggest(SOURCE, ONE).text(), SOURCE, ONE)
+    found = suggest(SOURCE, GROUPS)
+    assert any("the target needs a group for each asset" in note and "public, staff" in note for note in found.notes)
+    assert "needs a group for each asset" in faults(tmp_path, found.text(), GROUPS)
