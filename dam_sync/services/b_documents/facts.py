@@ -200,7 +200,11 @@ ASSUMPTIONS = (
     Assumption(16, "a version made with `increment: Minor` before each new file keeps the old one", "6.7"),
     Assumption(17, "the first level below a WorkspaceRoot is a Workspace, deeper ones are Folders", "5.3"),
     Assumption(18, "removing the last folder of an asset moves it to the folder for assets without a place", "6.5"),
-    Assumption(19, "list constraint values are read as an array or as a bracketed text", "5.1"),
+    Assumption(
+        19,
+        "list constraint values are read as an array or as a bracketed text; in a text, a value may hold commas",
+        "5.1",
+    ),
     Assumption(20, "a complex property of latitude, longitude and address, and nothing else, is a place", "3"),
     Assumption(
         21, "an asset is in the sections that hold a copy of it; publishing anew may leave its token alone", "2.5"

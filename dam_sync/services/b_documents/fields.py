@@ -41,6 +41,7 @@ SYSTEM = frozenset({"dc:modified", "dc:contributors", "dc:lastContributor"})  # 
 LONG = frozenset({"dc:description", "note:note", "dc:rights"})
 USER, GROUP = "user:", "group:"
 POINT = frozenset({"latitude", "longitude", "address"})  # a complex property of these is a place (assumption 20)
+COMMAS = 3  # inside one value of a list that a constraint writes without quotes
 ENUM = "enum:"  # before the field's key: a list that a constraint names and no directory
 
 
@@ -342,8 +343,19 @@ def enumerated(values: Json) -> tuple[str, ...]:
         found = None
     if isinstance(found, list):
         return tuple(str(value) for value in found)
-    inner = text.removeprefix("[").removesuffix("]")
-    return tuple(part.strip().strip("'\"") for part in re.split(r",\s*", inner) if part.strip())
+    return _between_commas(text.removeprefix("[").removesuffix("]"))
+
+
+def _between_commas(text: str) -> tuple[str, ...]:
+    """The values of a list without quotes. A value may hold a comma itself, which nothing shows: what stands between
+    two commas comes first, then what stands between commas further apart, at most COMMAS of them inside."""
+    borders = [-1, *(found.start() for found in re.finditer(",", text)), len(text)]
+    found = (
+        text[start + 1 : end].strip().strip("'\"")
+        for inside in range(1, COMMAS + 2)
+        for start, end in zip(borders, borders[inside:], strict=False)
+    )
+    return tuple(dict.fromkeys(value for value in found if value))
 
 
 # -- directories -------------------------------------------------------------------------------------------------------
