@@ -31,7 +31,6 @@ from dam_sync.services.b_documents.wire import (
     entry_of,
     file_of,
     files_of,
-    reads,
     revision_of,
     size_of,
 )
@@ -213,7 +212,8 @@ def test_a_file_knows_its_document() -> None:
 
 
 def read(server: Server | None = None, /, **row: Any) -> Asset:
-    return asset_of({"uid": "u", **row}, server or Server(), Options(), Around())
+    acls = [{"name": "inherited", "aces": [{"username": "Everyone", "permission": "Read", "granted": True}]}]
+    return asset_of({"uid": "u", "contextParameters": {"acls": acls}, **row}, server or Server(), Options(), Around())
 
 
 def told(asset: Asset) -> list[tuple[str, str]]:
@@ -248,26 +248,6 @@ def test_the_revision_moves_with_token_state_trash_and_place() -> None:
     plain = revision_of(row, ("A",))
     assert len({plain, revision_of(row, ("B",)), *(revision_of(each, ("A",)) for each in others)}) == 5
     assert plain == revision_of({**row, "title": "x"}, ("A",))
-
-
-def test_only_granted_rights_to_read_count() -> None:
-    ace = {"username": "staff", "permission": "Read", "granted": True, "status": "effective"}
-    assert reads(ace)
-    assert not reads({**ace, "granted": False})
-    assert not reads({**ace, "permission": "Everything"})
-    assert not reads({**ace, "status": "archived"})
-
-
-def test_rights_for_a_time_are_no_lasting_ones() -> None:
-    """An embargo would be open at once, a loan for ever."""
-    ace = {"permission": "Read", "granted": True, "begin": None, "end": None, "status": "effective"}
-    later = {**ace, "username": "press", "begin": "2050-01-01T00:00:00.000Z", "status": "pending"}
-    loan = {**ace, "username": "guests", "end": "2050-01-01T00:00:00.000Z"}
-    over = {**ace, "username": "former", "end": "2020-01-01T00:00:00.000Z", "status": "archived"}
-    aces = [{**ace, "username": "staff"}, later, loan, over]
-    found = read(contextParameters={"acls": [{"name": "local", "aces": aces}]})
-    assert found.rights.groups == {"staff"}
-    assert told(found) == [("groups", "guests, press")]
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------

@@ -57,6 +57,9 @@ KIND = Kind(
         "groups": options.words(
             "the users and groups that may be given the right to read; without it any name is tried"
         ),
+        "everybody": options.words(
+            "groups that stand for everybody who can use the tenant, beside Everyone (default none)"
+        ),
         "relations": options.either(
             options.words(
                 "kinds of relation, or kinds and their predicates; reading costs one call for each asset and kind"

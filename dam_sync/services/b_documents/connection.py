@@ -43,6 +43,7 @@ class Options:
     states: Mapping[str, str] = field(default_factory=lambda: dict(facts.STATES))
     transitions: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: dict(facts.TRANSITIONS))
     groups: frozenset[str] | None = None
+    everybody: frozenset[str] = frozenset({facts.EVERYONE})
     relations: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, FieldKind] = field(default_factory=dict)
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
@@ -67,6 +68,7 @@ class Options:
             states={**facts.STATES, **_texts(given, "states")},
             transitions=_transitions(given),
             groups=None if groups is None else frozenset(_words(groups)),
+            everybody=frozenset({facts.EVERYONE, *_words(given.get("everybody"))}),
             relations=_relations(given.get("relations")),
             kinds=_kinds(given),
             zone=_zone(given.get("timezone")),

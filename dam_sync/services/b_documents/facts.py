@@ -61,7 +61,10 @@ TRANSITIONS: Mapping[str, Mapping[str, str]] = {
 STATES = {"published": "approved", "archived": "obsolete", "draft": "project"}  # wire B 13: the mapping may override
 BEFORE = {"obsolete": "approved"}  # the state from which a forecast counts; the initial one otherwise
 INITIAL = "project"
-READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect"})  # wire B 5.3: permissions that hold Read
+READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect", "Everything"})  # wire B 5.3: they hold Read
+CHANGES = frozenset({"ReadWrite", "ReadRemove", "Write", "WriteSecurity", "Remove", "AddChildren", "Everything"})
+EVERYONE = "Everyone"  # wire B 5.3: stands for all users
+ADMINISTRATORS = "administrators"  # wire B 1.5: its members pass every check, whatever the entries say
 
 # Endpoint templates: keys of the call counters and of the texts of errors
 API = "/api/v1"
@@ -76,6 +79,7 @@ PUT_ID = f"PUT {API}/id/{{docId}}"
 DELETE_ID = f"DELETE {API}/id/{{docId}}"
 POST_ID = f"POST {API}/id/{{docId}}"
 GET_PATH = f"GET {API}/path/{{path}}"
+ACL = f"GET {API}/id/{{docId}}/@acl"
 BLOB = f"GET {API}/id/{{docId}}/@blob/{{xpath}}"
 SERVLET = "GET /nxfile/{repository}/{docId}/{path}"
 TYPES = f"GET {API}/config/types"
@@ -162,7 +166,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.STATUS: Held("life cycle states", "life cycle states"),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
-    Feature.GROUPS: Held("who may read by local rights", "local right to read"),
+    Feature.GROUPS: Held("who may read, by local and inherited rights", "right to read, nothing inherited"),
     Feature.RELATIONS: Held("kinds that an option names", "kinds that an option names"),
     Feature.CREATED: Held("yes", "restored by administrators"),
     Feature.LINKS: Held("download addresses, where asked for", "", "the server makes its own"),
@@ -188,7 +192,12 @@ ASSUMPTIONS = (
         7, "the states project, approved, obsolete mean draft, published, archived; options say otherwise", "13"
     ),
     Assumption(8, "dc:issued is the release and dc:expired the expiry; options name others", "13"),
-    Assumption(9, "groups are those with a granted local ACE of Read, ReadWrite, ReadRemove or ReadCanCollect", "5.3"),
+    Assumption(
+        9,
+        "readers are those with a granted entry of Read, ReadWrite, ReadRemove, ReadCanCollect or Everything, "
+        "inherited ones included; administrators and the user of the job are left out unless nobody else may read",
+        "5.3",
+    ),
     Assumption(10, "granting the same right to the same name twice leaves one entry", "5.3"),
     Assumption(
         11, "terms of a multi-level list are written as parent ids and id where the resolver names a parent", "5.1"
@@ -212,4 +221,16 @@ ASSUMPTIONS = (
     Assumption(22, "files go through the server's own upload, also where a storage takes them directly", "6.2"),
     Assumption(23, "an existing file keeps its name: no call is shown that gives it another", "6.4"),
     Assumption(24, "a field for users and groups keeps `user:` before the name of a user", "5.1"),
+    Assumption(
+        25,
+        "access entries are heeded in order, the document's own before inherited ones; the first that names somebody "
+        "decides, and a denial of Everyone ends the list",
+        "5.3",
+    ),
+    Assumption(
+        26,
+        "`Everyone` is everybody who can use the tenant; `members` and other groups are groups, unless the option "
+        "`everybody` names them",
+        "5.3",
+    ),
 )

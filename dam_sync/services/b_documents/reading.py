@@ -12,12 +12,14 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.client import Request
 from dam_sync.net.once import together
 from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.connection import WHOLE, Line
+from dam_sync.services.b_documents.connection import WHOLE, Line, document_path
 from dam_sync.services.b_documents.containers import Containers
 from dam_sync.services.b_documents.fields import needed
 from dam_sync.services.b_documents.publications import Publications
+from dam_sync.services.b_documents.rights import lists_of
 from dam_sync.services.b_documents.searching import Search, one_of, quoted, select
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
@@ -78,6 +80,8 @@ class Reader:
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
         server, options = await self.tenancy.server.get(), self.line.options
+        rows = await together([self._with_rights(row) for row in rows])
+        user = (await self.tenancy.user.get()).name
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.taxonomy.stored(needed(server, used))
@@ -95,12 +99,27 @@ class Reader:
                 relations=related[number][0] if related else frozenset(),
                 losses=related[number][1] if related else (),
                 terms=terms,
+                user=user,
             )
             asset = wire.asset_of(row, server, options, around)
             places = asset.placements | published.get(asset.id, frozenset())
             links = _addresses(row) if options.public_links else {}
             found.append(replace(asset, placements=places, source_links=links))
         return found
+
+    async def _with_rights(self, row: Json) -> Json:
+        """Who may read it is asked for where the listing does not say so; where that is refused, nobody knows."""
+        if lists_of(row) is not None:
+            return row
+        uid = wire.uid_of(row)
+        accept = frozenset({403, 404})
+        reply = await self.line.client.send(
+            Request(facts.ACL, "GET", document_path(uid, "@acl"), asset=uid, accept=accept)
+        )
+        if reply.status in accept:
+            return row
+        told = reply.json()
+        return {**row, "contextParameters": {"acls": told.get("acl") if isinstance(told, dict) else None}}
 
     async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
         """The versions of these documents, oldest first; versions are never under a folder, so asked for by their

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from dam_sync.net.moments import moment
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import Server, is_read
+from dam_sync.services.b_documents.rights import access_of
 from dam_sync.services.b_documents.values import Terms, decode, words_of
 
 CONTENT = "file:content"
@@ -35,6 +36,7 @@ class Around:
     relations: frozenset[Relation] = frozenset()
     losses: tuple[Loss, ...] = ()
     terms: Terms = field(default_factory=dict)
+    user: str = ""  # of the job
 
 
 def uid_of(row: Json) -> AssetId:
@@ -73,6 +75,7 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
     uid = uid_of(row)
     versions = files_of([*around.versions, row])
     created = _moment(properties.get("dc:created"))
+    access = access_of(row, options.everybody, around.user)
     return Asset(
         id=uid,
         revision=revision_of(row, around.folder),
@@ -85,12 +88,17 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
         attachments=attachments_of(row),
         placements=_placements(properties, around),
         tags=words_of(properties.get(TAGS) or (), "label"),
-        rights=rights_of(row, options),
+        rights=Rights(
+            release_at=_moment(properties.get(options.release_field)),
+            expires_at=_moment(properties.get(options.expiry_field)),
+            groups=access.readers,
+            restrictions=access.restrictions,
+        ),
         relations=around.relations,
         created_at=created,
         changed_at=_moment(properties.get("dc:modified") or row.get("lastModified")),
         imported_at=created,
-        losses=(*around.losses, *_losses(row, server, options, around)),
+        losses=(*around.losses, *access.losses(), *_losses(row, server, options, around)),
     )
 
 
@@ -100,8 +108,6 @@ def _losses(row: Json, server: Server, options: Options, around: Around) -> Iter
     older = sum(map(_has_file, around.versions))
     if older and not _has_file(row):
         yield Loss("versions", "the asset has no current file", f"{older} older")
-    if passing := {str(ace.get("username")) for ace in local_aces(row) if reads_for_a_time(ace)} - _readers(row):
-        yield Loss("groups", "for a time only", ", ".join(sorted(passing)))
     for key, data in (row.get("properties") or {}).items():
         if _is_set(data) and not is_read(key, server, options):
             yield Loss(f"fields.{key}", "holds what no field can, such as a file")
@@ -246,45 +252,3 @@ def version_number(row: Json) -> tuple[int, int]:
 def may_have_versions(row: Json) -> bool:
     """Whether asking for versions is worth a call: one without a number never had any (wire B 3)."""
     return row.get("isCheckedOut") is False or version_number(row) != (0, 0) or row.get("versionLabel") is None
-
-
-# -- rights ------------------------------------------------------------------------------------------------------------
-
-
-def rights_of(row: Json, options: Options) -> Rights:
-    """Dates from the named properties, groups from the local access list."""
-    properties = row.get("properties") or {}
-    return Rights(
-        release_at=_moment(properties.get(options.release_field)),
-        expires_at=_moment(properties.get(options.expiry_field)),
-        groups=_readers(row),
-    )
-
-
-def _readers(row: Json) -> frozenset[str]:
-    return frozenset(str(ace.get("username")) for ace in local_aces(row) if reads(ace))
-
-
-def local_aces(row: Json) -> list[Json]:
-    """The entries of the document's own list; never the inherited ones (wire B 5.3)."""
-    lists: Iterable[Json] = (row.get("contextParameters") or {}).get("acls") or ()
-    return [ace for acl in lists if acl.get("name") == "local" for ace in acl.get("aces") or acl.get("ace") or ()]
-
-
-def reads(ace: Json) -> bool:
-    """Whether an entry lets somebody read, now and without an end (wire B 5.3)."""
-    return _lets_read(ace) and not _is_for_a_time(ace)
-
-
-def reads_for_a_time(ace: Json) -> bool:
-    """Whether an entry lets somebody read from some day on, or up to one."""
-    return _lets_read(ace) and _is_for_a_time(ace)
-
-
-def _lets_read(ace: Json) -> bool:
-    lives = str(ace.get("status") or "effective") != "archived"
-    return ace.get("granted") is True and ace.get("permission") in facts.READS and lives
-
-
-def _is_for_a_time(ace: Json) -> bool:
-    return bool(ace.get("begin") or ace.get("end")) or ace.get("status") == "pending"

@@ -24,6 +24,7 @@ from dam_sync.services.b_documents.forms import (
 )
 from dam_sync.services.b_documents.making import timeout_headers
 from dam_sync.services.b_documents.reading import Reader
+from dam_sync.services.b_documents.rights import local_grants
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
 from dam_sync.services.b_documents.uploading import FIRST, Uploads, reference
@@ -153,9 +154,8 @@ class Writer:
         """Let these read, and no longer those who could by a local `Read` of their own. Safe to repeat."""
         params = {"users": sorted(groups), "permission": "Read", "acl": "local", "notify": False}
         await self.line.operate("Document.AddPermission", f"doc:{asset}", params, repeatable=True, asset=asset)
-        for ace in wire.local_aces(row or {}):
-            granted = wire.reads(ace) or wire.reads_for_a_time(ace)
-            if ace.get("permission") == "Read" and granted and str(ace.get("username")) not in groups:
+        for ace in local_grants(row or {}):
+            if ace.get("permission") == "Read" and str(ace.get("username")) not in groups:
                 params = {"id": str(ace["id"]), "acl": "local"}
                 await self.line.operate(
                     "Document.RemovePermission", f"doc:{asset}", params, repeatable=True, asset=asset

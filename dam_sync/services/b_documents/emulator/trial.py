@@ -36,6 +36,7 @@ TRIAL = Trial(
     options={
         "folder": "/",
         "groups": "public,staff",
+        "everybody": "members",
         "relations": "Views of the object",
         "kinds": {
             "lib:shot": "date",
