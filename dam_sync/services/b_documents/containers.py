@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,11 +15,14 @@ from dam_sync.model.values import Json
 from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.giving import ADD, Giver
 from dam_sync.services.b_documents.making import Making, New, again_on_conflict
+from dam_sync.services.b_documents.rights import is_blocked, strangers
 from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
 from dam_sync.services.b_documents.tenancy import Root, Tenancy, below
 
 Key = tuple[str, tuple[str, ...]]
+CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,12 @@ class Containers:
     search: Search
     tenancy: Tenancy
     making: Making
+    giver: Giver
     _tree: Tree | None = None
     _collections: dict[str, Placement] | None = None
     _unseen: set[str] = field(default_factory=set)  # ids of collections that no listing gives
+    _closed: str = ""  # id of the closed folder, once it is sure that it is closed
+    _foreseen: set[str] = field(default_factory=set)
     _turns: Turns = field(default_factory=Turns)
 
     async def all(self) -> AsyncIterator[Placement]:
@@ -143,14 +150,41 @@ class Containers:
             uid = (await self.ensure("folder", path[:depth], uid)).id
         return uid
 
-    @property
-    def missing_home(self) -> int:
-        """How many folders `home` would have to make, as far as is known without a call."""
-        path = tuple(part for part in self.line.options.folder.split("/") if part)
-        if self._tree is None or not path:
-            return 0
-        known = {place.path for place in self._tree.placements()}
-        return sum(path[:depth] not in known for depth in range(1, len(path) + 1))
+    async def closed(self) -> str:
+        """The folder that nobody may read, in which documents that are not for all get their rights; made when it is
+        first needed. Raises Rejected when others may read it."""
+        async with self._turns.of(CLOSED):
+            if not self._closed:
+                self._closed = await self._close(await self.home())
+        return self._closed
+
+    async def _close(self, home: str) -> str:
+        path = (*((await self.tree()).path(home) or ()), CLOSED)
+        known = await self._found("folder", path)
+        uid = (known or await self.ensure("folder", path, home)).id
+        if known is None or not await self._is_closed(uid):
+            await self.giver.close(AssetId(uid))
+        return uid
+
+    async def _is_closed(self, uid: str) -> bool:
+        row, user = await self.line.document(uid), (await self.tenancy.user.get()).name
+        return is_blocked(row) and not strangers(row, frozenset({user}))
+
+    def foreseen(self, *, home: bool, closed: bool) -> Counter[str]:
+        """Calls for folders that are still to be made, as far as is known without a call; told once, for they are made
+        once."""
+        calls: Counter[str] = Counter()
+        titles = tuple(part for part in self.line.options.folder.split("/") if part)
+        known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
+        if (home or closed) and "home" not in self._foreseen:
+            self._foreseen.add("home")
+            missing = sum(titles[:depth] not in known for depth in range(1, len(titles) + 1))
+            calls[facts.POST_ID] += missing if self._tree is not None else 0
+        if closed and not self._closed and CLOSED not in self._foreseen:
+            self._foreseen.add(CLOSED)
+            there = (*titles, CLOSED) in known
+            calls.update([facts.GET_ID] if there else [facts.POST_ID, facts.OPERATION + ADD])
+        return calls
 
     async def ensure(self, kind: str, path: Sequence[str], parent: str) -> Placement:
         """The folder below its parent, or the collection, of that name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
@@ -14,9 +13,9 @@ from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import Server
 from dam_sync.services.b_documents.forms import LATE, state_of, tags_by_property, usual_transitions, way
 
-Calls = Mapping[str, int]
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"
+UNBLOCK = f"{facts.OPERATION}Document.UnblockPermissionInheritance"
 FOLLOW = f"{facts.OPERATION}Document.FollowLifecycleTransition"
 CHECK_IN = f"{facts.OPERATION}Document.CreateVersion"
 MOVE = f"{facts.OPERATION}Document.Move"
@@ -27,31 +26,51 @@ LINK = f"{facts.OPERATION}Document.AddRelation"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What costs depend on; `folders` are to be made before the first asset without a place."""
+    """What costs depend on. administrator: whether the user of the job keeps its right to a document that inherits
+    nothing."""
 
     server: Server
     options: Options
-    folders: int = 0
+    administrator: bool = True
 
 
-def calls_of(change: Change, size: int, known: Known) -> Calls:
+def needs_home(change: Change) -> bool:
+    """Whether the folder for assets without a place is needed, which is made once."""
+    match change:
+        case Draft():
+            return not any(place.kind == "folder" for place in change.placements)
+        case Patch():
+            added = any(place.kind == "folder" for place in change.placements_add)
+            return not added and any(place.kind == "folder" for place in change.placements_remove)
+        case Placement():
+            return change.kind == "collection"
+        case _:
+            return False
+
+
+def needs_closed(change: Change) -> bool:
+    """Whether a document is made in the closed folder, which is made once."""
+    return isinstance(change, Draft) and (change.closed or bool(change.rights.groups))
+
+
+def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
     """See `Service.forecast`."""
     match change:
         case Draft():
-            return draft_calls(change, size, known.server, known.options, known.folders)
+            return draft_calls(change, size, known)
         case FileRef():
             return version_calls(size or change.size or 0)
         case Patch():
-            return patch_calls(change, known.options, known.folders)
+            return patch_calls(change, known)
         case Membership():
             attached = change.placement.kind == "attachment"
             return attach_calls(size) if attached else place_calls(change)
         case Relation():
-            return {LINKED: 1, LINK: 1}
+            return Counter({LINKED: 1, LINK: 1})
         case Term():
-            return {facts.ADD_ENTRY: 1}
+            return Counter({facts.ADD_ENTRY: 1})
         case Placement():
-            return {facts.POST_ID: 1 + (known.folders if change.kind == "collection" else 0)}
+            return Counter({facts.POST_ID: 1})
 
 
 def upload_calls(size: int) -> Counter[str]:
@@ -63,51 +82,55 @@ def upload_calls(size: int) -> Counter[str]:
     return calls
 
 
-def draft_calls(draft: Draft, size: int, server: Server, options: Options, folders: int) -> Calls:
-    """`create`; `folders` of them are made before, for assets without a place."""
+def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:
+    """`create`, but for folders that are made before."""
     calls = upload_calls(size) if size else Counter[str]()
-    calls[facts.POST_ID] = 1 + (0 if any(place.kind == "folder" for place in draft.placements) else folders)
+    calls[facts.POST_ID] = 1
     calls[facts.PUT_ID] = int(any(key in LATE for key in draft.fields))
-    by_operation = bool(draft.tags) and not tags_by_property(server, draft.profile or options.type)
+    by_operation = bool(draft.tags) and not tags_by_property(known.server, draft.profile or known.options.type)
     calls[TAG] = int(by_operation)
-    calls[GIVE] = int(bool(draft.rights.groups))
-    calls[FOLLOW] = _transitions(draft.status, options, True)
-    return +calls
+    calls[GIVE] = 1 if draft.closed else _given(draft.rights.groups, known)
+    calls[MOVE] = int(needs_closed(draft))
+    calls[FOLLOW] = _transitions(draft.status, known.options, True)
+    return calls
 
 
-def version_calls(size: int) -> Calls:
+def _given(groups: frozenset[str], known: Known) -> int:
+    return 0 if not groups else 1 if known.administrator else 2
+
+
+def version_calls(size: int) -> Counter[str]:
     """`replace` of a document that was changed since its last version."""
     return upload_calls(size) + Counter({facts.GET_ID: 1, CHECK_IN: 1, facts.PUT_ID: 1})
 
 
-def attach_calls(size: int) -> Calls:
+def attach_calls(size: int) -> Counter[str]:
     """`attach`."""
     return upload_calls(size) + Counter({facts.EXECUTE: 1, facts.GET_ID: 1})
 
 
-def patch_calls(patch: Patch, options: Options, folders: int) -> Calls:
-    """`update`; a move costs one call, out of the last folder also the `folders` that are missing for it."""
+def patch_calls(patch: Patch, known: Known) -> Counter[str]:
+    """`update`, but for the folders that are missing for it; a move costs one call."""
     if patch.empty:
-        return {}
-    by_property = bool(options.status_field) and patch.status is not None
+        return Counter()
+    by_property = bool(known.options.status_field) and patch.status is not None
     dated = patch.rights is not None and bool(patch.rights.release_at or patch.rights.expires_at)
     puts = patch.fields or patch.tags_add or patch.tags_remove or patch.cleared or dated or by_property
-    added = any(place.kind == "folder" for place in patch.placements_add)
-    removed = any(place.kind == "folder" for place in patch.placements_remove)
-    grouped = patch.rights is not None and bool(patch.rights.groups)
-    return +Counter(
+    moved = any(place.kind == "folder" for place in patch.placements_add | patch.placements_remove)
+    groups = patch.rights.groups if patch.rights is not None else frozenset[str]()
+    return Counter(
         {
             facts.GET_ID: 1,
             facts.PUT_ID: int(bool(puts)),
-            MOVE: int(added or removed),
-            facts.POST_ID: folders if removed and not added else 0,
-            GIVE: int(grouped),
-            FOLLOW: _transitions(patch.status or "", options, False),
+            MOVE: int(moved),
+            GIVE: 1 if patch.closed else _given(groups, known),
+            UNBLOCK: int(patch.closed is False and not groups),
+            FOLLOW: _transitions(patch.status or "", known.options, False),
         }
     )
 
 
-def place_calls(membership: Membership) -> Calls:
+def place_calls(membership: Membership) -> Counter[str]:
     """`place`, in batches."""
     operation = FILL if membership.placement.kind == "collection" else MOVE
     return +Counter({operation: -(-len(membership.assets) // facts.MEMBER_BATCH)})

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from dam_sync.model.asset import AssetId, Draft, Marker
-from dam_sync.model.errors import IntegrityError, Rejected, SessionGone
+from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
+from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.containers import Containers
 from dam_sync.services.b_documents.forms import Form, check_groups, folder_among, form_of, state_of, unresolved
-from dam_sync.services.b_documents.making import Making, New, asset_name
+from dam_sync.services.b_documents.making import Making, New, again_on_conflict, asset_name
 from dam_sync.services.b_documents.searching import LIVE, Search, quoted, select
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
 from dam_sync.services.b_documents.uploading import Uploads, reference
 from dam_sync.services.b_documents.values import lost
 from dam_sync.services.b_documents.writing import LARGE, Writer, holds
+
+MOVE = "Document.Move"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +39,19 @@ class Creator:
     writer: Writer
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
-        """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
+        """See `Service.create`. Everything that can be refused without a call is refused before the first one. A
+        document that is not for all is made in a closed folder, given its rights there, and moved at last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
         state = state_of(draft.status, self.line.options) if draft.status and not self.line.options.status_field else ""
         parent = folder.id if folder else await self.containers.home()
         name = (
             asset_name(draft.marker.value) if draft.marker else str(await steps.once("name", self._any, harmless=True))
         )
+        limited = draft.closed or bool(draft.rights.groups)
+        below = await self.containers.closed() if limited else parent
         new = New(
-            parent,
-            await self.containers.folder_path(parent),
+            below,
+            await self.containers.folder_path(below),
             form.type,
             name,
             form.properties,
@@ -56,6 +62,10 @@ class Creator:
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
             row = await self.writer.put_checked(asset, form.properties, row)
         await self._finish(asset, row, form, draft, state, steps)
+        if limited and str(row.get("parentRef") or "") != parent:
+            path = await self.containers.folder_path(parent)
+            place = replace(new, parent=parent, parent_path=path)
+            await steps.once("move", lambda: self._move(asset, place, ours_by(draft.marker, name)), harmless=True)
         return asset
 
     async def find(self, marker: Marker) -> AssetId | None:
@@ -134,8 +144,11 @@ class Creator:
             await steps.once("late", lambda: self.writer.put_checked(asset, late, row), harmless=True)
         if form.tags:
             await steps.once("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), harmless=True)
-        if groups:
-            await steps.once("groups", lambda: _void(self.writer.give(asset, groups)), harmless=True)
+        if draft.closed:
+            await steps.once("closed", lambda: _void(self.writer.giver.close(asset)), harmless=True)
+        elif groups:
+            name = f"groups:{digest_of(sorted(groups))}"  # others than an earlier try gave are given first
+            await steps.once(name, lambda: _void(self.writer.giver.give_alone(asset, groups)), harmless=True)
         if state and state != facts.INITIAL:
 
             async def arrived() -> Json:
@@ -143,6 +156,32 @@ class Creator:
 
             now = str(row.get("state") or facts.INITIAL)
             await steps.once("state", lambda: _void(self.writer.follow(asset, now, state)), found=arrived)
+
+    async def _move(self, asset: AssetId, place: New, ours: Callable[[Json], bool]) -> Json:
+        """Out of the closed folder to where it belongs. Where one of ours is there already, of a state that was lost,
+        the new one goes: two would be a duplicate. Raises Conflict."""
+        params = {"target": place.parent, "name": place.name}
+
+        async def move() -> Json:
+            return (await self.line.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).json()
+
+        with suppress(Conflict):
+            moved = await again_on_conflict(self.line, move)
+            if str(moved.get("path") or place.path).rpartition("/")[2] == place.name:
+                return True
+        there = await self.making.find(place)
+        if there is not None and wire.uid_of(there) == asset:
+            return True
+        if there is not None and ours(there):
+            await self.making.delete(asset)
+            raise Conflict(
+                f"the target has this asset already, as {wire.uid_of(there)}",
+                asset=asset,
+                operation=facts.OPERATION + MOVE,
+                code="already there",
+                hint="link what is there by `adopt JOB`",
+            )
+        raise self.making.taken(place)
 
     async def _token(self) -> Json:
         return self.line.clock.token()

@@ -188,6 +188,7 @@ def schema_of(server: Server, options: Options) -> Schema:
         container_most={"folder": 1},
         container_bulk=frozenset({"collection"}),
         relation_kinds=frozenset(options.relations),
+        closes=True,
         holds=frozenset({"tags", "status", "release", "expiry", "groups", "versions", "attachments", "created"})
         | relations,
     )

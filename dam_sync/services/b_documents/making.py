@@ -100,19 +100,27 @@ class Making:
                 raise ContractBroken(f"a create of {new.name} answered with {name!r}", operation=facts.POST_ID)
             return row
         first = await self.find(new)
+        await self.delete(str(row["uid"]))
+        if first is not None and ours(first):
+            return first
+        raise self.taken(new)
+
+    async def delete(self, uid: str) -> None:
+        """For good: a twin that we made a moment ago."""
         await self.line.client.send(
             Request(
                 facts.DELETE_ID,
                 "DELETE",
-                document_path(str(row["uid"])),
-                asset=str(row["uid"]),
+                document_path(uid),
+                asset=uid,
                 repeatable=True,
                 accept=frozenset({404}),
             )
         )
-        if first is not None and ours(first):
-            return first
-        raise Conflict(
+
+    def taken(self, new: New) -> Conflict:
+        """The error for a name that somebody else's document has."""
+        return Conflict(
             f"a document that is not ours has the name {new.name} in {new.parent_path or '/'}",
             operation=facts.POST_ID,
             code="name taken",

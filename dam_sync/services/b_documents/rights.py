@@ -103,6 +103,17 @@ def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
     )
 
 
+def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
+    """Who may read, now or at some time, beside these and administrators; `HIDDEN` where nobody can tell."""
+    lists = lists_of(row)
+    if lists is None:
+        return frozenset({HIDDEN})
+    reading = _Reading(frozenset({facts.EVERYONE}))
+    all(reading.take(ace) for aces in lists for ace in aces)
+    unread = {UNREADABLE} & reading.denied
+    return frozenset(reading.readers | reading.for_a_time | unread) - known - {facts.ADMINISTRATORS}
+
+
 def lists_of(row: Json) -> list[list[Json]] | None:
     """The entries by list, inherited ones last; None where the service shows none. The enricher writes `acls` and
     `aces`, `@acl` writes `acl` and `ace` (wire B 3)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.audience import Audience
 from dam_sync.model.limits import MIB, Tempo
 from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
@@ -16,6 +17,7 @@ from dam_sync.services.b_documents.containers import Containers
 from dam_sync.services.b_documents.creating import Creator
 from dam_sync.services.b_documents.fields import Server
 from dam_sync.services.b_documents.files import Files
+from dam_sync.services.b_documents.giving import Giver
 from dam_sync.services.b_documents.making import Making
 from dam_sync.services.b_documents.publications import Publications
 from dam_sync.services.b_documents.reading import Reader
@@ -41,12 +43,13 @@ class DocumentsService(Service):
         self._tenancy = Tenancy(self._line, search)
         self._taxonomy = Taxonomy(self._line, self._tenancy)
         making = Making(self._line, self._tenancy)
-        self._containers = Containers(self._line, search, self._tenancy, making)
+        giver = Giver(self._line, self._tenancy)
+        self._containers = Containers(self._line, search, self._tenancy, making, giver)
         publications = Publications(search)
         self._reader = Reader(self._line, search, self._tenancy, self._taxonomy, self._containers, publications)
         self._files = Files(self._line, self._tenancy)
         uploads = Uploads(self._line, context.budget or MemoryBudget(MEMORY))
-        self._writer = Writer(self._line, self._tenancy, self._taxonomy, self._containers, self._reader, uploads)
+        self._writer = Writer(self._line, self._tenancy, self._taxonomy, self._containers, self._reader, uploads, giver)
         self._creator = Creator(
             self._line, search, self._tenancy, self._taxonomy, self._containers, making, uploads, self._writer
         )
@@ -145,5 +148,17 @@ class DocumentsService(Service):
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; exact once `schema()` and `containers()` were read."""
-        tenant = costs.Known(self._tenancy.server.now or Server(), self._line.options, self._containers.missing_home)
-        return costs.calls_of(change, size, tenant)
+        user = self._tenancy.user.now
+        known = costs.Known(
+            self._tenancy.server.now or Server(), self._line.options, user is None or user.administrator
+        )
+        folders = self._containers.foreseen(home=costs.needs_home(change), closed=costs.needs_closed(change))
+        return +(costs.calls_of(change, size, known) + folders)
+
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`; neither states nor dates hide a document (wire B 6.5), and a folder's own rights are
+        not known here."""
+        if draft.closed:
+            return Audience(hidden="closed")
+        groups = draft.rights.groups
+        return Audience(groups=None if not groups or groups & self._line.options.everybody else groups)

@@ -22,9 +22,10 @@ from dam_sync.services.b_documents.forms import (
     unresolved,
     way,
 )
+from dam_sync.services.b_documents.giving import Giver
 from dam_sync.services.b_documents.making import timeout_headers
 from dam_sync.services.b_documents.reading import Reader
-from dam_sync.services.b_documents.rights import local_grants
+from dam_sync.services.b_documents.rights import access_of, is_blocked
 from dam_sync.services.b_documents.taxonomy import Taxonomy
 from dam_sync.services.b_documents.tenancy import Tenancy
 from dam_sync.services.b_documents.uploading import FIRST, Uploads, reference
@@ -44,9 +45,11 @@ class Writer:
     containers: Containers
     reader: Reader
     uploads: Uploads
+    giver: Giver
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Refused before the first write where it can be; then properties, folder, rights, state. Safe to repeat."""
+        """Refused before the first write where it can be. What closes the document or takes readers away comes first,
+        then properties and folder, then new readers and the state. Safe to repeat."""
         if patch.empty:
             return
         if patch.filename is not None:
@@ -58,13 +61,31 @@ class Writer:
         check_groups(patch.rights, options)
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
         row = await self.line.document(asset)
+        groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()
+        if patch.closed:
+            await self.giver.close(asset)
+        given = await self._narrow(asset, row, groups)
         if properties or patch.tags_add or patch.tags_remove:
             row = await self._put_patch(asset, row, properties, patch)
         await self._move(asset, row, target.id if target else "", patch)
-        if patch.rights is not None and patch.rights.groups:
-            await self.give(asset, patch.rights.groups, row)
+        if groups and not given:
+            await self.giver.give(asset, groups)
+        if patch.closed is False:
+            await self.giver.open(asset, patch.rights.groups if patch.rights is not None else frozenset())
         if goal:
             await self.follow(asset, str(row.get("state") or ""), goal)
+
+    async def _narrow(self, asset: AssetId, row: Json, groups: frozenset[str]) -> bool:
+        """Take readers away before anything new is written for the others; whether that was all."""
+        if not groups:
+            return False
+        options, user = self.line.options, (await self.tenancy.user.get()).name
+        now = access_of(row, options.everybody, user).readers
+        if groups <= now or not now or not is_blocked(row):
+            await self.giver.give(asset, groups)
+            return True
+        await self.giver.withdraw(asset, row, groups)
+        return False
 
     async def put(
         self,
@@ -149,17 +170,6 @@ class Writer:
                 asset=asset,
                 operation=f"{facts.OPERATION}Document.Move",
             )
-
-    async def give(self, asset: AssetId, groups: frozenset[str], row: Json | None = None) -> None:
-        """Let these read, and no longer those who could by a local `Read` of their own. Safe to repeat."""
-        params = {"users": sorted(groups), "permission": "Read", "acl": "local", "notify": False}
-        await self.line.operate("Document.AddPermission", f"doc:{asset}", params, repeatable=True, asset=asset)
-        for ace in local_grants(row or {}):
-            if ace.get("permission") == "Read" and str(ace.get("username")) not in groups:
-                params = {"id": str(ace["id"]), "acl": "local"}
-                await self.line.operate(
-                    "Document.RemovePermission", f"doc:{asset}", params, repeatable=True, asset=asset
-                )
 
     async def follow(self, asset: AssetId, state: str, goal: str) -> None:
         """The transitions to a state; each only from where it is allowed, so none is sent twice blindly."""

@@ -1,0 +1,95 @@
+"""Rights on documents of service B: to some groups alone, to nobody, or inherited again (wire B 5.3).
+
+A document that is limited to some inherits nothing. Grant and block go in one call, so that it is open at no moment in
+between; what the call left is read out of its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import Rejected
+from dam_sync.model.values import Json
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.rights import lists_of, local_grants, strangers
+from dam_sync.services.b_documents.tenancy import Tenancy
+
+WITH_RIGHTS = {"enrichers-document": "acls"}
+ADD, REMOVE = "Document.AddPermission", "Document.RemovePermission"
+UNBLOCK = "Document.UnblockPermissionInheritance"
+READ, EVERYTHING = "Read", "Everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """Gives and takes rights; every method is safe to repeat."""
+
+    line: Line
+    tenancy: Tenancy
+
+    async def give(self, asset: AssetId, groups: frozenset[str]) -> Json:
+        """Let these read, and no longer those who could by a `Read` of the document's own or by inheritance. The
+        document as it is then."""
+        user = await self.tenancy.user.get()
+        if not user.administrator:  # or the job would lose its own right with the inheritance
+            await self._add(asset, [user.name], EVERYTHING, block=False)
+        row = await self._add(asset, sorted(groups), READ, block=True)
+        await self._remove(asset, stale(row, groups))
+        return row
+
+    async def give_alone(self, asset: AssetId, groups: frozenset[str]) -> None:
+        """The same for a document that nobody else may read. Raises Rejected when somebody else may."""
+        self._refuse_strangers(asset, await self.give(asset, groups), groups, (await self.tenancy.user.get()).name)
+
+    async def withdraw(self, asset: AssetId, row: Json, groups: frozenset[str]) -> None:
+        """Take back a `Read` of the document's own from all but these."""
+        await self._remove(asset, stale(row, groups))
+
+    async def close(self, asset: AssetId) -> None:
+        """Let nobody read but the user of the job and administrators. Raises Rejected when somebody else still may."""
+        user = (await self.tenancy.user.get()).name
+        row = await self._add(asset, [user], EVERYTHING, block=True)
+        others = [ace for ace in local_grants(row) if ace.get("username") not in (user, facts.ADMINISTRATORS)]
+        if others:
+            await self._remove(asset, others)
+            row = await self.line.document(asset)
+        self._refuse_strangers(asset, row, frozenset(), user)
+
+    async def open(self, asset: AssetId, groups: frozenset[str]) -> None:
+        """Let these read who was closed out; without groups, who may by inheritance."""
+        if groups:
+            await self.give(asset, groups)
+        else:
+            await self.line.operate(UNBLOCK, f"doc:{asset}", {"acl": "local"}, repeatable=True, asset=asset)
+
+    async def _add(self, asset: AssetId, names: list[str], permission: str, *, block: bool) -> Json:
+        """The document, with its rights."""
+        params = {"users": names, "permission": permission, "acl": "local", "notify": False}
+        if block:
+            params["blockInheritance"] = True
+        reply = await self.line.operate(ADD, f"doc:{asset}", params, repeatable=True, asset=asset, headers=WITH_RIGHTS)
+        row = reply.json() if reply.body else {}
+        return row if lists_of(row) is not None else await self.line.document(asset)
+
+    async def _remove(self, asset: AssetId, aces: Iterable[Json]) -> None:
+        for ace in aces:
+            params = {"id": str(ace["id"]), "acl": "local"}
+            await self.line.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
+
+    def _refuse_strangers(self, asset: AssetId, row: Json, groups: frozenset[str], user: str) -> None:
+        if others := strangers(row, groups | {user}):
+            raise Rejected(
+                f"others may still read the document: {', '.join(sorted(others)[:5])}",
+                asset=asset,
+                operation=facts.OPERATION + ADD,
+                code="not closed",
+                hint="give the user of the job the right to manage permissions there, then `errors JOB --retry`",
+            )
+
+
+def stale(row: Json, groups: frozenset[str]) -> list[Json]:
+    """The document's own grants of `Read` to others than these."""
+    return [ace for ace in local_grants(row) if ace.get("permission") == READ and ace.get("username") not in groups]
