@@ -215,6 +215,7 @@ class Policy(Part):
 
     deletes: Literal["none"] = "none"
     conflicts: Literal["park", "overwrite"] = "park"
+    extras: Literal["tell", "ignore", "fail"] = "tell"
     exposure: Exposure = Field(default_factory=Exposure)
     versions: Literal["all", "current"] = "all"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"

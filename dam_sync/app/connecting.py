@@ -121,7 +121,12 @@ def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session
         target_schema=opened.target_schema,
         source_account=opened.source_account,
         target_account=opened.target_account,
-        policy=Policy(job.policy.versions, job.policy.conflicts, job.policy.exposure.waivers),
+        policy=Policy(
+            versions=job.policy.versions,
+            conflicts=job.policy.conflicts,
+            extras=job.policy.extras,
+            exposure=job.policy.exposure.waivers,
+        ),
         clock=SystemClock(),
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, wish),
         target_contents=_contents(opened, opened.target, 0, wish),

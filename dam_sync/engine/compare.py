@@ -1,14 +1,14 @@
-"""Whether a target holds what a draft said: values compared for what they mean, not for how they are spelt."""
+"""Whether a target holds what a draft says, and what it holds in addition. Pure: values are compared by meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.limits import Limits
-from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import (
     Json,
     Localized,
@@ -22,14 +22,38 @@ from dam_sync.model.values import (
     value_from_json,
 )
 
+ARRIVAL = timedelta(hours=1)  # within which a release date may follow from the arrival of the asset
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where a side is not as it should be. Texts are cut for people."""
+    """One place where the target is not as expected; texts are cut for people. extra: it holds everything that is
+    expected there, and `found` in addition."""
 
     path: str
     expected: str
     found: str
+    extra: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a mapping writes; only there can a target hold too much. fields: keys; containers: kinds; tags, groups,
+    dates: whether it has a line for them (dates: `release`, `expiry`)."""
+
+    fields: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
+    tags: bool = False
+    groups: bool = False
+    dates: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the target gives an asset by itself where a draft says nothing, which nobody added."""
+
+    groups: frozenset[str] = frozenset()
+    placements: frozenset[Placement] = frozenset()
 
 
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
@@ -44,6 +68,41 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
     ]
 
 
+def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
+    """What the asset holds in addition to the draft, in the parts that the mapping writes. A place that already differs
+    is not repeated here."""
+    more = Extras.of(draft, actual, scope, defaults)
+    return [
+        *_field_extras(draft.fields, actual.fields, schema, scope.fields),
+        *_set_extras("tags", draft.tags, more.tags),
+        *_set_extras("placements", _places(draft.placements), _places(more.placements)),
+        *_set_extras("groups", draft.rights.groups, more.groups),
+        *_date_extras(draft, actual, scope.dates),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Members of sets that the target holds in addition."""
+
+    tags: frozenset[str]
+    placements: frozenset[Placement]
+    groups: frozenset[str]
+
+    @classmethod
+    def of(cls, draft: Draft, actual: Asset, scope: Scope, defaults: Defaults) -> Extras:
+        """In the parts that the mapping writes; not what the target gives by itself where the draft has none."""
+        kinds = {place.kind for place in draft.placements}
+        given = {place for place in defaults.placements if place.kind not in kinds}
+        held = {place for place in actual.placements - draft.placements if place.kind in scope.containers}
+        groups = actual.rights.groups - draft.rights.groups if scope.groups else frozenset()
+        return cls(
+            tags=actual.tags - draft.tags if scope.tags else frozenset(),
+            placements=frozenset(held - given),
+            groups=groups if draft.rights.groups else groups - defaults.groups,
+        )
+
+
 def foreign_edits(
     before: Sequence[Mapping[str, Json]], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
 ) -> list[str]:
@@ -52,8 +111,9 @@ def foreign_edits(
     wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
     edited = []
     for key in sorted(wanted):
-        ours = [state.get(key) for state in (*wrote, wanted)]
-        if not _is_one_of(actual.fields.get(key), ours) and _known(schema, key):
+        field = schema.fields.get(key)
+        ours = [as_held(state.get(key), field, schema) for state in (*wrote, wanted)]
+        if field is not None and not _is_one_of(actual.fields.get(key), ours):
             edited.append(key)
     return edited
 
@@ -67,29 +127,43 @@ def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:
     wrote = [each.texts for each in ours if isinstance(each, Localized)]
     wrote += [{}] * (None in ours)
     return all(
-        now.texts.get(locale, "").strip() in {texts.get(locale, "").strip() for texts in wrote}
+        now.texts.get(locale, "") in {texts.get(locale, "") for texts in wrote}
         for locale in {*now.texts, *(locale for texts in wrote for locale in texts)}
     )
 
 
+def as_held(value: Value | None, field: Field | None, schema: Schema) -> Value | None:
+    """A value of a draft as the target holds it: text written to a field in several languages is in the first."""
+    if field is None or not field.localized or not schema.locales or value is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_in_language(each, schema.locales[0]) for each in value)
+    return _in_language(value, schema.locales[0])
+
+
+def _in_language(value: Scalar, locale: str) -> Scalar:
+    return Localized({locale: value}) if isinstance(value, str) and value else value
+
+
 def canonical(value: Value | None) -> list[str]:
-    """A value as sorted texts: empty for nothing, one for a single value; equal lists mean equal values."""
+    """A value as sorted texts: empty for nothing, one for a single value; equal lists mean equal values. Equal values
+    of one field are one: some services merge them. Whitespace counts."""
     if value is None:
         return []
     rows = value if isinstance(value, tuple) else (value,)
-    return sorted(text for row in rows for text in _texts(row) if text)
+    return sorted({text for row in rows for text in _texts(row) if text})
 
 
 def _texts(row: Scalar) -> Iterator[str]:
     match row:
         case Localized(texts):
-            yield from (f"{locale}:{text.strip()}" for locale, text in texts.items() if text.strip())
+            yield from (f"{locale}:{text}" for locale, text in texts.items() if text)
         case Row(cells):
             yield "|".join(f"{key}={canonical(cell)}" for key, cell in sorted(cells.items()))
         case Place():
             yield f"{row.latitude}/{row.longitude}/{row.address}"
         case Term() | Person():
-            yield (row.label if isinstance(row, Term) else row.name).strip()
+            yield row.label if isinstance(row, Term) else row.name
         case _:
             yield _plain(row)
 
@@ -103,37 +177,79 @@ def _plain(row: str | bool | int | float | date | datetime) -> str:
         return row.isoformat()
     if isinstance(row, float) and row.is_integer():
         return str(int(row))
-    return str(row).strip()
+    return str(row)
+
+
+def _held_texts(value: Value | None, field: Field | None, schema: Schema) -> list[str]:
+    texts = canonical(as_held(value, field, schema))
+    return [text[:10] for text in texts] if field is not None and field.kind is FieldKind.DATE else texts
+
+
+def is_added_to(expected: Value, have: Value | None, field: Field | None, schema: Schema) -> bool:
+    """Whether a field holds everything it should, and more: further values, or further languages."""
+    want, found = (frozenset(_held_texts(value, field, schema)) for value in (expected, have))
+    several = isinstance(have, tuple | Localized)
+    return several and want < found
 
 
 def _field_differences(
     expected: Mapping[str, Value], actual: Mapping[str, Value], schema: Schema
 ) -> Iterator[Difference]:
     for key, value in expected.items():
-        want, have = canonical(value), canonical(actual.get(key))
-        field = schema.fields.get(key)
-        if field is not None and field.kind is FieldKind.DATE:
-            want, have = [text[:10] for text in want], [text[:10] for text in have]
-        if want != have:
+        field, now = schema.fields.get(key), actual.get(key)
+        want, have = _held_texts(value, field, schema), _held_texts(now, field, schema)
+        if want != have and not is_added_to(value, now, field, schema):
             yield Difference(f"fields.{key}", _cut(want), _cut(have))
 
 
+def _field_extras(
+    expected: Mapping[str, Value], actual: Mapping[str, Value], schema: Schema, written: frozenset[str]
+) -> Iterator[Difference]:
+    for key in sorted(written & actual.keys()):
+        field, now = schema.fields.get(key), actual[key]
+        want, have = _held_texts(expected.get(key), field, schema), _held_texts(now, field, schema)
+        more = [text for text in have if text not in want]
+        if field is not None and field.kind is FieldKind.FLAG and have == ["false"]:
+            continue  # a box that is not ticked: some services tell it of every asset
+        if more and (key not in expected or is_added_to(expected[key], now, field, schema)):
+            yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True)
+
+
 def _set_difference(path: str, expected: frozenset[str], actual: frozenset[str]) -> Iterator[Difference]:
-    """What is missing; what a profile or a person added besides is not a difference."""
     missing = expected - actual
     if missing:
         yield Difference(path, _cut(sorted(missing)), _cut(sorted(actual)))
 
 
+def _set_extras(path: str, expected: frozenset[str], more: frozenset[str]) -> Iterator[Difference]:
+    if more:
+        yield Difference(path, _cut(sorted(expected)), _cut(sorted(more)), extra=True)
+
+
 def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> Iterator[Difference]:
     yield from _set_difference("groups", draft.rights.groups, actual.rights.groups)
-    pairs = (
+    for path, want, have in _dates(draft, actual):
+        if want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1))):
+            yield Difference(path, instant_text(want), instant_text(have) if have else "")
+
+
+def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterator[Difference]:
+    for path, want, have in _dates(draft, actual):
+        if path in written and want is None and have is not None and not _is_arrival(path, have, actual):
+            yield Difference(path, "", instant_text(have), extra=True)
+
+
+def _is_arrival(path: str, moment: datetime, actual: Asset) -> bool:
+    """Whether a service released the asset by itself when it came."""
+    arrivals = [came for came in (actual.imported_at, actual.created_at) if came is not None]
+    return path == "release" and any(abs(moment - came) < ARRIVAL for came in arrivals)
+
+
+def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, datetime | None], ...]:
+    return (
         ("release", draft.rights.release_at, actual.rights.release_at),
         ("expiry", draft.rights.expires_at, actual.rights.expires_at),
     )
-    for path, want, have in pairs:
-        if want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1))):
-            yield Difference(path, instant_text(want), instant_text(have) if have else "")
 
 
 def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
@@ -151,10 +267,6 @@ def _places(placements: frozenset[Placement]) -> frozenset[str]:
     return frozenset(f"{p.kind}:{p.text}" for p in placements)
 
 
-def _known(schema: Schema, key: str) -> bool:
-    return key in schema.fields
-
-
-def _cut(texts: list[str]) -> str:
+def _cut(texts: Sequence[str]) -> str:
     joined = "; ".join(texts)
     return joined if len(joined) <= 200 else joined[:197] + "…"

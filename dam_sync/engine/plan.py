@@ -17,11 +17,12 @@ from dam_sync.store.rows import LinkRow
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`; exposure: what may
-    be more visible at the target."""
+    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`; extras (what others
+    added at the target): `tell`, `ignore` or `fail`; exposure: what may be more visible at the target."""
 
     versions: str = "all"
     conflicts: str = "park"
+    extras: str = "tell"
     exposure: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
 
 

@@ -1,6 +1,8 @@
-"""Reads both sides back and reconciles them: which assets are where and as they should be, and on what evidence.
+"""Reads both sides back and reconciles them, both ways: what the target lacks or has otherwise, what it has in
+addition, and on what evidence.
 
-Evidence: V4 the target's own digest equals ours; V3 re-downloaded and hashed; V2 size agrees; V1 counted; V0 none.
+Evidence of a file: V4 the target's own digest equals ours; V3 re-downloaded and hashed; V2 size agrees; V1 counted; V0
+none.
 """
 
 from __future__ import annotations
@@ -10,69 +12,28 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import Difference, differences
+from dam_sync.engine.compare import Defaults, Difference, Scope, differences, extras
+from dam_sync.engine.evidence import FileCheck
+from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
 from dam_sync.engine.guards.sight import refuse_mostly_unlisted
 from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
+from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, until_text
+from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef
-from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, NotFound, StopRequested
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry
+from dam_sync.model.errors import DamSyncError, Disposition, NotFound, StopRequested
 from dam_sync.model.service import TRASH, Operation, Service, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
-SHOWN = 1000  # differences kept in a report; the rest is counted
 PAGE = 500
 SUSPECTS = 5000  # looked at again while the target's index may be behind
-
-
-@dataclass(slots=True)
-class Verdict:
-    """What a verification found. `differences` are (source id, target id, difference), SHOWN at most.
-
-    early: assets that the target's service may still remove, `until` then: it is too early to tell of them.
-    """
-
-    level: str
-    source_assets: int = 0
-    linked: int = 0
-    parked: int = 0
-    skipped: int = 0
-    checked: int = 0
-    equal: int = 0
-    different: int = 0
-    missing: int = 0
-    unaccounted: int = 0
-    gone_at_source: int = 0
-    early: int = 0
-    until: str = ""
-    bytes: int = 0
-    evidence: dict[str, int] = field(default_factory=dict)
-    differences: list[tuple[str, str, Difference]] = field(default_factory=list)
-
-    @property
-    def clean(self) -> bool:
-        """No difference found."""
-        return not (self.different or self.missing or self.unaccounted)
-
-    def note(self, source: str, target: str, found: Iterable[Difference]) -> None:
-        """Keep differences for the report, up to its room."""
-        for difference in found:
-            if len(self.differences) < SHOWN:
-                self.differences.append((source, target, difference))
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What one look at an asset gave: which count of the verdict it belongs to, the evidence, the differences."""
-
-    fate: str
-    evidence: str
-    found: list[Difference]
 
 
 @dataclass(slots=True)
@@ -87,10 +48,13 @@ class Verifier:
     suspects: list[LinkRow] = field(default_factory=list)
     patience: float = 0.0
     verdict: Verdict = field(init=False)
+    scope: Scope = field(init=False)
+    files: FileCheck = field(init=False)
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.verdict = Verdict(self.level)
+        self.verdict = Verdict(self.level, self.session.policy.extras)
+        self.scope, self.files = scope_of(self.session.crosswalk), FileCheck(self.session, self.level)
         self.gate = asyncio.Semaphore(max(2, min(self.session.readers, self.session.writers)))
 
     async def run(self) -> Verdict:
@@ -109,6 +73,7 @@ class Verifier:
                 self._heed()
         await self._check_unvisited()
         await self._look_again()
+        self.verdict.bytes = self.files.bytes
         return self.verdict
 
     async def _look_for_removed(self) -> None:
@@ -218,46 +183,66 @@ class Verifier:
             except DamSyncError as error:
                 if error.disposition in (Disposition.STOP, Disposition.RETRY):
                     raise
-                judged = Judged("different", "V0", [Difference("asset", "readable", str(error))])
-        if judged.found and self.patience > 0 and len(self.suspects) < SUSPECTS:
+                judged = Judged("different", [Difference("asset", "readable", str(error))], evidence="V0")
+        late = any(not one.extra or one.path == "placements" for one in judged.found)
+        if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
         else:
             await self._count(link, judged)
 
     async def _count(self, link: LinkRow, judged: Judged) -> None:
-        verdict = self.verdict
-        verdict.checked += 1
         self.session.progress.listed += 1
-        setattr(verdict, judged.fate, getattr(verdict, judged.fate) + 1)
-        verdict.note(link.source, link.target, judged.found)
-        if judged.evidence:
-            verdict.evidence[judged.evidence] = verdict.evidence.get(judged.evidence, 0) + 1
-        if judged.fate == "equal" and judged.evidence != link.evidence:
-            await self.session.store.put_link(replace(link, evidence=judged.evidence))
+        self.verdict.count(link.source, link.target, judged)
+        if judged.fate in ("equal", "different") and self.level != "count":
+            fresh = replace(link, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
+            if fresh != link:
+                await self.session.store.put_link(fresh)
 
     async def _judge(self, link: LinkRow, listed: Asset | None) -> Judged:
         session = self.session
         try:
             actual = listed or await session.target.fetch(AssetId(link.target))
         except NotFound:
-            return Judged("missing", "", [Difference("asset", "in the target", "not there")])
+            return Judged("missing", [Difference("asset", "in the target", "not there")])
+        if actual.status == TRASH:
+            return Judged("missing", [Difference("asset", "in the target", "in its trash")])
         if self.level == "count":
-            return Judged("equal", "V1", [])
+            return Judged("equal", evidence="V1")
         try:
             asset = await session.source.fetch(AssetId(link.source))
         except NotFound:
-            return Judged("gone_at_source", "", [])
+            return Judged("gone_at_source")
         if asset.status == TRASH:
-            return Judged("gone_at_source", "", [])
+            return Judged("gone_at_source")
         asset = await self._with_members("source", session.source, asset)
         actual = await self._with_members("target", session.target, actual)
+        return await self._compare(link, asset, actual)
+
+    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judged:
+        session = self.session
         draft, found = self._draft(asset, link)
         found += differences(draft, actual, session.target_schema, session.target.limits)
-        if found and self.patience > 0:  # it will be looked at again; no need to fetch its bytes now
-            return Judged("different", "V1", found)
-        more, evidence = await self._compare_files(asset, actual)
-        found += [*more, *await self._compare_attachments(asset, actual, link)]
-        return Judged("different" if found else "equal", evidence, found)
+        if session.policy.extras != "ignore":
+            defaults = defaults_of(session, draft)
+            found += extras(draft, actual, session.target_schema, self.scope, defaults)
+        files = paired(asset, actual, kept_versions(asset, session.target.operations, session.policy), link)
+        found += [*files.differences(actual), *await compare_relations(session, asset, actual, link)]
+        hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
+        judged = Judged("equal", found, unread=self._unread(asset, hidden))
+        if (
+            found and self.patience > 0 and any(not one.extra for one in found)
+        ):  # it will be looked at again; no need to fetch its bytes now
+            return judged
+        for pair in files.pairs:
+            wrong, evidence = await self.files.compare(pair)
+            judged.found += wrong
+            judged.proofs.append(Proof(pair.part, pair.key, evidence))
+        judged.proofs += [Proof(part, version_key(file), "V0") for part, file in files.missing]
+        if session.policy.extras == "ignore":
+            judged.found = [difference for difference in judged.found if not difference.extra]
+        if any(not difference.extra for difference in judged.found):
+            judged.fate = "different"
+        return judged
 
     def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
@@ -267,85 +252,38 @@ class Verifier:
         unfit = [
             Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
         ]
-        return replace(draft, filename=suffix) if link.filename == suffix else draft, unfit
+        if asset.file is None:  # without a file a name means nothing, and some services make one up
+            draft = replace(draft, filename="")
+        return replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft, unfit
 
-    async def _compare_files(self, asset: Asset, actual: Asset) -> tuple[list[Difference], str]:
-        ours, theirs = asset.file, actual.file
-        if ours is None:
-            return [], "V2"
-        if theirs is None:
-            return [Difference("file", ours.name, "no file")], "V0"
-        kept = kept_versions(asset, self.session.target.operations, self.session.policy)
-        hidden = any(loss.path == "versions" for loss in actual.losses)  # there, and not given out
-        if len(kept) > max(1, len(actual.versions)) and not hidden:
-            return [Difference("versions", str(len(kept)), str(len(actual.versions)))], "V1"
-        if not _same_size(ours, theirs):
-            return [Difference("file.size", str(ours.size), str(theirs.size))], "V1"
-        found, evidence = ([], "V2") if self.level == "fields" else await self._compare_digests(ours, theirs)
-        if not hidden:
-            for number, pair in enumerate(zip(kept[:-1], actual.versions[-len(kept) :], strict=False), 1):
-                found += await self._compare_other(f"version {number}", *pair)
-        return found, evidence
-
-    async def _compare_attachments(self, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
-        """Those that were moved; the target may call them otherwise, and keep others."""
-        if any(loss.path == "attachments" for loss in actual.losses):  # there, and not given out
-            return []
-        moved = [file for file in asset.attachments if version_key(file) in link.attachments]
-        pairs, missing = _paired(moved, actual.attachments)
-        there = ", ".join(file.name for file in actual.attachments)
-        found = [Difference("attachments", file.name, there) for file in missing]
-        for ours, theirs in pairs:
-            found += await self._compare_other(f"attachment {ours.name}", ours, theirs)
-        return found
-
-    async def _compare_other(self, path: str, ours: FileRef, theirs: FileRef) -> list[Difference]:
-        if not _same_size(ours, theirs):
-            return [Difference(f"{path}.size", str(ours.size), str(theirs.size))]
-        if self.level == "fields":
-            return []
-        found, _ = await self._compare_digests(ours, theirs)
-        return [replace(each, path=each.path.replace("file", path, 1)) for each in found]
-
-    async def _compare_digests(self, ours: FileRef, theirs: FileRef) -> tuple[list[Difference], str]:
-        common = sorted(set(ours.digests) & set(theirs.digests))
-        if common and self.level != "bytes":
-            return _digest_differences(common, ours.digests, theirs.digests), "V4"
-        expected = ours.digests
-        if self.level == "bytes" or not expected:
-            async with self.session.contents(ours, ours.name) as content:
-                await content.check()
-                expected = content.digests
-        try:
-            async with self.session.target_contents(replace(theirs, digests=expected), theirs.name) as content:
-                await content.check()
-                self.verdict.bytes += content.size
-        except IntegrityError as error:
-            return [Difference("file.digest", "equal bytes", error.message)], "V3"
-        return [], "V3"
+    def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
+        """Parts of the asset that are not compared: the target does not give them out, or cannot hold them."""
+        able, holds = self.session.target.operations, self.session.target_schema.holds
+        parts = (
+            (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
+            (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),
+            (RELATIONS, bool(asset.relations), Operation.RELATE in able),
+            *(
+                (part, bool(there), part in holds)
+                for part, there in (("tags", asset.tags), ("groups", asset.rights.groups))
+            ),
+        )
+        return frozenset(hidden) | {part for part, there, held in parts if there and not held}
 
 
-def _paired(ours: Iterable[FileRef], theirs: Iterable[FileRef]) -> tuple[list[tuple[FileRef, FileRef]], list[FileRef]]:
-    """Which is which: by name and size as long as there are such, then by size alone. And those without another."""
-    pairs, mine, left = [], list(ours), list(theirs)
-    for alike in (_same_name, _same_size):
-        for one in tuple(mine):
-            other = next((file for file in left if alike(one, file)), None)
-            if other is not None:
-                pairs.append((one, other))
-                mine.remove(one)
-                left.remove(other)
-    return pairs, mine
+def defaults_of(session: Session, draft: Draft) -> Defaults:
+    """What the target gives an asset of this draft by itself."""
+    groups = session.target.audience(draft).groups or frozenset()
+    return Defaults(groups, session.target_schema.container_default)
 
 
-def _same_name(ours: FileRef, theirs: FileRef) -> bool:
-    return ours.name == theirs.name and _same_size(ours, theirs)
-
-
-def _same_size(ours: FileRef, theirs: FileRef) -> bool:
-    return None in (ours.size, theirs.size) or ours.size == theirs.size
-
-
-def _digest_differences(names: list[str], ours: object, theirs: object) -> list[Difference]:
-    pairs = [(name, ours[name], theirs[name]) for name in names]  # type: ignore[index]
-    return [Difference(f"file.{name}", want, have) for name, want, have in pairs if want != have]
+def scope_of(crosswalk: Crosswalk) -> Scope:
+    """What a mapping writes."""
+    plan = crosswalk.plan
+    return Scope(
+        fields=frozenset(plan.fields),
+        containers=frozenset(kind for _, kind in plan.placements),
+        tags=plan.tags is not None,
+        groups=plan.groups is not None,
+        dates=frozenset(name for name, line in (("release", plan.release), ("expiry", plan.expiry)) if line),
+    )

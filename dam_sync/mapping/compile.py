@@ -229,7 +229,12 @@ def _field_lines(builder: Builder) -> Iterator[tuple[str, Line]]:
         if known is None:
             tuple(builder.paths(("fields", key), spec.from_))  # what it reads is not unread
         elif not spec.marker:
-            yield key, builder.build(("fields", key), spec, Fit(known, locales=builder.target.locales))
+            yield (
+                key,
+                builder.build(
+                    ("fields", key), spec, Fit(known, locales=builder.target.locales, trims=builder.target.trims)
+                ),
+            )
 
 
 def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:

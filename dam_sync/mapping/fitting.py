@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from dam_sync.mapping.shapes import SHAPES, SPEAKING, Fate, Made, Note, Shape, aware, shape_of, shown
@@ -14,6 +14,7 @@ from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
 
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
+TRIMMED = "whitespace trimmed"
 
 TAKES: Mapping[Shape, frozenset[Shape]] = {
     Shape.TEXT: SPEAKING,
@@ -52,7 +53,7 @@ class Fit:
 
     choices: the closed list a text must be in. rule: how a value that is no term of the target yet becomes one;
     matched: terms come from a `vocabulary` verb and are the target's already. locales: languages the target has,
-    empty for any.
+    empty for any. trims: it keeps no whitespace at the ends of texts.
     """
 
     field: Field
@@ -60,6 +61,7 @@ class Fit:
     rule: VocabularyRule | None = None
     matched: bool = False
     locales: tuple[str, ...] = ()
+    trims: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -87,6 +89,11 @@ class Fit:
         return self._checked(made)
 
     def _checked(self, value: Scalar) -> Made:
+        if self.trims and isinstance(value, str) and value != value.strip():
+            trimmed = value.strip()
+            made = self._checked(trimmed) if trimmed else Made(())
+            fate = Fate.KEPT if trimmed else Fate.DROPPED
+            return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), fate))
         most = self.field.max_length
         if isinstance(value, str) and most is not None and len(value) > most:
             return _refused(LENGTH, f"{len(value)} letters, at most {most}: {shown(value)}")

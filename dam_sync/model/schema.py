@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dam_sync.model.asset import Placement
+
 
 class FieldKind(StrEnum):
     """The kinds of field; whether a field takes several values is `Field.multiple`."""
@@ -85,12 +87,14 @@ class Schema:
     container_depth: Mapping[str, int] = field(default_factory=dict)  # most levels of a kind; absent: any number
     container_most: Mapping[str, int] = field(default_factory=dict)  # most containers of a kind for one asset
     container_bulk: frozenset[str] | None = None  # kinds that `place` fills; None: all, where the service has `place`
+    container_default: frozenset[Placement] = frozenset()  # where an asset is put that names none of that kind
     container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     relation_kinds: frozenset[str] | None = None  # kinds of relation it can be given; None: any
     relation_circles: bool = True  # relations of one kind may lead back to where they began
     rights_by_day: bool = False  # release and expiry are days: a time of day is lost
     fileless: bool = True  # it takes assets without a file
     needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
+    trims: bool = False  # whitespace at the ends of texts is not kept
     closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,

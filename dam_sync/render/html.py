@@ -7,7 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from dam_sync.render.terminal import TITLES, VERDICT_ROWS, duration
+from dam_sync.render.terminal import TITLES, duration
+from dam_sync.render.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
 
 _templates = Environment(
     loader=PackageLoader("dam_sync.render"),
@@ -20,4 +21,5 @@ _templates = Environment(
 def render_html(report: Mapping[str, Any]) -> str:
     """The report as text of an HTML page, every value escaped."""
     template = _templates.get_template("report.html")
-    return template.render(report=report, title=TITLES[report["kind"]], rows=VERDICT_ROWS, duration=duration)
+    words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
+    return template.render(report=report, title=TITLES[report["kind"]], duration=duration, **words)

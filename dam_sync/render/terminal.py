@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dam_sync.render.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
+
 TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
 SHOWN = 12
+ROWS_OF_GROUPS = 60
 
 
 def print_report(console: Console, report: Mapping[str, Any]) -> None:
@@ -69,24 +72,12 @@ def duration(seconds: float) -> str:
 def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
-    _pairs(console, "Evidence", verdict["evidence"])
-    rows = [(source, target, d["path"], d["expected"], d["found"]) for source, target, d in verdict["differences"]]
-    _table(console, "Differences", ("source id", "target id", "where", "expected", "found"), rows)
-
-
-VERDICT_ROWS = {
-    "source_assets": "in the source",
-    "linked": "moved",
-    "parked": "parked with a reason",
-    "skipped": "left out by a rule",
-    "checked": "compared",
-    "equal": "equal",
-    "different": "different",
-    "missing": "missing in the target",
-    "unaccounted": "not accounted for",
-    "gone_at_source": "gone from the source since",
-    "early": "too early to tell",
-}
+    _pairs(console, "Evidence by asset", verdict["evidence"])
+    _pairs(console, "Evidence by file", file_evidence(verdict))
+    for title, found in (("Differences", verdict["differences"]), ("Additions at the target", verdict["extras"])):
+        rows = [row for group in grouped(found) for row in group.rows()]
+        _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
+    _pairs(console, "Not compared: the target does not give it out, or cannot hold it", verdict["not_compared"])
 
 
 def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:

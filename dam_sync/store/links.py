@@ -114,7 +114,7 @@ def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> Non
     """Insert or replace; `seen_run` is left as it was unless given."""
     values = {name: getattr(link, name) for name in _COLUMNS}
     values |= {name: to_text(values[name]) for name in _TEXTS}
-    values["digests"] = to_text(dict(link.digests))
+    values["digests"], values["proofs"] = to_text(dict(link.digests)), to_text(dict(link.proofs))
     values["made_at"] = stamp(link.made_at) if link.made_at else ""
     if seen_run is None:
         _PUT.run(c, **values)
@@ -149,4 +149,5 @@ def link_of(row: Any) -> LinkRow:
         relations=tuple((kind, other) for kind, other in from_text(row.relations)),
         draft=from_text(row.draft),
         made_at=instant(row.made_at) if row.made_at else None,
+        proofs=from_text(row.proofs),
     )

@@ -89,6 +89,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE removal (source TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, file TEXT NOT NULL,"
         " message TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID",
     ),
+    5: ("ALTER TABLE link ADD COLUMN proofs TEXT NOT NULL DEFAULT '{}'",),
 }
 VERSION = max(MIGRATIONS)
 

@@ -140,6 +140,11 @@ class Relations(Part):
 
         return await self._read(job)
 
+    async def relations_waiting(self, owner: str) -> frozenset[tuple[str, str]]:
+        """(kind, other source id) of this asset's relations that are not written: an end was not moved, or refused."""
+        chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner)
+        return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
+
     async def relation_refused(self, row: RelationRow, why: str) -> None:
         """The target will not have it; it is kept to be told."""
         one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)

@@ -89,7 +89,8 @@ class LinkRow:
 
     versions: keys of the files written, oldest first. attachments: keys of those added. relations: `[kind, source id]`
     of those asked for. draft: what we last wrote, as JSON. made_at: when the target asset was made, for as long as its
-    service may still remove it; None once it stays.
+    service may still remove it; None once it stays. evidence: what the
+    last verification proved of it, the weakest of its files; proofs: of each file, by its key.
     """
 
     source: str
@@ -106,6 +107,7 @@ class LinkRow:
     relations: tuple[tuple[str, str], ...] = ()
     draft: Json = None
     made_at: datetime | None = None
+    proofs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ class LinkTable(SQLModel, table=True):
     attachments: str = "[]"
     relations: str = "[]"
     made_at: str = ""
+    proofs: str = "{}"
 
 
 class RemovalTable(SQLModel, table=True):

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from dam_sync.engine.compare import canonical, differences, foreign_edits
+from dam_sync.engine.compare import Defaults, Scope, canonical, differences, extras, foreign_edits
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rights
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -18,14 +18,21 @@ SCHEMA = Schema(
         "title": Field("title", FieldKind.TEXT),
         "shot": Field("shot", FieldKind.DATE),
         "subject": Field("subject", FieldKind.TERM, multiple=True),
-    }
+        "legend": Field("legend", FieldKind.TEXT, localized=True),
+        "words": Field("words", FieldKind.TEXT, localized=True, multiple=True),
+        "cleared": Field("cleared", FieldKind.FLAG),
+    },
+    locales=("en", "fr"),
+)
+EVERY = Scope(
+    frozenset(SCHEMA.fields), frozenset({"category"}), tags=True, groups=True, dates=frozenset({"release", "expiry"})
 )
 
 
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        ("a ", "a"),
+        (("a", "a"), ("a",)),  # some services merge equal values
         (("b", "a"), ("a", "b")),
         (Term("Sea", "1"), "Sea"),
         ((Term("Sea", "1"), Term("Sky", "2")), (Term("Sky", "9"), Term("Sea", "8"))),
@@ -47,7 +54,10 @@ def test_same_meaning(one: object, two: object) -> None:
     ("one", "two"),
     [
         ("a", "b"),
-        (("a", "a"), ("a",)),
+        ("a ", "a"),
+        ("  a", "a"),
+        (Term("Sea "), Term("Sea")),
+        (Localized({"en": "Sea "}), Localized({"en": "Sea"})),
         (Localized({"en": "Sea"}), Localized({"fr": "Sea"})),
         (Place(1.0, 2.0), Place(1.0, 2.5)),
         (Row({"a": "x"}), Row({"a": "y"})),
@@ -132,3 +142,77 @@ def test_a_text_of_which_some_languages_were_written_before_a_crash_is_no_foreig
     assert foreign_edits([before], wanted, added, SCHEMA) == ["title"]
     taken = asset(fields={"title": Localized({"fr": "Océan"})})
     assert foreign_edits([before], wanted, taken, SCHEMA) == ["title"]
+
+
+def added(one: Draft, two: Asset, scope: Scope = EVERY, defaults: Defaults | None = None) -> list[tuple[str, str]]:
+    found = extras(one, two, SCHEMA, scope, defaults or Defaults())
+    assert all(difference.extra for difference in found)
+    return [(difference.path, difference.found) for difference in found]
+
+
+def test_what_is_there_in_addition_is_named() -> None:
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    wanted = draft(
+        fields={"subject": (Term("Sea"),)}, tags=frozenset({"x"}), rights=Rights(groups=frozenset({"staff"}))
+    )
+    more = asset(
+        fields={"subject": (Term("Sky"), Term("Sea")), "title": "by hand"},
+        tags=frozenset({"x", "more"}),
+        placements=frozenset({Placement("category", ("A",), "5")}),
+        rights=Rights(when, when, frozenset({"staff", "public"})),
+    )
+    assert paths(wanted, more) == []
+    assert added(wanted, more) == [
+        ("fields.subject", "Sky"),
+        ("fields.title", "by hand"),
+        ("tags", "more"),
+        ("placements", "category:/A"),
+        ("groups", "public"),
+        ("release", "2024-01-01T00:00:00Z"),
+        ("expiry", "2024-01-01T00:00:00Z"),
+    ]
+
+
+def test_what_the_mapping_does_not_write_is_nobodys_business() -> None:
+    more = asset(
+        fields={"title": "Sea", "shot": date(2024, 5, 1), "subject": (Term("Sky"),)},
+        tags=frozenset({"more"}),
+        placements=frozenset({Placement("category", ("A",), "5")}),
+        rights=Rights(groups=frozenset({"public"})),
+    )
+    assert added(draft(), more, Scope(frozenset({"title", "shot"}))) == []
+
+
+def test_what_the_target_gives_by_itself_was_not_added() -> None:
+    came = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+    section = Placement("category", ("Inbox",))
+    given = asset(
+        fields={"title": "Sea", "shot": date(2024, 5, 1), "cleared": False},
+        placements=frozenset({section}),
+        rights=Rights(release_at=came + timedelta(seconds=3), groups=frozenset({"public"})),
+        created_at=came,
+    )
+    defaults = Defaults(frozenset({"public"}), frozenset({section}))
+    assert added(draft(), given, EVERY, defaults) == []
+    elsewhere = draft(placements=frozenset({Placement("category", ("A",))}), rights=Rights(groups=frozenset({"staff"})))
+    assert added(elsewhere, given, EVERY, defaults)[:2] == [("placements", "category:/Inbox"), ("groups", "public")]
+
+
+def test_a_place_that_differs_is_not_told_twice() -> None:
+    swapped = asset(fields={"subject": (Term("Sky"),)})
+    wanted = draft(fields={"subject": (Term("Sea"),)})
+    assert (paths(wanted, swapped), added(wanted, swapped)) == (["fields.subject"], [])
+
+
+def test_text_in_a_field_of_several_languages_is_in_the_first_of_them() -> None:
+    wanted = draft(fields={"legend": "Sea", "words": ("a", "b")})
+    held = {"legend": Localized({"en": "Sea"}), "words": (Localized({"en": "b"}), Localized({"en": "a"}))}
+    assert paths(wanted, asset(fields=held)) == []
+    assert paths(wanted, asset(fields={**held, "legend": Localized({"fr": "Sea"})})) == ["fields.legend"]
+    assert foreign_edits([{"legend": "Sea"}], {"legend": "Ocean"}, asset(fields=held), SCHEMA) == []
+
+
+def test_a_language_that_was_added_is_an_extra() -> None:
+    wanted = draft(fields={"legend": Localized({"en": "Sea"})})
+    more = asset(fields={"legend": Localized({"en": "Sea", "fr": "Mer"})})
+    assert (paths(wanted, more), added(wanted, more)) == ([], [("fields.legend", "fr:Mer")])

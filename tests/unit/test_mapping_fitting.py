@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.fitting import TAKES, Fit
-from dam_sync.mapping.shapes import SHAPES, Shape, shape_of
+from dam_sync.mapping.shapes import SHAPES, Fate, Shape, shape_of
 from dam_sync.mapping.verb import Setting
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
@@ -50,6 +50,22 @@ def test_what_turns_into_the_fields_kind_by_itself(kind: FieldKind, value: Scala
     made = fit(kind).each(value, Setting())
     assert made.values == (written,)
     assert type(made.values[0]) is type(written)
+
+
+def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -> None:
+    trims = Fit(Field("x", FieldKind.TEXT, max_length=5), trims=True)
+    made = trims.each("  Sea \n", Setting())
+    assert made.values == ("Sea",)
+    assert made.note is not None
+    assert (made.note.rule, made.note.fate) == ("whitespace trimmed", Fate.KEPT)
+    assert trims.each("Sea", Setting()).note is None
+    nothing = trims.each("  ", Setting())
+    assert nothing.note is not None
+    assert (nothing.values, nothing.note.fate) == ((), Fate.DROPPED)
+    long = trims.each(" too long ", Setting()).note
+    assert long is not None
+    assert long.rule == "too long"
+    assert fit(FieldKind.TEXT).each(" Sea ", Setting()).values == (" Sea ",)
 
 
 @pytest.mark.parametrize(

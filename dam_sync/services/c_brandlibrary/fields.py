@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.model.asset import Placement
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -90,10 +91,10 @@ def is_closed(key: Key, extends: bool) -> bool:
     return key.restricted and not extends
 
 
-def schema_of(keys: Keys, *, extends: bool, payload: bool = False) -> Schema:
+def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str = "") -> Schema:
     """The library's fields, with the one for our mark, which the first create makes where it is missing.
 
-    payload: there are assets that are no files.
+    payload: there are assets that are no files. section: where assets are put that name none.
     """
     fields = {each.key: each for each in BUILT_IN if payload or each.key != PAYLOAD} | dict(keys.fields)
     fields.setdefault(facts.MARK_KEY, Field(facts.MARK_KEY, FieldKind.TEXT, facts.MARK_KEY))
@@ -107,6 +108,8 @@ def schema_of(keys: Keys, *, extends: bool, payload: bool = False) -> Schema:
         container_kinds=frozenset({"section", "collection"}),
         container_depth={"section": 1, "collection": 1},
         container_most={"section": 1, "collection": 1},
+        container_default=frozenset({Placement("section", (section,))} if section else ()),
         container_fixed=frozenset({"section", "collection"}),
+        trims=True,  # wire C 6.7
         holds=frozenset({"tags", "status", "release", "expiry", "versions", "attachments", "filename"}),
     )

@@ -67,7 +67,8 @@ class Library:
     async def schema(self) -> Schema:
         """Fields, vocabularies, what an asset can be given."""
         keys, payload = await self.keys.get(), await self._payload.get()
-        return fields.schema_of(keys, extends=self.line.options.extends_lists, payload=payload)
+        options = self.line.options
+        return fields.schema_of(keys, extends=options.extends_lists, payload=payload, section=options.section)
 
     async def has_payload(self) -> bool:
         """Whether some assets are no files."""

@@ -69,11 +69,12 @@ class Collections:
 
     async def _owners(self, files: set[str]) -> dict[str, AssetId]:
         """The assets of member files, which are files of any version: as a listing of everything told them, else known
-        ones, then by a scan of the library where that is cheaper than a look-up for each."""
-        if self.families.whole:
-            return {file: AssetId(self.families.files[file]) for file in files if file in self.families.files}
-        known = {file: self.families.owners.get(file) for file in files}
-        found = {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
+        ones, then by a scan of the library where that is cheaper than a look-up for each. What a listing lacks may have
+        been added since."""
+        listed = self.families.files if self.families.whole else {}
+        found = {file: AssetId(listed[file]) for file in files if file in listed}
+        known = {file: self.families.owners.get(file) for file in files - found.keys()}
+        found |= {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
         missing = files - found.keys()
         if len(missing) > facts.LOOKED_UP:
             total = await self.knowledge.counted()

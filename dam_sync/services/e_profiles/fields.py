@@ -195,6 +195,7 @@ def schema_of(tenant: Tenant, *, versions: bool) -> Schema:
         groups=tenant.groups,
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
+        trims=True,  # wire E 6.4
         fileless=False,  # wire E 6.2: an asset is made by uploading its file
         holds=frozenset(holds),
     )

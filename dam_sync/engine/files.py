@@ -1,0 +1,139 @@
+"""The files of an asset at both sides: which belong together, and what is missing or there in addition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.plan import version_key
+from dam_sync.model.asset import Asset, FileRef
+from dam_sync.store.rows import LinkRow
+
+FILE, VERSIONS, ATTACHMENTS = "file", "versions", "attachments"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePair:
+    """A file of the source and the one of the target that should be equal. path: how differences name it."""
+
+    part: str
+    path: str
+    ours: FileRef
+    theirs: FileRef
+
+    @property
+    def key(self) -> str:
+        """Of the file at the source."""
+        return version_key(self.ours)
+
+
+@dataclass(slots=True)
+class Paired:
+    """Files that belong together; files of the source (with their part) that the target lacks, and the other way
+    round; parts that the target does not give out."""
+
+    pairs: list[FilePair] = field(default_factory=list)
+    missing: list[tuple[str, FileRef]] = field(default_factory=list)
+    extra: list[tuple[str, FileRef]] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
+
+    def differences(self, actual: Asset) -> list[Difference]:
+        """Missing files, then those that are there in addition."""
+        there = {
+            FILE: "no file",
+            VERSIONS: f"{len(actual.versions)} versions",
+            ATTACHMENTS: ", ".join(file.name for file in actual.attachments),
+        }
+        found = [Difference(part, told(file), there[part]) for part, file in self.missing]
+        return [*found, *(Difference(part, "", told(file), extra=True) for part, file in self.extra)]
+
+
+def told(file: FileRef) -> str:
+    """A file in a few words."""
+    size = "" if file.size is None else f" ({file.size:,} bytes)"
+    return f"{file.name or file.id}{size}"
+
+
+def paired(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> Paired:
+    """Everything that was moved (the `kept` versions, and attachments the link knows) against what the target shows."""
+    found = Paired(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
+    _pair_versions(found, asset, actual, kept, len(link.versions))
+    if ATTACHMENTS not in found.unread:
+        moved = [file for file in asset.attachments if version_key(file) in link.attachments]
+        pairs, missing, extra = paired_by_name(moved, actual.attachments)
+        found.pairs += [FilePair(ATTACHMENTS, f"attachment {ours.name}", ours, theirs) for ours, theirs in pairs]
+        found.missing += [(ATTACHMENTS, file) for file in missing]
+        found.extra += [(ATTACHMENTS, file) for file in extra]
+    return found
+
+
+def _hides(asset: Asset, part: str) -> bool:
+    """Whether the service has more of these files than it gives out."""
+    return any(loss.path == part for loss in asset.losses)
+
+
+def _pair_versions(found: Paired, asset: Asset, actual: Asset, kept: Sequence[FileRef], written: int) -> None:
+    if not kept or not actual.versions:
+        found.missing += [(FILE, file) for file in kept[-1:]]
+        found.extra += [(FILE, file) for file in actual.versions[-1:]]
+        return
+    found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1]))
+    if VERSIONS in found.unread:
+        return
+    older, left = list(kept[:-1]), list(actual.versions[:-1])
+    for number, ours in reversed(list(enumerate(older, 1))):
+        aligned = len(kept) == len(actual.versions)
+        spot = number - 1 if aligned else _last_alike(ours, left)
+        if spot is None:
+            found.missing.append((VERSIONS, ours))
+        else:
+            found.pairs.append(FilePair(VERSIONS, f"version {number}", ours, left[spot]))
+            left = left[:spot] if not aligned else left
+    if len(kept) != len(actual.versions):
+        found.extra += [(VERSIONS, file) for file in _added_versions(found, asset, actual, written)]
+
+
+def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:
+    return next((spot for spot in reversed(range(len(theirs))) if alike(ours, theirs[spot])), None)
+
+
+def _added_versions(found: Paired, asset: Asset, actual: Asset, written: int) -> list[FileRef]:
+    """Versions of the target that are none of ours: neither a file of the source, nor one that we wrote before and the
+    source does not have any more."""
+    paired_ids = {id(pair.theirs) for pair in found.pairs}
+    rest = [file for file in actual.versions if id(file) not in paired_ids]
+    strange = [file for file in rest if not any(alike(ours, file) for ours in asset.versions)]
+    former = max(0, written - (len(actual.versions) - len(strange)))
+    return strange[former:]
+
+
+def alike(ours: FileRef, theirs: FileRef) -> bool:
+    """Whether nothing that both sides tell of a file speaks against its being the same."""
+    common = set(ours.digests) & set(theirs.digests)
+    return same_size(ours, theirs) and all(ours.digests[name] == theirs.digests[name] for name in common)
+
+
+def same_size(ours: FileRef, theirs: FileRef) -> bool:
+    """Equal, or not told by one of them."""
+    return None in (ours.size, theirs.size) or ours.size == theirs.size
+
+
+def paired_by_name(
+    ours: Iterable[FileRef], theirs: Iterable[FileRef]
+) -> tuple[list[tuple[FileRef, FileRef]], list[FileRef], list[FileRef]]:
+    """Which is which: by name and size as long as there are such, then by size alone (a target may rename files). And
+    those of either side that are left."""
+    pairs, mine, left = [], list(ours), list(theirs)
+    for belong in (_same_name, alike):
+        for one in tuple(mine):
+            other = next((file for file in left if belong(one, file)), None)
+            if other is not None:
+                pairs.append((one, other))
+                mine.remove(one)
+                left.remove(other)
+    return pairs, mine, left
+
+
+def _same_name(ours: FileRef, theirs: FileRef) -> bool:
+    return ours.name == theirs.name and same_size(ours, theirs)

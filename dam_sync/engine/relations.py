@@ -1,0 +1,74 @@
+"""Relations at both sides: which of ours the target lacks, and which it has in addition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.plan import Able, fresh_relations
+from dam_sync.engine.session import Session
+from dam_sync.model.asset import Asset, AssetId, Relation
+from dam_sync.model.service import Operation
+from dam_sync.store.rows import LinkRow
+
+RELATIONS = "relations"
+
+
+async def compare_relations(session: Session, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
+    """Relations of the source (as it calls them) against those of the target. Ones that wait for an asset that was not
+    moved, or that the target refused, are reported by the run and are no difference."""
+    if Operation.RELATE not in session.target.operations:
+        return []
+    wanted = await wanted_relations(session, session.crosswalk.related(asset), link)
+    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
+    missing = set() if hides_relations(actual) else {pair for pair in wanted if pair not in there}
+    more = await _not_ours(session, there - set(wanted), link)
+    found = [Difference(RELATIONS, _told(missing), _told(there))] if missing else []
+    return [*found, Difference(RELATIONS, _told(wanted), _told(more), extra=True)] if more else found
+
+
+async def lacking_relations(session: Session, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
+    """Relations of the source (called as in the target) that were written before and are not at the target now."""
+    if Operation.RELATE not in session.target.operations or hides_relations(actual):
+        return frozenset()
+    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
+    wanted = await wanted_relations(session, asset, link)
+    return frozenset(relation for pair, relation in wanted.items() if pair not in there)
+
+
+async def wanted_relations(session: Session, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
+    """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
+    able = Able.of(session.target.operations, session.target_schema)
+    ours = fresh_relations(asset, None, able)
+    if not ours:
+        return {}
+    others = await session.store.links([relation.target for relation in ours])
+    waiting = await session.store.relations_waiting(link.source)
+    return {
+        (relation.kind, others[relation.target].target): relation
+        for relation in ours
+        if relation.target in others and (relation.kind, str(relation.target)) not in waiting
+    }
+
+
+async def _not_ours(session: Session, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
+    """Without those that only show a relation of ours from its other end."""
+    pairs = set(more)
+    if not pairs:
+        return pairs
+    others = await session.store.links_by_target([AssetId(other) for _, other in pairs])
+    mirrored = {
+        (kind, other)
+        for kind, other in pairs
+        if other in others and any(ours[1] == link.source for ours in others[AssetId(other)].relations)
+    }
+    return pairs - mirrored
+
+
+def hides_relations(actual: Asset) -> bool:
+    """Whether the target has relations of this asset that it does not give out."""
+    return any(loss.path == RELATIONS for loss in actual.losses)
+
+
+def _told(pairs: Iterable[tuple[str, str]]) -> str:
+    return "; ".join(f"{kind} to {other}" for kind, other in sorted(pairs))

@@ -1,0 +1,115 @@
+"""What a verification found, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.engine.compare import Difference
+
+SHOWN = 1000  # differences kept in a report, and as many extras; the rest is counted
+CLASSES = ("V0", "V1", "V2", "V3", "V4")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The evidence that one file is equal. part: `file` (the current one), `versions` or `attachments`; key: of the
+    file at the source, see `plan.version_key`."""
+
+    part: str
+    key: str
+    evidence: str
+
+
+@dataclass(slots=True)
+class Judged:
+    """What one look at an asset gave. fate: the count of the verdict it belongs to; found: differences and extras;
+    unread: parts that the target does not give out, so that they were not compared."""
+
+    fate: str
+    found: list[Difference] = field(default_factory=list)
+    proofs: list[Proof] = field(default_factory=list)
+    unread: frozenset[str] = frozenset()
+    evidence: str = ""
+
+    @property
+    def clean(self) -> bool:
+        """Whether the target holds what it should, and nothing in addition."""
+        return not self.found
+
+    @property
+    def whole(self) -> str:
+        """The evidence of the asset: the weakest of its files, V2 where it has none."""
+        return self.evidence or min((proof.evidence for proof in self.proofs), default="V2")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a verification found. `differences` and `extras` are (source id, target id, difference), SHOWN at most.
+
+    extra: assets that hold something in addition; they count as different only where the policy says so (`fail`).
+    evidence: assets by class; files: files by class, for the current files, older versions and attachments.
+    not_compared: assets by the part that the target does not give out. early: assets that the target's service may
+    still remove, `until` then: it is too early to tell of them.
+    """
+
+    level: str
+    extras_policy: str = "tell"
+    source_assets: int = 0
+    linked: int = 0
+    parked: int = 0
+    skipped: int = 0
+    checked: int = 0
+    equal: int = 0
+    different: int = 0
+    extra: int = 0
+    missing: int = 0
+    unaccounted: int = 0
+    gone_at_source: int = 0
+    early: int = 0
+    until: str = ""
+    bytes: int = 0
+    evidence: dict[str, int] = field(default_factory=dict)
+    files: dict[str, dict[str, int]] = field(default_factory=dict)
+    not_compared: dict[str, int] = field(default_factory=dict)
+    differences: list[tuple[str, str, Difference]] = field(default_factory=list)
+    extras: list[tuple[str, str, Difference]] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """No difference found."""
+        return not (self.different or self.missing or self.unaccounted)
+
+    def note(self, source: str, target: str, found: Iterable[Difference]) -> None:
+        """Keep differences for the report, up to its room."""
+        for difference in found:
+            kept = self.extras if difference.extra else self.differences
+            if len(kept) < SHOWN:
+                kept.append((source, target, difference))
+
+    def count(self, source: str, target: str, judged: Judged) -> None:
+        """Add one asset that was looked at."""
+        self.checked += 1
+        added = any(difference.extra for difference in judged.found)
+        self.extra += added
+        fate = "different" if judged.fate == "equal" and added and self.extras_policy == "fail" else judged.fate
+        setattr(self, fate, getattr(self, fate) + 1)
+        self.note(source, target, judged.found)
+        if fate in ("equal", "different"):
+            _add(self.evidence, judged.whole)
+        for proof in judged.proofs:
+            _add(self.files.setdefault(proof.part, {}), proof.evidence)
+        for part in judged.unread:
+            _add(self.not_compared, part)
+
+
+def proofs_by_key(proofs: Iterable[Proof]) -> Mapping[str, str]:
+    """For the link: evidence by the key of the file; the weakest where a file was looked at twice."""
+    found: dict[str, str] = {}
+    for proof in proofs:
+        found[proof.key] = min(found.get(proof.key, CLASSES[-1]), proof.evidence)
+    return found
+
+
+def _add(counts: dict[str, int], key: str) -> None:
+    counts[key] = counts.get(key, 0) + 1
