@@ -57,14 +57,15 @@ class Defaults:
 
 
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
-    """Everything a draft names that the asset does not hold so; empty when they agree."""
+    """Everything a draft names that the asset does not hold so; empty when they agree. A closed asset has another
+    status and other rights than its draft says."""
     return [
         *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
-        *_status_difference(draft.status, actual),
+        *(() if draft.closed else _status_difference(draft.status, actual)),
         *_field_differences(draft.fields, actual.fields, schema),
         *_set_difference("tags", draft.tags, actual.tags),
         *_set_difference("placements", _places(draft.placements), _places(actual.placements)),
-        *_rights_differences(draft, actual, limits.precision),
+        *(() if draft.closed else _rights_differences(draft, actual, limits.precision)),
     ]
 
 
@@ -77,7 +78,7 @@ def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: 
         *_set_extras("tags", draft.tags, more.tags),
         *_set_extras("placements", _places(draft.placements), _places(more.placements)),
         *_set_extras("groups", draft.rights.groups, more.groups),
-        *_date_extras(draft, actual, scope.dates),
+        *(() if draft.closed else _date_extras(draft, actual, scope.dates)),
     ]
 
 
@@ -95,7 +96,8 @@ class Extras:
         kinds = {place.kind for place in draft.placements}
         given = {place for place in defaults.placements if place.kind not in kinds}
         held = {place for place in actual.placements - draft.placements if place.kind in scope.containers}
-        groups = actual.rights.groups - draft.rights.groups if scope.groups else frozenset()
+        compared = scope.groups and not draft.closed
+        groups = actual.rights.groups - draft.rights.groups if compared else frozenset()
         return cls(
             tags=actual.tags - draft.tags if scope.tags else frozenset(),
             placements=frozenset(held - given),

@@ -252,6 +252,7 @@ class Verifier:
         unfit = [
             Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
         ]
+        draft = replace(draft, closed=bool(link.draft and link.draft.get("closed")))
         if asset.file is None:  # without a file a name means nothing, and some services make one up
             draft = replace(draft, filename="")
         return replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft, unfit

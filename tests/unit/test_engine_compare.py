@@ -216,3 +216,9 @@ def test_a_language_that_was_added_is_an_extra() -> None:
     wanted = draft(fields={"legend": Localized({"en": "Sea"})})
     more = asset(fields={"legend": Localized({"en": "Sea", "fr": "Mer"})})
     assert (paths(wanted, more), added(wanted, more)) == ([], [("fields.legend", "fr:Mer")])
+
+
+def test_status_and_rights_of_a_closed_asset_are_not_compared() -> None:
+    closed = draft(status="published", rights=Rights(groups=frozenset({"staff"})), closed=True)
+    hidden = asset(status="draft", rights=Rights(release_at=datetime(2099, 1, 1, tzinfo=UTC), groups=frozenset({"x"})))
+    assert (paths(closed, hidden), added(closed, hidden)) == ([], [])
