@@ -16,7 +16,7 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.connected import body, entries
+from tests.support.connected import Bytes, body, entries
 from tests.support.steps import MemorySteps
 
 READINGS = [
@@ -105,6 +105,22 @@ async def test_a_life_of_an_asset_under_every_reading(start: Start, reading: str
     tenant.advance(60)
     delta = {entry.id: entry.deleted for entry in await entries(tenant.connect(), Window(tenant.world.now()))}
     assert delta[one]
+
+
+@pytest.mark.parametrize("reading", ["", "always_urls", "refuse_complete,always_urls"])
+async def test_a_file_of_no_bytes_is_a_file(start: Start, reading: str) -> None:
+    tenant = start(variant=reading)
+    service = tenant.connect()
+    for _ in range(2):
+        made = await service.create(draft("zero"), Bytes("zero.txt", b"", known=True), MemorySteps())
+        tenant.advance(60)
+        found = await tenant.connect(read_only=True).fetch(made)
+        assert found.file is not None
+        assert (found.file.size, found.file.digests) == (0, {"md5": hashlib.md5(b"").hexdigest()})
+        assert await body(service, found.file) == b""
+    await service.replace(made, Bytes("zero.txt", b"", known=True), MemorySteps())
+    tenant.advance(60)
+    assert len((await tenant.connect(read_only=True).fetch(made)).versions) == 2
 
 
 @pytest.mark.parametrize("reading", ["", "missing_404", "missing_empty"])

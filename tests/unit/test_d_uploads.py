@@ -133,6 +133,19 @@ async def test_parts_that_the_store_refuses_leave_one_record_in_the_bin(
     assert len(opened.script.records) == 1
 
 
+async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.script.part = 1000
+    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    monkeypatch.setattr(opened.script, "_complete", lambda body: d.said({"status": "error", "message": "Nope"}, 400))
+    content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
+    with pytest.raises(Rejected, match="Nope"):
+        await opened.connect(vault=MemoryVault()).create(draft(), content, MemorySteps())
+    assert len(opened.script.records) == 2
+
+
 @pytest.mark.parametrize("kept", [True, False], ids=["links kept", "links lost"])
 @pytest.mark.parametrize("blow_at", range(4, 16, 2))
 async def test_a_large_upload_goes_on_where_its_links_were_kept(

@@ -168,7 +168,7 @@ ASSUMPTIONS = (
     Assumption(15, "a vocabulary is applied after each new value", "15"),
     Assumption(16, "the levels of a cascade are known, which value is below which is not shown", "5.1"),
     Assumption(17, "a small file that got an upload id is completed; a refused completion is read back", "15"),
-    Assumption(18, "a file of no bytes is created as metadata only", "6.1"),
+    Assumption(18, "a file of no bytes is sent like any other; a refusal of the store parks the asset", "6.1"),
     Assumption(19, "a record that lost its upload link loses its mark, goes to the bin and is made anew", "6.9"),
     Assumption(20, "deleting concerns one record or the family: every record is deleted and read back", "15"),
     Assumption(21, "processing may move lastUpdatedEpoch or not: the revision names the checksum as well", "15"),

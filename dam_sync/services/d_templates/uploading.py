@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
@@ -188,9 +189,9 @@ class Uploader:
             upload=str(reply.get("uploadId") or ""),
             parts=len(links),
         )
-        if size and size <= facts.SINGLE_BYTES:
+        if 0 < size <= facts.SINGLE_BYTES:
             self.completes = bool(made.upload)
-        if size:
+        if content is not None:
             await self.book.keep(made, links)
         return made
 
@@ -202,12 +203,13 @@ class Uploader:
         large = content.size > facts.SINGLE_BYTES
         if await steps.recall("processed") is None and not await self._has_file(made, steps):
             try:
-                if made.upload:
+                if made.upload and content.size:
                     await self._in_parts(made, content, steps)
                 else:
-                    await send_single(
-                        content, lambda given: self._put_whole(made, given), steps, keep=facts.UPLOAD_LIFE
-                    )
+                    put = partial(self._put_whole, made)
+                    sent = await send_single(content, put, steps, keep=facts.UPLOAD_LIFE)
+                    if made.upload:  # a file of no bytes has no parts
+                        await self.complete(made, 0, [{"partNumber": 1, "etag": sent["etag"]}])
             except SessionGone:
                 await self.book.drop(made.file, large=large)
                 if await self._looked_at(made) is None:  # else it had come to its end, and only we did not know
@@ -294,7 +296,8 @@ class Uploader:
             refusal = error
         waits = facts.PROCESS_WAITS
         if await self.line.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
-            raise SessionGone(f"the upload could not be completed: {refusal.message}", asset=made.family)
+            text = f"the upload could not be completed: {refusal.message}"
+            raise SessionGone(text, operation=facts.COMPLETE, asset=made.family, code=refusal.code)
 
     async def cancel(self, made: Made) -> bool:
         """Discard what was sent of parts; whether there was an upload to be ended. Best effort, the record stays."""

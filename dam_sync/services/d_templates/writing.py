@@ -39,7 +39,6 @@ class Writer:
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
-        content = content if content is not None and content.size else None
         template = (await self.knowledge.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
 
@@ -290,8 +289,8 @@ def _made(record: Record) -> Made:
 
 
 def _alike(one: SessionGone, other: SessionGone) -> bool:
-    """Whether the store refused two links in the same way."""
-    return one.operation == other.operation == facts.UPLOAD and one.code == other.code
+    """Whether two uploads in a row were refused in the same way."""
+    return bool(one.operation) and (one.operation, one.code) == (other.operation, other.code)
 
 
 def _may_be_ours(record: Record, user: str, filename: str) -> bool:
