@@ -147,7 +147,7 @@ def test_another_contributor_makes_a_version_first(opened: Open) -> None:
 
 
 def test_an_increment_of_none(opened: Open) -> None:
-    for variant, count in (("", 1), ("no_empty_version", 0)):
+    for variant, count in (("", 0), ("empty_version", 1)):
         platform = opened(variant=variant)
         uid = platform.create("a")["uid"]
         assert platform.operate("Document.CreateVersion", f"doc:{uid}", increment="None")["uid"] == uid
@@ -334,7 +334,7 @@ def test_vocabularies(platform: Platform) -> None:
 
 
 def test_labels_are_translated_beside_or_in_place(opened: Open) -> None:
-    for variant, label in (("", "label.directories.nature.article"), ("label_in_place", "Article")):
+    for variant, label in (("", "Article"), ("label_beside", "label.directories.nature.article")):
         found = opened(variant=variant).get("/directory/nature", headers={"translate-directoryEntry": "label"})
         entry = next(each for each in found["entries"] if each["id"] == "article")
         assert entry["properties"]["label"] == label

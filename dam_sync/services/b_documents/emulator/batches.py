@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mimetypes
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -82,7 +84,8 @@ class Batches:
         if upload is None or upload.blob is None:
             return None
         lag = self._options.digest_lag
-        return FileBlob(upload.name, upload.media_type, upload.blob, known=upload.uploaded + lag if lag else 0.0)
+        kind = usable_type(upload.media_type, upload.name)
+        return FileBlob(upload.name, kind, upload.blob, known=upload.uploaded + lag if lag else 0.0)
 
     def drop(self, key: str) -> None:
         """Give it up; safe to repeat."""
@@ -117,3 +120,12 @@ class Batches:
 
     def _now(self) -> float:
         return self._world.now().timestamp()
+
+
+def usable_type(given: str, name: str) -> str:
+    """The MIME type as the server keeps it: one that is none is corrected, by itself or by the file's name (wire B,
+    confirmed by clients)."""
+    if re.fullmatch(r"[\w.+-]+/[\w.+-]+(\s*;.*)?", given):
+        return given
+    by_word = mimetypes.types_map.get(f".{given.lower()}")
+    return by_word or mimetypes.guess_type(name)[0] or "application/octet-stream"

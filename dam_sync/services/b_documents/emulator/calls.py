@@ -13,8 +13,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dam_sync.emulation.world import Json
+from dam_sync.services.b_documents.emulator.batches import usable_type
 from dam_sync.services.b_documents.emulator.idempotency import Headers
-from dam_sync.services.b_documents.emulator.records import Document, Refusal, User
+from dam_sync.services.b_documents.emulator.parts import parts_of
+from dam_sync.services.b_documents.emulator.records import Document, FileBlob, Refusal, User
 from dam_sync.services.b_documents.emulator.render import View
 from dam_sync.services.b_documents.emulator.security import require
 from dam_sync.services.b_documents.emulator.server import Server
@@ -50,6 +52,7 @@ class Call:
         self.headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         self.user: User = server.repository.people.users[server.options.user]
         self.raw = b""
+        self.attached: tuple[FileBlob, ...] = ()
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
@@ -104,6 +107,22 @@ class Call:
         if not isinstance(sent, dict):
             raise Refusal(400, "Unable to read the body: not an object")
         return sent
+
+    async def unpack(self) -> None:
+        """Of a multipart body: the JSON part as the body, the others as files beside it. Raises 400."""
+        kind = self.headers.get("content-type", "")
+        if not kind.lower().startswith("multipart/"):
+            return
+        files: list[FileBlob] = []
+        parts = parts_of(kind, self.raw)
+        self.raw = b""
+        for part in parts:
+            if part.media_type.startswith("application/json") and not part.filename:
+                self.raw = part.data
+            else:
+                blob = await self.server.objects.keep(part.data)
+                files.append(FileBlob(part.filename, usable_type(part.media_type, part.filename), blob))
+        self.attached = tuple(files)
 
     def document(self) -> Document:
         """The document of the path, by id or by path. Raises 403, 404."""
@@ -211,6 +230,7 @@ class Endpoint:
             if self._streams is not None:
                 return await self._streams(call)
             call.raw = b"".join([piece async for piece in call.stream()])
+            await call.unpack()
             return self._worked(call, plays)
         except Refusal as refusal:
             return refused(call, refusal)

@@ -160,14 +160,14 @@ def remove_facet(job: Job) -> Result:
 
 @operation("Document.CreateVersion")
 def create_version(job: Job) -> Result:
-    """Check in; gives the live document. `None` makes a version under the same label, or none (wire B 13)."""
+    """Check in; gives the live document. `None` makes none, or one under the same label (wire B 13)."""
     server, increment = job.call.server, job.text("increment", "None").upper()
     if increment not in ("NONE", "MINOR", "MAJOR"):
         raise Refusal(400, f"Invalid increment: {increment}")
 
     def act(doc: Document) -> Document:
         server.saver.writable(doc, job.call.user)
-        if increment != "NONE" or "no_empty_version" not in server.options.plays:
+        if increment != "NONE" or "empty_version" in server.options.plays:
             server.saver.check_in(doc, increment, job.call.user)
         return doc
 

@@ -152,8 +152,9 @@ def attach(job: Job) -> Result:
     if field is None:
         raise Refusal(400, f"No such property: {xpath}")
     server.saver.writable(doc, job.call.user)
-    many: list[Json] = list(doc.props.get(xpath) or ())
-    value: Json = [*many, *({"file": file} for file in files)] if field.many else files[-1]
+    value: Json = files[-1]
+    if field.many:
+        value = [*(doc.props.get(xpath) or ()), *({"file": file} for file in files)]
     server.saver.update(doc, Wish({xpath: value}), job.call.user)
     return files[-1]
 

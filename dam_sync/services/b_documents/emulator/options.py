@@ -12,8 +12,8 @@ VARIANTS: Mapping[str, str] = {
     "whole_path": "hierarchical vocabularies validate every id of the path, not the last alone (wire B 13, 5.1)",
     "bar_paths": "the catalogue's multi-level fields name `|` as what stands between ids, not `/` (wire B 5.1)",
     "outgoing": "a relation without `outgoing` goes out from the input (wire B 13, 6.5)",
-    "label_in_place": "a translated label stands in place of the kept one, not beside it (wire B 13, 5.2)",
-    "no_empty_version": "`increment: None` creates no version (wire B 13, 6.7)",
+    "label_beside": "a translated label stands beside the kept one, not in its place (wire B 13, 5.2)",
+    "empty_version": "`increment: None` creates a version, under the label that it has (wire B 13, 6.7)",
     "lenient_body": "a body without `entity-type` is accepted (wire B 13, 6.3)",
     "any_accept": "`Accept: */*` keeps the details of validation errors (wire B 13, 1.1)",
     "login_redirect": "`nxfile` without credentials redirects to the login page, no 401 (wire B 1.4)",
@@ -24,7 +24,7 @@ VARIANTS: Mapping[str, str] = {
     "ancient": "a release before the 2021 line: 308 for an incomplete chunked upload (wire B 10)",
 }
 SECOND = frozenset(
-    {"array_constraints", "whole_path", "outgoing", "label_in_place", "no_empty_version", "lenient_body"}
+    {"array_constraints", "whole_path", "outgoing", "label_beside", "empty_version", "lenient_body"}
     | {"any_accept", "number_length", "float_expiry", "login_redirect"}
 )
 

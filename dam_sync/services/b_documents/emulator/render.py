@@ -150,7 +150,7 @@ class Writer:
         directory = self.repository.directories.by_name[name]
         properties = dict(entry)
         if translate:
-            where = "label" if "label_in_place" in self.options.plays or directory.localized else "translatedLabel"
+            where = "translatedLabel" if "label_beside" in self.options.plays and not directory.localized else "label"
             properties[where] = directory.text(entry)
         return {
             "entity-type": "directoryEntry", "directoryName": name, "id": entry["id"], "properties": properties,

@@ -19,7 +19,7 @@ from dam_sync.services.b_documents.emulator import (
     routes_uploads,
 )
 from dam_sync.services.b_documents.emulator.calls import Endpoint, Handler
-from dam_sync.services.b_documents.emulator.operations import OPERATIONS, invoke, on_document
+from dam_sync.services.b_documents.emulator.operations import OPERATIONS, invoke, listed, on_document
 from dam_sync.services.b_documents.emulator.server import Server
 
 REGISTERING = (operations_documents, operations_members, operations_queries)
@@ -43,6 +43,9 @@ SEARCH: tuple[Line, ...] = (
     ("GET", "/search/lang/{lang}/execute", routes_search.by_query),
     ("GET", "/search/execute", routes_search.by_query),
     ("GET", "/search/pp/{provider}/execute", routes_search.by_provider),
+    ("GET", "/query", routes_search.by_query),
+    ("GET", "/query/NXQL", routes_search.by_query),
+    ("GET", "/query/{provider}", routes_search.by_provider),
 )
 UPLOADS: tuple[Line, ...] = (
     ("POST", "/upload/new/default", routes_uploads.begin),
@@ -91,6 +94,7 @@ def _lines(server: Server, head: str, lines: tuple[Line, ...]) -> Iterator[Route
 
 def _automation(server: Server, api: str) -> Iterator[Route]:
     names = [*OPERATIONS, "{operation}"]
+    yield from _lines(server, api, (("GET", "/automation", listed),))
     yield from _lines(server, f"{api}/automation", tuple(("POST", f"/{name}", invoke) for name in names))
 
 

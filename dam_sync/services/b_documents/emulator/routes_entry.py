@@ -71,7 +71,7 @@ def login_token(call: Call) -> Reply:
     if query.get("revoke", "").lower() == "true":
         done = bool(application and device) and server.accounts.revoke(user, application, device)
         return Reply(202 if done else 400, body=b"Token revoked" if done else b"No token", media_type="text/plain")
-    if not application or not device or query.get("permission") not in ("r", "rw"):
+    if not application or not device or not query.get("permission"):
         return Reply(400, body=b"A required parameter is missing", media_type="text/plain")
     token = server.accounts.login_token(user, application, device)
     cookie = (b"set-cookie", f"X-Authentication-Token={token}; Path=/; HttpOnly".encode())

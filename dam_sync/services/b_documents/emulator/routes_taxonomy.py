@@ -127,6 +127,26 @@ def user_create(call: Call) -> Reply:
     return Reply(201, people.user_json(people.users[name]))
 
 
+def user_change(call: Call) -> Reply:
+    """`PUT /user/{id}`: only what is sent changes."""
+    people = call.server.repository.people
+    _administrator(call)
+    found = people.user(call.params["name"])
+    given = {key: value for key, value in (call.body.get("properties") or {}).items() if key != "username"}
+    found.password = str(given.pop("password", "") or found.password)
+    found.groups = list(given.pop("groups", None) or found.groups)
+    found.properties = {**found.properties, **given}
+    return Reply(200, people.user_json(found))
+
+
+def user_remove(call: Call) -> Reply:
+    """`DELETE /user/{id}`."""
+    people = call.server.repository.people
+    _administrator(call)
+    del people.users[people.user(call.params["name"]).name]
+    return Reply(204)
+
+
 def user_search(call: Call) -> Reply:
     """`GET /user/search?q=`."""
     people, wanted = call.server.repository.people, call.query.get("q", "").strip("*").lower()
@@ -150,6 +170,28 @@ def group_create(call: Call) -> Reply:
         raise Refusal(409 if name else 400, "group already exists" if name else "groupname is needed")
     people.groups[name] = Group(name, str(call.body.get("grouplabel") or name))
     return Reply(201, people.group_json(people.groups[name]))
+
+
+def group_change(call: Call) -> Reply:
+    """`PUT /group/{id}`: label and members, where they are sent."""
+    people, body = call.server.repository.people, call.body
+    _administrator(call)
+    found = people.group(call.params["name"])
+    found.label = str(body.get("grouplabel") or found.label)
+    found.groups = [str(name) for name in body.get("memberGroups", found.groups)]
+    if "memberUsers" in body:
+        for each in people.users.values():
+            kept = [name for name in each.groups if name != found.name]
+            each.groups = [*kept, found.name] if each.name in body["memberUsers"] else kept
+    return Reply(200, people.group_json(found))
+
+
+def group_remove(call: Call) -> Reply:
+    """`DELETE /group/{id}`."""
+    people = call.server.repository.people
+    _administrator(call)
+    del people.groups[people.group(call.params["name"]).name]
+    return Reply(204)
 
 
 def group_search(call: Call) -> Reply:
@@ -193,9 +235,13 @@ LINES: tuple[tuple[str, str, Handler], ...] = (
     ("DELETE", "/directory/{name}/{entry:path}", entry_delete),
     ("GET", "/user/search", user_search),
     ("GET", "/user/{name}", user),
+    ("PUT", "/user/{name}", user_change),
+    ("DELETE", "/user/{name}", user_remove),
     ("POST", "/user", user_create),
     ("GET", "/group/search", group_search),
     ("GET", "/group/{name}", group),
+    ("PUT", "/group/{name}", group_change),
+    ("DELETE", "/group/{name}", group_remove),
     ("POST", "/group", group_create),
     ("GET", "/group/{name}/@users", group_users),
     ("GET", "/group/{name}/@groups", group_groups),
