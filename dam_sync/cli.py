@@ -25,7 +25,8 @@ from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_h
 from dam_sync.app.logs import set_up_logs
 from dam_sync.app.state_files import job_export, job_import
 from dam_sync.app.wish import Wish, run_async
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
+from dam_sync.model.shown import csv_cell, visible, visible_json, visible_lines
 from dam_sync.render.progress import showing
 from dam_sync.render.terminal import print_report, print_table
 
@@ -77,7 +78,7 @@ class Output:
 
     def data(self, data: Any) -> None:
         """JSON on stdout."""
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+        sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
 
     def error(self, error: DamSyncError) -> None:
         """What happened, and what to do next."""
@@ -87,9 +88,14 @@ class Output:
 
     def told(self, error: DamSyncError) -> None:
         """The same beside a report, which is the only result on stdout."""
-        self.err.print(f"error: {error}", markup=False, style="red")
+        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or fault a line
+        self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
-            self.err.print(f"hint: {error.hint}", markup=False)
+            self.note(f"hint: {visible(error.hint)}")
+
+    def note(self, text: str, style: str = "") -> None:
+        """Words beside the results; nothing in them steers the terminal."""
+        self.err.print(visible_lines(text), markup=False, style=style or None)
 
 
 def verb(act: Callable[..., None]) -> Callable[..., None]:
@@ -143,7 +149,7 @@ def demo_(
 
     async def act(wish: Wish) -> int:
         demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
-        return await run_demo(demo, wish, output.report, lambda text: output.err.print(text, markup=False))
+        return await run_demo(demo, wish, output.report, output.note)
 
     _run(output, Wish(), act)
 
@@ -299,7 +305,7 @@ def errors(
             with written(csv_file, "the list") as out:
                 writer = csv.DictWriter(out, ["asset", "cause", "operation", "message", "hint"], extrasaction="ignore")
                 writer.writeheader()
-                writer.writerows(parked["assets"])
+                writer.writerows({key: csv_cell(text) for key, text in row.items()} for row in parked["assets"])
         if output.as_json:
             output.data(parked)
             return 0

@@ -23,6 +23,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.model.shown import csv_cell, guarded, unguarded
 from dam_sync.settings import Job
 from dam_sync.store.candidates import Candidates
 from dam_sync.store.store import SqlStore
@@ -179,14 +180,5 @@ def _write_ambiguous(path: Path, candidates: Candidates) -> None:
         writer = csv.writer(out)
         writer.writerow(COLUMNS)
         for match in candidates.matches(certain=False):
-            writer.writerow([guarded(text) for text in (match.source, match.target, match.how, match.reason, "")])
-
-
-def guarded(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def unguarded(text: str) -> str:
-    """The inverse of `guarded`."""
-    return text[1:] if text[:1] == "'" and guarded(text[1:]) == text else text
+            ids = guarded(match.source), guarded(match.target)  # as they are, for they are read back
+            writer.writerow([*ids, csv_cell(match.how), csv_cell(match.reason), ""])

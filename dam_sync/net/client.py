@@ -27,6 +27,8 @@ _REDIRECTS: Final = 5
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _FOLLOWED: Final = frozenset({"GET", "HEAD"})
 
+_LONG: Final = 30.0  # seconds of a pause that are reported at once
+
 _log = structlog.get_logger()
 
 
@@ -49,6 +51,7 @@ class Client:
         self._retrying = {
             again: retrying(again, wiring.attempts, wiring.clock, self._log_retry) for again in (True, False)
         }
+        self._announced = -_LONG  # until when a pause was reported
         if isinstance(wiring.auth, Exchanging):
             wiring.auth.attach(self._without_credential)
 
@@ -190,3 +193,12 @@ class Client:
 
     def _log_retry(self, problem: Transient, seconds: float) -> None:
         _log.info("call.repeated", service=self._wiring.service, problem=str(problem), wait=round(seconds, 3))
+        until = self._wiring.clock.monotonic() + seconds
+        if seconds >= _LONG and until > self._announced + _LONG:  # calls beside this one wait for the same
+            self._announced = until
+            _log.error(
+                "call.waits",
+                service=self._wiring.service,
+                seconds=round(seconds),
+                message="the service asked for a pause; the run goes on by itself after it, Ctrl-C ends it now",
+            )

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from dam_sync.model.shown import visible_lines
 from dam_sync.render.terminal import TITLES, duration
 from dam_sync.render.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
 
@@ -15,6 +16,7 @@ _templates = Environment(
     autoescape=select_autoescape(default=True),
     trim_blocks=True,
     lstrip_blocks=True,
+    finalize=lambda value: visible_lines(value) if type(value) is str else value,
 )
 
 

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dam_sync.model.shown import visible
+
 Snapshot = Callable[[], Mapping[str, Any]]
 LIVE_SECONDS = 0.25
 PLAIN_SECONDS = 10.0
@@ -50,7 +52,7 @@ def line(state: Mapping[str, Any]) -> str:
         parts.append(f"{state['parked']:,} parked")
     if state["left"]:
         parts.append(f"{state['left']} left")
-    return " · ".join(parts)
+    return visible(" · ".join(parts))
 
 
 def _live(snapshot: Snapshot, ended: Event) -> None:

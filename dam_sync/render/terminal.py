@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dam_sync.model.shown import visible, visible_lines
 from dam_sync.render.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
 
 TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
@@ -20,10 +21,8 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     """The whole report, as tables."""
     source, target = report["source"], report["target"]
     number = f" {report['run']}" if report["run"] else ""
-    console.print(
-        f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{escape(report['job'])}[/bold]: ", end=""
-    )
-    console.print(f"{source['kind']} ({escape(source['tenant'])}) to {target['kind']} ({escape(target['tenant'])})")
+    console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
+    console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
     _pairs(console, "Assets", report["counts"])
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     if report["verdict"]:
@@ -47,7 +46,7 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
             console, f"API calls{forecast}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls]
         )
     for note in report["notes"]:
-        console.print(f"note: {escape(note)}")
+        console.print(f"note: {plain(note)}")
     if report.get("forecast_seconds") is not None:
         console.print(f"forecast: about {duration(report['forecast_seconds'])}")
     elif report["seconds"]:
@@ -57,6 +56,11 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """One table, whole."""
     _table(console, title, columns, rows, shown=len(rows))
+
+
+def plain(text: object, *, lines: bool = False) -> str:
+    """Somebody else's text for a console, as one line unless `lines`: neither markup nor anything that steers it."""
+    return escape((visible_lines if lines else visible)(str(text)))
 
 
 def duration(seconds: float) -> str:
@@ -92,13 +96,13 @@ def _table(
         return
     whole = min(len(title), console.width)  # a title is not folded where there is room
     table = Table(
-        title=title, title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
+        title=plain(title), title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
     )
     for number, column in enumerate(columns):
         right = all(row[number].replace(",", "").isdigit() for row in rows)
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows[:shown]:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(plain(cell, lines=number > 0) for number, cell in enumerate(row)))
     if len(rows) > shown:
         table.add_row(f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))
     console.print(table)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
+import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.net.retry import pause, standard
+from tests.support.raw_server import RawServer, Said, said
+from tests.support.wired import client_of, get
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -48,3 +52,14 @@ def test_pauses_lie_between_a_second_and_a_minute(attempt: int, chance: float) -
 @given(attempt=st.integers(1, 100), asked=st.floats(0, 900), chance=st.floats(0, 1, exclude_max=True))
 def test_what_the_service_asks_for_is_never_undercut(attempt: int, asked: float, chance: float) -> None:
     assert asked <= pause(attempt, asked, chance) <= asked + 1.0
+
+
+@pytest.mark.parametrize(("seconds", "reports"), [(899, range(1, 4)), (3, range(1))])
+async def test_a_long_pause_is_reported_at_once_and_once_for_all_calls(seconds: int, reports: range) -> None:
+    left = [Said(429, b"", {"Retry-After": str(seconds)})] * 4
+    async with RawServer(lambda _: left.pop() if left else said({})) as server, client_of(server) as client:
+        with structlog.testing.capture_logs() as logs:
+            await asyncio.gather(client.send(get()), client.send(get()))
+    told = [log for log in logs if log["event"] == "call.waits"]
+    assert len(told) in reports
+    assert all(log["log_level"] == "error" and log["seconds"] in (899, 900) for log in told)

@@ -1,0 +1,48 @@
+"""Text of strangers as it is shown to people: nothing in it may steer a terminal, reorder a line or start a formula."""
+
+from __future__ import annotations
+
+import re
+
+_STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_LINES = re.compile(f"[{_STEERING}]")
+_LINE = re.compile(f"[\t\n{_STEERING}]")
+_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_FORMULA = frozenset({"=", "+", "-", "@", "\t", "\r"})
+
+
+def visible(text: str) -> str:
+    """One line: control characters, line ends and characters that change the direction as `\\x1b` or `\\u202e`."""
+    return _LINE.sub(_escaped, text)
+
+
+def visible_lines(text: str) -> str:
+    """The same, line feeds and tabs kept: for texts whose lines are our own."""
+    return _LINES.sub(_escaped, text)
+
+
+def visible_json(text: str) -> str:
+    """JSON text in which such characters are escaped; it says the same."""
+    return _JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def csv_cell(value: object) -> str:
+    """A value as a cell of a table for people: one line, and no formula."""
+    return guarded(visible(str(value)))
+
+
+def guarded(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.lstrip("'")[:1] in _FORMULA else text
+
+
+def unguarded(text: str) -> str:
+    """The inverse of `guarded`."""
+    return text[1:] if text[:1] == "'" and guarded(text[1:]) == text else text
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if found[0] == "\n":
+        return "\\n"
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

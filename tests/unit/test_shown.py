@@ -1,0 +1,147 @@
+"""Text of strangers on terminals, in pipes, in pages and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
+
+from dam_sync import cli
+from dam_sync.model.errors import ConfigError, Rejected
+from dam_sync.model.shown import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
+from dam_sync.render.html import render_html
+from dam_sync.render.progress import line
+from dam_sync.render.terminal import print_report, print_table
+
+OSC, CSI, C1 = "\x1b]0;OWNED\x1b\\", "\x1b[31m", "\x9b31m"
+BIDI = "\u202egpj.exe\u2066"
+HOSTILE = f"{OSC}{CSI}{C1}{BIDI}\ud800\x00\x7f"
+RAW = ("\x1b", "\x9b", "\u202e", "\u2066", "\ud800", "\x00", "\x7f")
+
+
+def harmless(text: str) -> bool:
+    return not any(raw in text for raw in RAW)
+
+
+def report(**changes: Any) -> dict[str, Any]:
+    side = {"kind": "x", "tenant": HOSTILE, "calls": {HOSTILE: 1}}
+    parked = {"cause": HOSTILE, "operation": HOSTILE, "count": 1, "example": HOSTILE, "hint": HOSTILE}
+    return {
+        "kind": "run",
+        "job": HOSTILE,
+        "run": 1,
+        "source": side,
+        "target": side,
+        "counts": {HOSTILE: 1},
+        "operations": {HOSTILE: 1},
+        "exposure": [],
+        "losses": [{"path": HOSTILE, "rule": HOSTILE, "assets": 1}],
+        "parked": [parked],
+        "verdict": None,
+        "notes": [HOSTILE],
+        "started": "",
+        "ended": "",
+        "seconds": 1,
+        "forecast_seconds": None,
+        **changes,
+    }
+
+
+def test_control_characters_and_changes_of_direction_are_shown_as_escapes() -> None:
+    assert (
+        visible("\x1b[31m\x9b\u202e\u2069\ud800\r\n\t\x00") == "\\x1b[31m\\x9b\\u202e\\u2069\\ud800\\x0d\\n\\x09\\x00"
+    )
+    assert visible_lines("a\n\tb\x1b") == "a\n\tb\\x1b"
+    assert visible("Ünïcödé 文 😀 עברית") == "Ünïcödé 文 😀 עברית"
+
+
+@given(st.text())
+def test_json_says_the_same_when_it_is_made_visible(text: str) -> None:
+    shown = visible_json(json.dumps({text: text}, ensure_ascii=False))
+    assert json.loads(shown) == {text: text}
+    assert visible_lines(shown) == shown
+
+
+def test_a_table_steers_no_terminal_and_its_first_column_has_one_line() -> None:
+    console = Console(width=200, file=io.StringIO(), force_terminal=True)
+    print_table(console, HOSTILE, ("a", "b"), [(f"{HOSTILE}\nerror: made up", HOSTILE)])
+    assert harmless(text_of(console))
+    assert "\nerror:" not in text_of(console)
+
+
+def test_a_report_steers_no_terminal_and_no_page() -> None:
+    console = Console(width=200, file=io.StringIO())
+    print_report(console, report())
+    page = render_html(report())
+    assert harmless(text_of(console))
+    assert harmless(page)
+    assert "<h2>Parked</h2>" in page
+    page.encode()
+
+
+def test_the_progress_line_steers_no_terminal() -> None:
+    numbers = dict.fromkeys(("expected", "done", "bytes", "source_calls", "target_calls", "rate", "parked"), 0)
+    assert harmless(line({**numbers, "phase": HOSTILE, "left": HOSTILE}))
+
+
+def test_errors_and_hints_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output = cli.Output()
+    output.error(Rejected(f"{HOSTILE}\nerror: made up", hint=f"{HOSTILE}\nhint: made up"))
+    output.error(ConfigError(f"job.yaml:1: {HOSTILE}\njob.yaml:2: another"))
+    output.note(HOSTILE)
+    told = capsys.readouterr().err
+    assert harmless(told)
+    assert "\nerror: made up" not in told
+    assert "\nhint: made up" not in told
+    assert "\njob.yaml:2: another\n" in told
+
+
+def test_results_as_json_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.Output(as_json=True).data({"title": HOSTILE})
+    told = capsys.readouterr().out
+    assert harmless(told)
+    assert json.loads(told) == {"title": HOSTILE}
+
+
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+cmd|x", "@SUM(A1)", "-2+3", "\t=1", "\r=1"])
+def test_the_list_of_errors_holds_no_formula(name: str) -> None:
+    assert guarded(name) == f"'{name}"
+    assert unguarded(guarded(name)) == name
+    assert csv_cell(name)[0] not in "=+@-\t\r"
+
+
+@given(st.text(st.sampled_from("'=+a")))
+def test_a_guarded_cell_is_read_back_as_it_was(text: str) -> None:
+    assert unguarded(guarded(text)) == text
+
+
+def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"asset": "7", "cause": "digest", "operation": "", "message": "+cmd|x\nerror: made up", "hint": HOSTILE}
+    monkeypatch.setattr(cli, "job_errors", _given({"assets": [row], "causes": [], "count": 1, "retried": 0}))
+    out = tmp_path / "errors.csv"
+    result = CliRunner().invoke(cli.cli, ["errors", "job.yaml", "--csv", str(out)])
+    assert result.exit_code == 0, result.output
+    (read,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8")))
+    assert read["message"] == "'+cmd|x\\nerror: made up"
+    assert harmless(read["hint"])
+
+
+def _given(data: Any) -> Any:
+    async def job_errors(*_: Any) -> Any:
+        return data
+
+    return job_errors
+
+
+def text_of(console: Console) -> str:
+    shown = console.file
+    assert isinstance(shown, io.StringIO)
+    return shown.getvalue().replace("\x1b[0m", "").replace("\x1b[1m", "").replace("\x1b[3m", "")
