@@ -21,7 +21,7 @@ MAY = {
     "store": {"store", "model"},
     "mapping": {"mapping", "model"},
     "engine": {"engine", "mapping", "store", "transfer", "model"},
-    "render": {"render"},
+    "render": {"render", "model"},
     "emulation": {"emulation"},
     "services": {"services", "net", "crawl", "transfer", "model"},
     "settings": {"settings", "model"},
