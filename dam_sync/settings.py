@@ -218,6 +218,7 @@ class Policy(Part):
     extras: Literal["tell", "ignore", "fail"] = "tell"
     exposure: Exposure = Field(default_factory=Exposure)
     versions: Literal["all", "current"] = "all"
+    ledger: Literal["values", "keys"] = "values"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 
 

@@ -125,6 +125,7 @@ def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session
             versions=job.policy.versions,
             conflicts=job.policy.conflicts,
             extras=job.policy.extras,
+            ledger=job.policy.ledger,
             exposure=job.policy.exposure.waivers,
         ),
         clock=SystemClock(),

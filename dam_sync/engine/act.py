@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.compare import foreign_edits
 from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
@@ -30,7 +31,10 @@ from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.service import TRASH, Operation
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, current_record, recording
 from dam_sync.store.rows import LinkRow, Outcome, Work
+
+DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +127,16 @@ class Actor:
             return link
         steps = self.session.store.steps(work, self.session.run.id)
         update = self.session.target.update
-        await steps.once("hide", lambda: _void(update(AssetId(link.target), Patch(closed=True))), harmless=True)
+        patch = Patch(closed=True)
+        with self._recording(link.target, changes_of_patch(patch, link.draft, self.session.policy.ledger)):
+            await steps.once("hide", lambda: _void(update(AssetId(link.target), patch)), harmless=True)
         return replace(link, draft={**link.draft, "closed": True})
 
     async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = prepared.whole()
         target, draft = self.session.target, drafted.draft
         steps = self.session.store.steps(prepared.work, self.session.run.id)
-        await intend(steps, draft, meant)
+        number = await intend(steps, draft, meant)
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
@@ -138,14 +144,17 @@ class Actor:
             if first is None:
                 return await target.create(draft, None, scoped)
             async with self._contents(first, draft, asset.file) as content:
-                return await target.create(draft, content, scoped)
+                made = await target.create(draft, content, scoped)
+                _sent(content)
+                return made
 
-        made = AssetId(await steps.once("create", create, harmless=True))
+        with self._recording("", changes_of_draft(draft, self.session.policy.ledger)):
+            made = AssetId(await steps.once("create", create, harmless=True))
         changed = patch_over(meant, draft)
         attachments = fresh_attachments(asset, None, target.operations)
         try:
             if not changed.empty:  # the source changed between a crash and this run
-                await target.update(made, changed)
+                await self._apply(made, changed, meant[-1] if meant else {}, number, steps)
             await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
             await self._attach(made, attachments, steps)
         except NotFound:
@@ -170,8 +179,7 @@ class Actor:
                 if action.patch.closed:
                     await self.hide(prepared.work, link)
                 raise
-            name = f"update:{number}"
-            await steps.once(name, lambda: _void(self.session.target.update(known, action.patch)), harmless=True)
+            await self._apply(known, action.patch, link.draft, number, steps)
         await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)
         await self._attach(known, action.attachments, steps)
         fresh = replace(
@@ -184,6 +192,15 @@ class Actor:
         bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
         return self._settled("updated", prepared, fresh, bulk, action.losses)
 
+    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Steps) -> None:
+        """One update. before: the draft last written; number: that of the draft among those of this asset."""
+        update = self.session.target.update
+        with self._recording(known, changes_of_patch(patch, before, self.session.policy.ledger)):
+            await steps.once(f"update:{number}", lambda: _void(update(known, patch)), harmless=True)
+
+    def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
+        return recording(WriteRecord(target, changes))
+
     async def _add_versions(
         self, made: AssetId, versions: tuple[FileRef, ...], current: FileRef | None, draft: Draft, steps: Steps
     ) -> None:
@@ -193,9 +210,11 @@ class Actor:
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft, current) as content:
                     await self.session.target.replace(made, content, Scoped(steps, f"{INNER}version:{key}: "))
+                    _sent(content)
                 return True
 
-            await steps.once(f"version:{key}", add, harmless=True)
+            with self._recording(made, {"version": [None, file.name]}):
+                await steps.once(f"version:{key}", add, harmless=True)
 
     async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps) -> None:
         for file in files:
@@ -204,9 +223,11 @@ class Actor:
             async def attach(file: FileRef = file, key: str = key) -> Json:
                 async with self.session.contents(file, file.name) as content:
                     await self.session.target.attach(made, content, Scoped(steps, f"{INNER}attach:{key}: "))
+                    _sent(content)
                 return True
 
-            await steps.once(f"attach:{key}", attach, harmless=True)
+            with self._recording(made, {"attachment": [None, file.name]}):
+                await steps.once(f"attach:{key}", attach, harmless=True)
 
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
         """Somebody else changed, in the target, a field that we are about to change."""
@@ -282,6 +303,15 @@ def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
 
 def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
+
+
+def _sent(content: Content) -> None:
+    """Keep, for the ledger, which bytes were sent."""
+    record = current_record()
+    if record is not None:
+        record.size = content.size
+        algorithm = next((name for name in DIGESTS if name in content.digests), "")
+        record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
 
 
 async def _void(call: Awaitable[None]) -> Json:

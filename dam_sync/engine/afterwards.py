@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.guards.finding import such_as
 from dam_sync.engine.guards.sight import loss_of
 from dam_sync.engine.session import Session
@@ -14,6 +15,7 @@ from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.ports import Steps
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
@@ -37,7 +39,8 @@ async def _place(
 
     name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
     try:
-        await steps.once(name, call, harmless=True)
+        with recording(WriteRecord(container.id, changes_of_members(add, remove))):
+            await steps.once(name, call, harmless=True)
     except DamSyncError as error:
         if error.disposition is not Disposition.PARK:
             raise
@@ -84,7 +87,9 @@ async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:
         return True
 
     try:
-        await steps.once(f"relate:{row.owner}:{row.kind}:{row.other}", call, harmless=True)
+        changes = {"relation": [None, {"kind": row.kind, "target": row.other_target}]}
+        with recording(WriteRecord(row.owner_target, changes)):
+            await steps.once(f"relate:{row.owner}:{row.kind}:{row.other}", call, harmless=True)
     except DamSyncError as error:
         if error.disposition is not Disposition.PARK:
             raise

@@ -18,11 +18,13 @@ from dam_sync.store.rows import LinkRow
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`; extras (what others
-    added at the target): `tell`, `ignore` or `fail`; exposure: what may be more visible at the target."""
+    added at the target): `tell`, `ignore` or `fail`; ledger: `values`, or `keys` for no values; exposure: what may be
+    more visible at the target."""
 
     versions: str = "all"
     conflicts: str = "park"
     extras: str = "tell"
+    ledger: str = "values"
     exposure: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
 
 

@@ -14,6 +14,7 @@ from dam_sync.model.errors import Unsupported
 from dam_sync.model.ports import Steps
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
+from dam_sync.model.write_record import WriteRecord, note_target, recording
 
 Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 """Ids of containers by kind and path."""
@@ -62,10 +63,12 @@ class Terms:
                 left = {one: term for one, term in wanted.items() if await self.steps.recall(one) is None}
                 fresh = await self.target.ensure_terms(vocabulary, tuple(left.values()))
                 made.update(zip(left, fresh, strict=True))
+            note_target(made[name].id)
             return value_to_json(made[name])
 
-        for name in wanted:
-            known.add(term_from_json(await self.steps.once(name, partial(make, name), harmless=True)))
+        for name, term in wanted.items():
+            with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
+                known.add(term_from_json(await self.steps.once(name, partial(make, name), harmless=True)))
 
 
 def _below(known: TermIndex, term: Term) -> Term:
@@ -123,9 +126,12 @@ class Containers:
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
 
         async def make() -> Json:
-            return placements_to_json([await self.target.ensure_container(kind, path, parent)])
+            made = await self.target.ensure_container(kind, path, parent)
+            note_target(made.id)
+            return placements_to_json([made])
 
         name = f"container:{kind}:{Placement(kind, path).text}"
-        (made,) = placements_from_json(await self.steps.once(name, make, harmless=True))
+        with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
+            (made,) = placements_from_json(await self.steps.once(name, make, harmless=True))
         known[kind, path] = made.id
         return made.id

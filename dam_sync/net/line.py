@@ -13,6 +13,7 @@ from typing import TypeAlias
 import structlog
 
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
+from dam_sync.model.write_record import count_call
 from dam_sync.net.address import Address
 from dam_sync.net.bounds import READ_SECONDS
 from dam_sync.net.call import Request
@@ -76,6 +77,7 @@ class Line:
         self._wire = Wire(wiring.transport)
         self._max_calls = wiring.max_calls
         self._may_write = wiring.may_write
+        self._read_only = wiring.read_only
         self._retry_after = wiring.retry_after
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in wiring.headers.items()}}
         self._api = asyncio.Semaphore(max(1, wiring.pace.at_once))
@@ -136,6 +138,8 @@ class Line:
             )
         self.sent += 1
         self.calls[operation] += 1
+        if not self._read_only:  # what is read from a source for a write is no call of the target
+            count_call(operation)
         return turn
 
     def _learn(self, answer: Answer, turn: Turn) -> None:

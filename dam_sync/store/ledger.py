@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, func, insert, select
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select
 
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.ready import Ready
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.tables import LEDGER
 
-_ADD = Ready(insert(LEDGER).inline(), ("run", "operation", "asset", "target", "detail", "at"))
+_COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
+_ADD = Ready(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
 
 class Ledger(Part):
@@ -20,10 +23,7 @@ class Ledger(Part):
         chosen = select(LEDGER).where(LEDGER.c.seq > after_seq).order_by(LEDGER.c.seq).limit(at_most)
 
         def job(c: Connection) -> list[LedgerRow]:
-            return [
-                LedgerRow(row.seq, row.run, row.operation, row.asset, row.target, from_text(row.detail), row.at)
-                for row in c.execute(chosen)
-            ]
+            return [_row(row) for row in c.execute(chosen)]
 
         return await self._read(job)
 
@@ -34,5 +34,36 @@ class Ledger(Part):
 
 def append(c: Connection, row: LedgerRow) -> None:
     """Add a row; its `seq` is given by the table."""
-    values = {"run": row.run, "operation": row.operation, "asset": row.asset, "target": row.target, "at": row.at}
-    _ADD.run(c, detail=to_text(row.detail), **values)
+    _ADD.run(
+        c,
+        run=row.run,
+        operation=row.operation,
+        asset=row.asset,
+        target=row.target,
+        detail=to_text(row.detail),
+        at=row.at,
+        changes=to_text(dict(row.changes)) if row.changes else "{}",
+        calls=to_text(dict(row.calls)) if row.calls else "{}",
+        digest=row.digest,
+        size=row.size,
+        version=row.version,
+        seconds=row.seconds,
+    )
+
+
+def _row(row: Row[Any]) -> LedgerRow:
+    return LedgerRow(
+        row.seq,
+        row.run,
+        row.operation,
+        row.asset,
+        row.target,
+        from_text(row.detail),
+        row.at,
+        from_text(row.changes),
+        from_text(row.calls),
+        row.digest,
+        row.size,
+        row.version,
+        row.seconds,
+    )

@@ -90,6 +90,14 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " message TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID",
     ),
     5: ("ALTER TABLE link ADD COLUMN proofs TEXT NOT NULL DEFAULT '{}'",),
+    6: (
+        "ALTER TABLE ledger ADD COLUMN changes TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE ledger ADD COLUMN calls TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE ledger ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE ledger ADD COLUMN size INTEGER",
+        "ALTER TABLE ledger ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE ledger ADD COLUMN seconds REAL",
+    ),
 }
 VERSION = max(MIGRATIONS)
 

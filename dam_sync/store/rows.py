@@ -177,7 +177,8 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One write that was made, or planned. `at` is RFC 3339 text; seq counts from 1 without gaps."""
+    """One write that was made, or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
+    `LedgerTable`."""
 
     seq: int
     run: int
@@ -186,3 +187,9 @@ class LedgerRow:
     target: str
     detail: Json
     at: str
+    changes: Mapping[str, Json] = field(default_factory=dict)
+    calls: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
+    size: int | None = None
+    version: str = ""
+    seconds: float | None = None

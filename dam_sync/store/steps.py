@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, current_record
 from dam_sync.store.ledger import append
 from dam_sync.store.part import Desk, Part, from_text, pieces, to_text
 from dam_sync.store.ready import Ready
@@ -99,6 +101,7 @@ class StoredSteps(Part):
                 asset=self._asset,
                 operation=name,
             )
+        record, began = self._written(name), self._desk.clock.monotonic()
         if not harmless or found is not None:  # what may be repeated blindly needs no intent
             await self._intend(name)
         try:
@@ -108,7 +111,7 @@ class StoredSteps(Part):
         except REFUSED:
             await self._withdraw(name)
             raise
-        return await self._record(name, result)
+        return await self._record(name, result, record, self._desk.clock.monotonic() - began)
 
     async def _kept(self, name: str, keep: timedelta | None) -> Kept | None:
         if self._memory.certain:
@@ -136,11 +139,17 @@ class StoredSteps(Part):
         await self._change(job)
         self._memory.steps.pop(name, None)
 
-    async def _record(self, name: str, result: Json) -> Json:
-        run = self._run or self._desk.run
-        target, detail = (result, None) if isinstance(result, str) else ("", result)
+    def _written(self, name: str) -> WriteRecord | None:
+        """What is being written here, where this is the step that writes it."""
+        record = current_record()
+        return record if record is not None and record.claimed_by(name) else None
+
+    async def _record(
+        self, name: str, result: Json, record: WriteRecord | None = None, seconds: float | None = None
+    ) -> Json:
         now = self._now()
-        row = LedgerRow(0, run, name, self._asset, target, detail, now)
+        row = _ledger_row(name, result, record, seconds)
+        row = replace(row, run=self._run or self._desk.run, asset=self._asset, at=now)
         done = Kept("done", now, to_text(result))
 
         def job(c: Connection) -> None:
@@ -162,6 +171,23 @@ class StoredSteps(Part):
         except BaseException:
             self._memory.certain = False
             raise
+
+
+def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: float | None) -> LedgerRow:
+    target, detail = (result, None) if isinstance(result, str) else ("", result)
+    row = LedgerRow(0, 0, name, "", target, detail, "")
+    if record is None:
+        return row
+    return replace(
+        row,
+        target=target or record.target,
+        changes=record.changes,
+        calls=record.calls,
+        digest=record.digest,
+        size=record.size,
+        version=record.version,
+        seconds=None if seconds is None else round(seconds, 3),
+    )
 
 
 class StepKeeping(Part):

@@ -204,7 +204,12 @@ class StepTable(SQLModel, table=True):
 
 
 class LedgerTable(SQLModel, table=True):
-    """Every write made to a target; rows are only ever added."""
+    """Every write made to a target; rows are added, and removed by `state gc` alone.
+
+    changes: key -> [value before, value after], or key -> null where the policy keeps no values. calls: API calls by
+    endpoint. digest: `algorithm:value` of the bytes sent, size: how many. version: what the target returned. seconds:
+    how long it took, waiting for the rate limit included.
+    """
 
     __tablename__: ClassVar[str] = "ledger"
     seq: int | None = Field(default=None, primary_key=True)
@@ -214,6 +219,12 @@ class LedgerTable(SQLModel, table=True):
     target: str
     detail: str
     at: str
+    changes: str = "{}"
+    calls: str = "{}"
+    digest: str = ""
+    size: int | None = None
+    version: str = ""
+    seconds: float | None = None
 
 
 def table_of(model: type[SQLModel]) -> Table:

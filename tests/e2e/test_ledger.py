@@ -1,0 +1,74 @@
+"""The ledger: from its rows alone a person can tell what every write did, and undo it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.engine.report import INNER
+from dam_sync.services import discover, trial_of
+from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, ran
+from tests.support.everything import OWN_MARKS, everything, receiving
+
+SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
+
+
+def rows_of(pair: Pair) -> list[dict[str, Any]]:
+    """The writes, without the steps inside them."""
+    with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
+        state.row_factory = sqlite3.Row
+        found = [dict(row) for row in state.execute("SELECT * FROM ledger ORDER BY seq")]
+    for row in found:
+        row["changes"], row["calls"] = json.loads(row["changes"]), json.loads(row["calls"])
+    return [row for row in found if not row["operation"].startswith(INNER)]
+
+
+def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["operation"].partition(":")[0] == kind]
+
+
+def library(source: str, target: str) -> list[Any]:
+    return everything(large_for(target), without={*trial_of(source).refuses, *trial_of(target).refuses})
+
+
+@pytest.mark.parametrize("target", discover(), ids=lambda kind: kind[0])
+def test_every_write_says_what_it_did(tmp_path: Path, target: str) -> None:
+    source = SOURCES.get(target, "a_hypermedia")
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
+        pair.target.forget_calls()
+        report = ran(pair)
+        rows, twins, there = rows_of(pair), moved(pair).twins, living(pair.source)
+        assert rows
+        assert all(row["target"] for row in rows if row["operation"].partition(":")[0] != "term"), rows
+        assert all(row["changes"] and row["run"] == 1 and row["at"] and row["seconds"] is not None for row in rows)
+        created = {row["asset"]: row for row in of_kind(rows, "create")}
+        assert {asset: row["target"] for asset, row in created.items()} == twins
+        for asset, row in created.items():
+            with_file = bool(there[asset]["versions"])
+            assert (row["size"] is not None) == with_file
+            assert bool(row["digest"]) == with_file
+            assert "filename" in row["changes"] or not with_file
+            assert any(key.startswith("fields.") for key in row["changes"])
+        spent = Counter[str]()
+        for row in rows:
+            spent.update(row["calls"])
+        called = Counter(report["target"]["calls"])
+        assert dict(spent - called) == {}, "a call is counted twice"
+        writes = Counter({call: number for call, number in called.items() if call.startswith(("PUT ", "DELETE "))})
+        assert not writes - spent, "a call that writes is in no row of the ledger"
+
+
+def test_a_ledger_of_keys_holds_no_values(tmp_path: Path) -> None:
+    source, target = "a_hypermedia", "b_documents"
+    policy = {**ACCEPTED, "ledger": "keys"}
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS, policy=policy) as pair:
+        ran(pair)
+        (row, *_) = of_kind(rows_of(pair), "create")
+        assert len(row["changes"]) > 3
+        assert set(row["changes"].values()) == {None}
