@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -14,8 +14,9 @@ from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.app.wish import Wish
 from dam_sync.engine.guards.sight import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_mapping
-from dam_sync.mapping.crosswalk import run_tests
+from dam_sync.mapping.crosswalk import groups_written, run_tests
 from dam_sync.mapping.document import load_mapping
+from dam_sync.mapping.shapes import Fate
 from dam_sync.model.errors import DamSyncError, MappingError, SafetyStop
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
@@ -65,7 +66,31 @@ async def check_job(path: Path) -> list[Finding]:
             except DamSyncError as error:
                 findings.append(Finding.of(role, error))
         findings.extend(_about_mapping(job, schemas))
+        findings.extend([finding async for finding in _about_groups(job, schemas)])
     return findings
+
+
+async def _about_groups(job: Job, schemas: dict[str, tuple[Service, Schema]]) -> AsyncIterator[Finding]:
+    """Groups that the mapping writes and the target does not have, where it lists none and each is looked up."""
+    if len(schemas) < 2 or schemas["target"][1].groups is not None:
+        return
+    (_, source), (target_service, target) = schemas["source"], schemas["target"]
+    try:
+        crosswalk = compile_mapping(
+            load_mapping(job.mapping_path), source, target, unique_names=target_service.limits.names_identify
+        )
+        unknown = await target_service.unknown_groups(groups_written(crosswalk, source))
+    except MappingError:
+        return
+    except DamSyncError as error:
+        yield Finding.of("target groups", error)
+        return
+    if unknown and crosswalk.plan.groups is not None:
+        parks = crosswalk.plan.groups.on_error is Fate.PARKED
+        fate = "every asset with one of them is parked" if parks else "they are dropped, each as a named loss"
+        hint = "make them at the target, or map `security: groups` to those it has"
+        message = f"the target has no group or user {', '.join(sorted(unknown))}; {fate}"
+        yield Finding("target groups", message, hint, exit_code=MappingError.exit_code if parks else 0)
 
 
 def _disk(job: Job) -> Finding:

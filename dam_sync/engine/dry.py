@@ -104,6 +104,10 @@ class DryTarget(Service):
         """See `Service.audience`."""
         return self._target.audience(draft)
 
+    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
+        """See `Service.unknown_groups`."""
+        return await self._target.unknown_groups(names)
+
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """Nothing is sent."""
         self._foresee(draft, content.size if content else 0)

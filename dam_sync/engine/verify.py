@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Defaults, Difference, Scope, differences, extras
+from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
 from dam_sync.engine.guards.sight import refuse_mostly_unlisted
@@ -220,7 +221,7 @@ class Verifier:
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judged:
         session = self.session
-        draft, found = self._draft(asset, link)
+        draft, found = await self._draft(asset, link)
         found += differences(draft, actual, session.target_schema, session.target.limits)
         if session.policy.extras != "ignore":
             defaults = defaults_of(session, draft)
@@ -244,10 +245,10 @@ class Verifier:
             judged.fate = "different"
         return judged
 
-    def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
+    async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = self.session.crosswalk.draft(asset, marker, self.terms)
+        drafted = await draft_of(self.session, asset, marker, self.terms)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.session.target.limits.filename)
         unfit = [
             Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults

@@ -8,6 +8,7 @@ import structlog
 
 from dam_sync.engine.abandoned import bin_half_made
 from dam_sync.engine.act import Actor, Prepared
+from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
@@ -127,7 +128,7 @@ class Worker:
         return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
 
     async def _drafted(self, asset: Asset, marker: str) -> Drafted:
-        return self.session.crosswalk.draft(self.origins.whole(asset), marker, await self.terms.known())
+        return await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
 
     async def _completed(self, prepared: Prepared, marker: str) -> Prepared:
         """With the file name that is free, and the containers made."""

@@ -23,7 +23,7 @@ from dam_sync.mapping.checks import (
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
 from dam_sync.mapping.document import Document, PlacementLine, placement_places
 from dam_sync.mapping.document import Line as WrittenLine
-from dam_sync.mapping.fitting import Fit, text_field
+from dam_sync.mapping.fitting import Fit, GroupFit, text_field
 from dam_sync.mapping.lines import Line
 from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.placing import ContainerFit
@@ -213,7 +213,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         placements=tuple(_placement_lines(builder)),
         container_most=target.container_most,
         groups=single(
-            ("security", "groups"), body.security.groups, Fit(text_field("groups", multiple=True), target.groups)
+            ("security", "groups"), body.security.groups, GroupFit(text_field("groups", multiple=True), target.groups)
         ),
         release=single(("security", "release"), body.security.release, Fit(text_field("release", kind=moment))),
         expiry=single(("security", "expiry"), body.security.expiry, Fit(text_field("expiry", kind=moment))),

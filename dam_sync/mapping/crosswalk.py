@@ -16,9 +16,9 @@ from dam_sync.mapping.shapes import Tongue
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.verb import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
-from dam_sync.model.asset import Asset, Draft, Loss, Marker, Placement, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.exposure import Decided
-from dam_sync.model.schema import Field
+from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Scalar, Term, Value
 
 
@@ -123,9 +123,16 @@ class Crosswalk:
             asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
         )
 
-    def draft(self, asset: Asset, marker_value: str, terms: Mapping[str, TermIndex]) -> Drafted:
-        """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key."""
-        setting = Setting(self.tongue, self.lookups, self.rules, terms)
+    def draft(
+        self,
+        asset: Asset,
+        marker_value: str,
+        terms: Mapping[str, TermIndex],
+        unknown_groups: frozenset[str] = frozenset(),
+    ) -> Drafted:
+        """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
+        names that the target turned out not to have."""
+        setting = Setting(self.tongue, self.lookups, self.rules, terms, unknown_groups)
         return _Drafting(self, asset, setting).done(marker_value)
 
 
@@ -263,6 +270,18 @@ def _midnight_before(moment: datetime | None) -> datetime | None:
 def _midnight_after(moment: datetime | None) -> datetime | None:
     before = _midnight_before(moment)
     return before if before == moment or before is None else before + timedelta(days=1)
+
+
+def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
+    """The names of groups that the mapping would write, as far as they follow from the mapping file and from the
+    groups that the source lists."""
+    line = crosswalk.plan.groups
+    if line is None:
+        return frozenset()
+    setting = Setting(crosswalk.tongue, crosswalk.lookups, crosswalk.rules)
+    named = [Asset(AssetId(""), Revision(""), rights=Rights(groups=frozenset({name}))) for name in source.groups or ()]
+    made = (value for asset in named for value in line.run(asset, setting).values)
+    return frozenset(str(value) for value in (*line.const, *line.default, *made))
 
 
 def run_tests(document: Document, crosswalk: Crosswalk) -> list[Failure]:

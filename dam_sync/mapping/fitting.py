@@ -125,6 +125,18 @@ class Fit:
         return Made((Localized(known),), note)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupFit(Fit):
+    """A group of the target; where it gives out no list of them, each is looked up before it is written."""
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `Fit.each`."""
+        made = Fit.each(self, value, setting)
+        if made.note is None and made.values[0] in setting.unknown_groups:
+            return _refused(CLOSED, f"the target has no group or user {shown(made.values[0])}")
+        return made
+
+
 def text_field(key: str, *, multiple: bool = False, kind: FieldKind = FieldKind.TEXT) -> Field:
     """Stands for a place that is no metadata field: a file name, tags, dates."""
     return Field(key, kind, multiple=multiple)

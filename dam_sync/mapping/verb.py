@@ -35,12 +35,14 @@ def fate_of(choice: str | None) -> Fate:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What verbs may look things up in. `terms` by the target's vocabulary key."""
+    """What verbs may look things up in. `terms` by the target's vocabulary key. unknown_groups: names that were looked
+    up at the target and are not there."""
 
     tongue: Tongue = field(default_factory=Tongue)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     rules: Mapping[str, VocabularyRule] = field(default_factory=dict)
     terms: Mapping[str, TermIndex] = field(default_factory=dict)
+    unknown_groups: frozenset[str] = frozenset()
 
 
 class Verb(BaseModel):

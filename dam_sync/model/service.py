@@ -274,6 +274,11 @@ class Service(ABC):
         sent. `groups` are names of the target. What the service does not tell counts as seen by everybody."""
         return Audience(hidden="closed") if draft.closed else Audience()
 
+    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
+        """Which of these users and groups the service does not know, where `Schema.groups` lists none; each is looked
+        up once. Safe to repeat."""
+        return frozenset()
+
     @optional(Operation.UPDATE)
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Only what the patch names changes; safe to repeat."""

@@ -88,7 +88,7 @@ class Creator:
     async def _form(self, draft: Draft) -> Form:
         server = await self.tenancy.server.get()
         terms = await self.taxonomy.stored(unresolved(draft.fields, server))
-        check_groups(draft.rights, self.line.options)
+        check_groups(draft.rights, self.line.options, await self.tenancy.refused_groups(draft.rights))
         return form_of(draft, server, self.line.options, terms, (await self.tenancy.user.get()).name)
 
     async def _any(self) -> Json:

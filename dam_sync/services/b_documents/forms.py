@@ -150,12 +150,18 @@ def folder_among(placements: Iterable[Placement]) -> Placement | None:
     return folders[0] if folders else None
 
 
-def check_groups(rights: Rights | None, options: Options) -> None:
-    """Raises InvalidValue for a group that the job does not know."""
-    unknown = (rights.groups if rights else frozenset()) - (options.groups or frozenset())
-    if options.groups is not None and unknown:
+def check_groups(rights: Rights | None, options: Options, unknown: frozenset[str] = frozenset()) -> None:
+    """Raises InvalidValue for a group that the job does not know, or that was looked up and is not there."""
+    groups = rights.groups if rights else frozenset[str]()
+    if options.groups is not None and (strange := groups - options.groups):
         raise InvalidValue(
-            f"the target has no group {', '.join(sorted(unknown))}", hint="name it in the option `groups` of the job"
+            f"the target has no group {', '.join(sorted(strange))}", hint="name it in the option `groups` of the job"
+        )
+    if unknown:
+        raise InvalidValue(
+            f"the target has no group or user {', '.join(sorted(unknown))}",
+            code="no-group",
+            hint="make the group there, or map `security: groups` to one that it has, then `errors JOB --retry`",
         )
 
 

@@ -114,6 +114,10 @@ class DocumentsService(Service):
         """See `Service.create`."""
         return await self._creator.create(draft, content, steps)
 
+    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
+        """See `Service.unknown_groups`; one call for a group, two for a user or a stranger."""
+        return await self._tenancy.unknown_groups(names)
+
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`; folders are moved here, collections are bulk work."""
         await self._writer.update(asset, patch)

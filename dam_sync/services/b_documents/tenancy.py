@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.net.client import Reply, Request
-from dam_sync.net.once import Once, together
+from dam_sync.net.once import Once, Turns, together
 from dam_sync.services.b_documents import facts, fields
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.fields import Server
@@ -61,6 +62,8 @@ class Tenancy:
     release: Once[Release] = field(init=False)
     user: Once[User] = field(init=False)
     root: Once[Root] = field(init=False)
+    principals: dict[str, bool] = field(default_factory=dict)  # users and groups that were looked up
+    looking: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
         self.server = Once(self._server)
@@ -96,6 +99,31 @@ class Tenancy:
         await self.user.get()
         await self.root.get()
         return fields.schema_of(await self.server.get(), self.line.options)
+
+    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
+        """Those that are neither a group nor a user; who may not be looked up counts as known (wire B 5.3)."""
+        return frozenset([name for name in sorted(names) if not await self._is_known(name)])
+
+    async def refused_groups(self, rights: Rights | None) -> frozenset[str]:
+        """Groups of these rights that cannot be given, where the job lists none itself."""
+        if rights is None or not rights.groups or self.line.options.groups is not None:
+            return frozenset()
+        return await self.unknown_groups(rights.groups)
+
+    async def _is_known(self, name: str) -> bool:
+        if name in (facts.EVERYONE, facts.ADMINISTRATORS):
+            return True
+        async with self.looking.of(name):
+            if name not in self.principals:
+                self.principals[name] = await self._is_there(facts.GROUP, "group", name) or await self._is_there(
+                    facts.USER, "user", name
+                )
+        return self.principals[name]
+
+    async def _is_there(self, operation: str, kind: str, name: str) -> bool:
+        path = f"{facts.API}/{kind}/{quote(name, safe='')}"
+        reply = await self.line.client.send(Request(operation, "GET", path, accept=frozenset({403, 404})))
+        return reply.status != 404
 
     async def assets(self) -> str:
         """The condition for an asset of the library (assumption 1)."""

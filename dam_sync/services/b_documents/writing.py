@@ -58,7 +58,7 @@ class Writer:
         terms = await self.taxonomy.stored(unresolved(patch.fields, server))
         properties = patch_properties(patch, server, options, terms)
         target = folder_among(patch.placements_add)
-        check_groups(patch.rights, options)
+        check_groups(patch.rights, options, await self.tenancy.refused_groups(patch.rights))
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
         row = await self.line.document(asset)
         groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()

@@ -1,0 +1,60 @@
+"""Service B: users and groups are looked up before a right is given to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Draft, Marker, Patch, Rights
+from dam_sync.model.errors import InvalidValue
+from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.support.steps import MemorySteps
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    async with starting("b_documents", tmp_path) as begin:
+        yield begin
+
+
+@pytest.fixture
+def tenant(start: Start) -> Tenant:
+    return start()
+
+
+def draft(*groups: str) -> Draft:
+    fields = {"lib:srckey": "k", "lib:title": "New"}
+    return Draft(
+        Marker("lib:srckey", "k"), "k.jpg", profile="Photo", fields=fields, rights=Rights(groups=frozenset(groups))
+    )
+
+
+async def test_groups_and_users_are_looked_up_once(tenant: Tenant) -> None:
+    service = tenant.connect(options={"groups": None})
+    names = frozenset({"staff", "Administrator", "Everyone", "press / 100%", "nobody"})
+    with tenant.costs() as spent:
+        assert await service.unknown_groups(names) == {"press / 100%", "nobody"}
+        assert await service.unknown_groups(frozenset({"nobody", "staff"})) == {"nobody"}
+    assert spent == {"GET /api/v1/group/{}": 4, "GET /api/v1/user/{}": 3}
+
+
+async def test_one_that_may_not_be_looked_up_counts_as_known(tenant: Tenant) -> None:
+    service = tenant.connect(options={"groups": None})
+    tenant.fail({"match": "GET /api/v1/group/*", "nth": 1, "do": "status:403"})
+    assert await service.unknown_groups(frozenset({"press"})) == frozenset()
+
+
+async def test_nothing_is_made_for_a_group_that_is_not_there(tenant: Tenant) -> None:
+    service = tenant.connect(options={"groups": None})
+    await service.schema()
+    before = set(tenant.truth())
+    async with content(tenant, "k.jpg") as (given, _):
+        with tenant.costs() as spent, pytest.raises(InvalidValue, match="no group or user press") as refused:
+            await service.create(draft("press", "staff"), given, MemorySteps())
+    assert "security: groups" in refused.value.hint
+    assert not [call for call in spent if not call.startswith("GET ")]
+    with pytest.raises(InvalidValue, match="no group or user press"):
+        await service.update(tenant.of_catalogue(2), Patch(rights=draft("press").rights))
+    assert set(tenant.truth()) == before
