@@ -23,7 +23,7 @@ from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve
 from dam_sync.app.files import written
 from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
 from dam_sync.app.logs import set_up_logs
-from dam_sync.app.state_files import job_export, job_import
+from dam_sync.app.state_files import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.shown import csv_cell, visible, visible_json, visible_lines
@@ -326,19 +326,24 @@ def errors(
 def state(
     output: Output,
     job: JobFile,
-    what: Annotated[str, typer.Argument(help="show, export or import")] = "show",
+    what: Annotated[str, typer.Argument(help="show, export, import or gc")] = "show",
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="To export to (new), to import from.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--output", help="The same as FILE.")] = None,
+    older_than: Annotated[str, typer.Option("--older-than", help="gc: age of what goes, like 90d.")] = OLD_LEDGER,
 ) -> None:
-    """Show the checkpoint store of a job, export a whole copy (also during a run), or restore an export."""
+    """Show the checkpoint store of a job, export a whole copy (also during a run), restore an export, or let go of old
+    ledger rows (gc)."""
     file = file or out
-    if what not in ("show", "export", "import") or (what == "show") != (file is None):
-        output.error(ConfigError(f"state can be asked to `show`, `export FILE` or `import FILE`, not to `{what}`"))
+    if what not in ("show", "export", "import", "gc") or (what in ("show", "gc")) != (file is None):
+        known = "`show`, `gc`, `export FILE` or `import FILE`"
+        output.error(ConfigError(f"state can be asked to {known}, not to `{what}`", hint="see `state --help`"))
         raise typer.Exit(2)
 
     async def act(_: Wish) -> int:
-        copied = job_import if what == "import" else job_export
-        data = await job_state(job) if file is None else await copied(job, file)
+        if file is not None:
+            data = await (job_import if what == "import" else job_export)(job, file)
+        else:
+            data = await job_state(job) if what == "show" else await job_gc(job, older_than)
         if output.as_json:
             output.data(data)
         else:

@@ -3,6 +3,7 @@ in calls."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
 from dam_sync.net.pace import sustained
+from dam_sync.settings import Job
 
 ANSWERING = 0.2  # seconds that a call is expected to take where none was made
 HOPS = 2  # answers of storage before a file comes: links mostly lead to others
@@ -83,6 +85,30 @@ class Planned:
             making=target.making,
             finishing=target.finishing,
         )
+
+
+def estimate_notes(job: Job, target: Service, files: DryFiles) -> list[str]:
+    """What a plan says of bytes, of the room they need here, and of what the estimate of time leaves out."""
+    room = shutil.disk_usage(next(parent for parent in job.state_path.parents if parent.exists())).free
+    notes = []
+    if files.size and job.limits.bandwidth is None:
+        notes.append(
+            f"the estimate of time leaves out the transfer of {megabytes(files.size)}, for no speed is known: set "
+            "`limits: {bandwidth: 50MB/s}` to include it"
+        )
+    if target.tempo.answering is None:
+        notes.append(f"no call to the target was measured: the estimate takes {ANSWERING} s for each")
+    if files.largest > room:
+        notes.append(
+            f"the largest file has {megabytes(files.largest)} and the disk of the state has {megabytes(room)} free: a "
+            "file that cannot be read by ranges is kept there while it is moved"
+        )
+    return notes
+
+
+def megabytes(size: int) -> str:
+    """`12.3 MB`, `4.5 GB`."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
 def forecast(planned: Planned, source: Speed, target: Speed, bandwidth: float | None = None) -> float:

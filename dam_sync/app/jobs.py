@@ -14,7 +14,8 @@ import anyio
 
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.files import prove_writable, scratch, written
-from dam_sync.app.forecast import Planned, Speed, forecast
+from dam_sync.app.forecast import Planned, Speed, estimate_notes, forecast
+from dam_sync.app.run_record import books_of, keep_spent, operations_digest
 from dam_sync.app.wish import Wish, part_of
 from dam_sync.engine.abandoned import told_binned
 from dam_sync.engine.afterwards import left_over
@@ -48,7 +49,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
 
     The report is not written to `wish.html` here: what was done is told first.
     """
-    job = job_of(path)
+    job, began, session = job_of(path), SystemClock().monotonic(), None
     prove_writable(wish.html, REPORT)
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, SystemClock())
@@ -65,13 +66,14 @@ async def run_job(path: Path, wish: Wish) -> Report:
             await look_after(session, due=True, run=run.id)
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
+                if session is not None:
+                    await keep_spent(session, began)
                 await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
         report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
-        books: dict[str, Any] = {"counts": report.counts, "losses": report.losses, "operations": report.operations}
-        books["ledger"] = await _ledger_end(store)
-        await close_books(session, books)
+        spent = await keep_spent(session, began)
+        await close_books(session, books_of(report, session, spent, await _ledger_end(store)))
     return report
 
 
@@ -96,6 +98,8 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         report = await report_of("plan", opened, session, done)
         report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
         report.forecast_seconds = _forecast_seconds(report, opened, files, started)
+        report.bytes = files.size
+        report.notes.extend(estimate_notes(job, opened.target, files))
         if wish.output is not None:
             await _write_plan(wish.output, report, store, done.ledger)
     write_html(report, wish.html)
@@ -166,6 +170,7 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     report.counts = done.rest(await session.store.tally(session.run.id))
     report.notes.extend(done.told(session.run))
     report.operations = count_operations(await _ledger_names(session.store, session.run, done.ledger))
+    report.digest = await operations_digest(session.store, session.run.id, done.ledger)
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
         for (path, rule), number in (await _losses(session) - done.losses).most_common()

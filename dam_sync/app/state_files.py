@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from dam_sync.app.connecting import existing_store, job_of
 from dam_sync.app.files import meaning_of, written
+from dam_sync.app.wish import seconds_of
 from dam_sync.engine.guards.marks import IMPORTED
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.settings import Job
+from dam_sync.store.opening import vacuum
 from dam_sync.store.store import SqlStore
+from dam_sync.store.tables import stamp
 
+OLD_LEDGER = "400d"
 HELPERS = ("-wal", "-shm")  # files that SQLite keeps beside a state
 
 
@@ -29,6 +34,20 @@ async def job_export(path: Path, target: Path) -> dict[str, Any]:
     with written(_exported(job), "the time of the export") as out:
         out.write(f"{instant_text(SystemClock().now())}\n{target.absolute()}\n")
     return {"state": str(job.state_path), "copy": str(target), "bytes": target.stat().st_size}
+
+
+async def job_gc(path: Path, older_than: str) -> dict[str, Any]:
+    """`state JOB gc`: remove ledger rows of finished runs that are older than this, and give their room back. Links and
+    the history of runs stay. Raises ConfigError for what is no duration, StoreBusy while a run is going on."""
+    job, age = job_of(path), timedelta(seconds=seconds_of(older_than))
+    async with existing_store(job) as store:
+        before = job.state_path.stat().st_size
+        run = await store.begin(job.name, "gc")
+        removed = await store.gc(stamp(SystemClock().now() - age))
+        await store.finish(run.id, {"removed": removed}, listed=False)
+    await asyncio.to_thread(vacuum, job.state_path)
+    after = job.state_path.stat().st_size
+    return {"state": str(job.state_path), "ledger rows removed": removed, "bytes before": before, "bytes": after}
 
 
 def last_export(job: Job) -> datetime | None:

@@ -190,12 +190,14 @@ class DryContent:
 
 @dataclass(slots=True)
 class DryFiles:
-    """In place of downloading: opening each file is forecast and nothing is read. size: bytes of all of them."""
+    """In place of downloading: opening each file is forecast and nothing is read. size: bytes of all of them; largest:
+    of the largest."""
 
     source: Service
     forecasts: Counter[str] = field(default_factory=Counter)
     opened: int = 0
     size: int = 0
+    largest: int = 0
 
     @asynccontextmanager
     async def contents(self, file: FileRef, name: str) -> AsyncIterator[Content]:
@@ -203,4 +205,5 @@ class DryFiles:
         self.forecasts.update(self.source.opening(file))
         self.opened += 1
         self.size += file.size or 0
+        self.largest = max(self.largest, file.size or 0)
         yield DryContent(name, file.size or 0, file.media_type)

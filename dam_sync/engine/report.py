@@ -47,6 +47,7 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     operations: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
     losses: list[dict[str, Json]] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
     exposure: list[dict[str, Json]] = field(default_factory=list)

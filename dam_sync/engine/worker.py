@@ -136,7 +136,8 @@ class Worker:
         draft = await self.names.given(asset, drafted.draft, marker, new=prepared.link is None)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         related = self.session.crosswalk.related(asset)
-        return replace(prepared, asset=related, drafted=replace(drafted, draft=draft))
+        losses = (*drafted.losses, *left_versions(asset, self.session))
+        return replace(prepared, asset=related, drafted=replace(drafted, draft=draft, losses=losses))
 
     async def _containers(self) -> Known:
         """The target's containers, where the mapping places anything."""
@@ -179,6 +180,14 @@ class Worker:
         return Outcome(
             action="parked", cause=error.cause, message=error.message, hint=error.hint, operation=error.operation
         )
+
+
+def left_versions(asset: Asset, session: Session) -> tuple[Loss, ...]:
+    """Older versions that the policy leaves behind; those that the target cannot hold are a loss of their own."""
+    older = len(asset.versions) - 1
+    if older < 1 or session.policy.versions == "all" or "versions" not in session.target_schema.holds:
+        return ()
+    return (Loss("versions", "policy versions: current", f"{older} older"),)
 
 
 def _faulty(drafted: Drafted) -> Outcome:

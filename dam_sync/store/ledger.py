@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.ready import Ready
 from dam_sync.store.rows import LedgerRow
-from dam_sync.store.tables import LEDGER
+from dam_sync.store.tables import LEDGER, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
 _ADD = Ready(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
@@ -30,6 +31,21 @@ class Ledger(Part):
     async def ledger_count(self) -> int:
         """How many rows there are, which is also the number of the last: rows are never removed."""
         return await self._read(lambda c: int(c.execute(select(func.max(LEDGER.c.seq))).scalar() or 0))
+
+    async def gc(self, before: str) -> int:
+        """Remove the rows of finished runs that were written before an instant (`stamp`); how many. Links, and so what
+        later runs do, stay as they are."""
+
+        def job(c: Connection) -> int:
+            finished = select(RUN.c.id).where(RUN.c.state == "done")
+            for name, _ in KEPT_ROWS:
+                c.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
+            gone = c.execute(delete(LEDGER).where(LEDGER.c.at < before, LEDGER.c.run.in_(finished))).rowcount
+            for _, statement in KEPT_ROWS:
+                c.exec_driver_sql(statement)
+            return gone
+
+        return await self._write(job)
 
 
 def append(c: Connection, row: LedgerRow) -> None:

@@ -16,6 +16,20 @@ _COUNT_NEW = (
     f"INSERT INTO tally (run, label, n) VALUES (NEW.run, {_NEW}, 1) ON CONFLICT (run, label) DO UPDATE SET n = n + 1;"
 )
 
+KEPT_ROWS = (
+    (
+        "ledger_kept",
+        "CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
+        " END",
+    ),
+    (
+        "ledger_fixed",
+        "CREATE TRIGGER ledger_fixed BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
+        " END",
+    ),
+)
+"""Triggers, by name, that keep rows of the ledger as they are; only `Ledger.gc` takes them off."""
+
 MIGRATIONS: Mapping[int, Sequence[str]] = {
     1: (
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -69,10 +83,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         f" WHEN OLD.run <> NEW.run OR {_OLD} <> {_NEW} BEGIN"
         f" UPDATE tally SET n = n - 1 WHERE run = OLD.run AND label = {_OLD}"
         f" AND (OLD.run = NEW.run OR OLD.state <> 'settled'); {_COUNT_NEW} END",
-        "CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
-        " END",
-        "CREATE TRIGGER ledger_fixed BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only');"
-        " END",
+        *(statement for _, statement in KEPT_ROWS),
     ),
     3: (
         "DROP TABLE term",

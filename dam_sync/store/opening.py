@@ -104,6 +104,17 @@ def engine_of(path: Path, *, read_only: bool = False) -> Engine:
     return create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
 
 
+def vacuum(path: Path) -> None:
+    """Give the room of removed rows back to the disk. Nobody else may have the file open."""
+    with told(path):
+        engine = engine_of(path)
+        with engine.connect() as connection:
+            raw = raw_of(connection)
+            raw.execute("VACUUM")
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        engine.dispose()
+
+
 class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
     """All or nothing; IMMEDIATE takes the file at once, DEFERRED only reads a consistent state."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections import Counter
@@ -11,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from dam_sync import __version__
+from dam_sync.app.jobs import run_job
+from dam_sync.app.state_files import job_gc
+from dam_sync.app.wish import Wish
 from dam_sync.engine.report import INNER
+from dam_sync.model.errors import StopRequested
 from dam_sync.services import discover, trial_of
-from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, ran
+from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
@@ -72,3 +78,62 @@ def test_a_ledger_of_keys_holds_no_values(tmp_path: Path) -> None:
         (row, *_) = of_kind(rows_of(pair), "create")
         assert len(row["changes"]) > 3
         assert set(row["changes"].values()) == {None}
+
+
+def test_a_finished_run_keeps_what_it_was_made_by_and_what_it_cost(tmp_path: Path) -> None:
+    source, target = "a_hypermedia", "e_profiles"
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
+        plan, report = planned(pair), ran(pair)
+        assert plan["digest"] == report["digest"] != ""
+        with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
+            (text,) = state.execute("SELECT outcome FROM run").fetchone()
+        books = json.loads(text)
+        assert books["calls"] == {"source": report["source"]["calls"], "target": report["target"]["calls"]}
+        sizes = [row["size"] for row in rows_of(pair) if row["size"] is not None]
+        assert books["bytes"] == sum(sizes) == plan["bytes"]
+        assert books["seconds"] > 0
+        assert books["processes"] == 1
+        assert books["plan"] == plan["digest"]
+        assert books["version"] == __version__
+        assert all(books["schemas"].values())
+        assert len({books["mapping"], *books["schemas"].values()}) == 3
+
+
+def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
+    source, target = "a_hypermedia", "e_profiles"
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
+        pair.source.forget_calls()
+        with pytest.raises(StopRequested):
+            asyncio.run(run_job(pair.job, Wish(limit=3)))
+        ran(pair)
+        with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
+            (text,) = state.execute("SELECT outcome FROM run").fetchone()
+        books = json.loads(text)
+        assert books["processes"] == 2
+        assert sum(books["calls"]["source"].values()) == sum(pair.source.calls.values())
+
+
+def test_what_the_policy_leaves_behind_of_versions_is_a_named_loss(tmp_path: Path) -> None:
+    source, target = "b_documents", "b_documents"
+    policy = {**ACCEPTED, "versions": "current"}
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS, policy=policy) as pair:
+        several = sum(len(row["versions"]) > 1 for row in living(pair.source).values())
+        assert several
+        for report in (planned(pair), ran(pair)):
+            losses = {(loss["path"], loss["rule"]): loss["assets"] for loss in report["losses"]}
+            assert losses["versions", "policy versions: current"] == several
+
+
+def test_gc_removes_old_rows_and_the_next_run_writes_nothing(tmp_path: Path) -> None:
+    source, target = "a_hypermedia", "b_documents"
+    with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
+        ran(pair)
+        assert asyncio.run(job_gc(pair.job, "1d"))["ledger rows removed"] == 0
+        number = len(rows_of(pair))
+        assert number
+        assert asyncio.run(job_gc(pair.job, "0s"))["ledger rows removed"] >= number
+        assert rows_of(pair) == []
+        assert ran(pair)["operations"] == {}
+        with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
+            triggers = {row[0] for row in state.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+        assert {"ledger_kept", "ledger_fixed"} <= triggers

@@ -19,7 +19,7 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from dam_sync.app import asking, checks, connecting, jobs, wish
+from dam_sync.app import adopting, asking, checks, connecting, jobs, state_files, wish
 from dam_sync.cli import cli
 from dam_sync.emulation.faults import Fault
 from dam_sync.emulation.library import schema_records, target_records
@@ -64,7 +64,7 @@ def set_right() -> None:
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
-    for module in (asking, checks, connecting, jobs, wish):
+    for module in (adopting, asking, checks, connecting, jobs, state_files, wish):
         if hasattr(module, "SystemClock"):
             patch.setattr(module, "SystemClock", FastClock)
     patch.setattr(runs, "STILL", timedelta(days=1))  # a tenth of a second of a busy machine is no standing still
