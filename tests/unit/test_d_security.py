@@ -61,7 +61,7 @@ async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_oth
     assert seen_by(tenant, made) == {"vault"}
     assert service.audience(given).hidden
     opened = Patch(closed=False, rights=staff())
-    assert service.forecast(opened) == {facts.UPDATE: 1}
+    assert service.forecast(opened) == {facts.UPDATE: 1, facts.ASSET: 1}  # the first one is read back
     await service.update(made, opened)
     assert seen_by(tenant, made) == {"staff"}
     await service.update(made, Patch(closed=True, fields={"note": "n"}))
@@ -154,3 +154,20 @@ async def test_a_new_collection_is_not_for_more_people_than_is_said(
     assert [names[one] for one in row.get("securityTemplateIds") or ()] == security
     other = await connected(tenant)
     assert [m.assets async for m in other.members() if m.placement.path == ("Spring",)] == [(made,)]
+
+
+async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Start) -> None:
+    tenant = start()
+    service = await connected(tenant)
+    made = await service.create(draft(), None, MemorySteps())
+    changes = (
+        Patch(fields={"note": "n"}),
+        Patch(rights=staff()),
+        Patch(fields={"note": "m"}, rights=staff()),
+        Patch(fields={"note": None}),
+    )
+    for change in changes:
+        told = service.forecast(change)
+        with tenant.costs() as spent:
+            await service.update(made, change)
+        assert sum(spent.values()) == sum(told.values())

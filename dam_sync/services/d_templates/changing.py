@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.model.asset import AssetId, Patch, Rights
@@ -14,9 +14,10 @@ from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families, Ids
 from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named, composed
 from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.proving import Proof, kept_of
 from dam_sync.services.d_templates.taxonomy import Taxonomy
 from dam_sync.services.d_templates.values import encode
-from dam_sync.services.d_templates.wire import Entry, failed, message_of, value_ids
+from dam_sync.services.d_templates.wire import Entry, Record, failed, message_of, value_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Changer:
     knowledge: Knowledge
     families: Families
     taxonomy: Taxonomy
+    proof: Proof = field(default_factory=Proof)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
@@ -41,7 +43,7 @@ class Changer:
             body["securityTemplateIds"] = await self._security(asset, patch)
         if not body:
             return
-        await self.patch(asset, known.object, body)
+        await self._proven(asset, known.object, body)
         emptied = [entry["metadataDefinitionId"] for entry in entries if len(entry) == 1]
         if emptied:
             await self._see_cleared(asset, known.object, emptied)
@@ -69,6 +71,31 @@ class Changer:
             raise InvalidValue("it is to be visible and nothing says to whom", asset=asset)
         groups = patch.rights.groups if patch.rights else frozenset[str]()
         return (await self.knowledge.security.get()).ids(groups, closed=bool(patch.closed))
+
+    async def _proven(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
+        """The update, read back where it is the first of its kind."""
+        if self.proof.wants(body):
+            async with self.proof.turn:
+                if self.proof.wants(body):
+                    await self._first(asset, record, body)
+                    return
+        await self._whole(asset, record, body)
+
+    async def _first(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
+        """Where it takes away what it does not name, all of it is sent again, now and from now on."""
+        forms = await self.knowledge.forms.get()
+        first = "metadata" in body and self.proof.partial is None
+        before = await self.families.record(record, asset=asset) if first else None
+        await self.patch(asset, record, body)
+        self.proof.judge(body, before, await self.families.record(record, asset=asset), forms)
+        if before is not None and not self.proof.partial:
+            await self.patch(asset, record, {"metadata": _merged(before, body["metadata"], forms)})
+
+    async def _whole(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
+        if self.proof.partial is False and "metadata" in body:
+            before = await self.families.record(record, asset=asset)
+            body = {**body, "metadata": _merged(before, body["metadata"], await self.knowledge.forms.get())}
+        await self.patch(asset, record, body)
 
     async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
         """Whether the attributes are empty now; if not, the other way of emptying them is tried (assumption 13)."""
@@ -187,6 +214,20 @@ def next_day(when: datetime) -> datetime:
     utc = when.astimezone(UTC)
     midnight = datetime.combine(utc.date(), time.min, UTC)
     return midnight if midnight == utc else midnight + timedelta(days=1)
+
+
+def _merged(before: Record, sent: list[dict[str, Json]], forms: Forms) -> list[Json]:
+    """What is sent, and all that the record has besides."""
+    named = {entry["metadataDefinitionId"] for entry in sent}
+    return [*(entry_json(one) for one in kept_of(before, forms) if one.id not in named), *sent]
+
+
+def entry_json(entry: Entry) -> Json:
+    """An entry as it is written, which is as it was read (wire D 6.4)."""
+    if entry.rows is not None:
+        rows = [[entry_json(cell) for cell in row] for row in entry.rows]
+        return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": rows}
+    return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": entry.value}
 
 
 def _empty(entry: Entry) -> Json:

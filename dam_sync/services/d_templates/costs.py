@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Rela
 from dam_sync.model.service import Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.changing import cleared_by, status_term
+from dam_sync.services.d_templates.changing import Changer, cleared_by, status_term
 from dam_sync.services.d_templates.collections import Collections
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
@@ -30,6 +30,7 @@ class Costs:
     families: Families
     collections: Collections
     uploader: Uploader
+    changer: Changer
     _told: set[str] = field(default_factory=set)  # what happens once a session
     _tags: set[str] = field(default_factory=set)
 
@@ -79,11 +80,21 @@ class Costs:
         fields = patch.fields or cleared or tags or (named.status and patch.status)
         dated = (named.release and rights.release_at) or (named.expiry and rights.expires_at)
         calls = self._tagged(patch.tags_add)
-        if not (fields or dated or rights.groups or patch.closed is not None):
+        closes = patch.closed is not None
+        if not (fields or dated or rights.groups or closes):
             return calls
         empties = bool(cleared) or any(value in (None, "", ()) for value in patch.fields.values())
         empties = empties or self._empties_status(patch.status or "")
-        return calls + Counter({facts.UPDATE: 1, facts.ASSET: int(tags) + int(empties)})
+        seen = int(tags) + int(empties) + self._proofs(bool(fields or dated), bool(rights.groups) or closes)
+        return calls + Counter({facts.UPDATE: 1, facts.ASSET: seen})
+
+    def _proofs(self, metadata: bool, security: bool) -> int:
+        """Looks at the record around the first update of each kind, or before each where all of it is sent."""
+        proof = self.changer.proof
+        first = metadata and proof.partial is None and "metadata" not in self._told
+        secured = security and not proof.replaces and "security" not in self._told
+        self._told |= {name for name, new in (("metadata", first), ("security", secured)) if new}
+        return 2 if first else int(secured) + int(metadata and proof.partial is False)
 
     def _empties_status(self, status: str) -> bool:
         """Whether the status dropdown has no value for it and is emptied, which is read back."""

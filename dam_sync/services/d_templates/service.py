@@ -49,7 +49,7 @@ class TemplatesService(Service):
         uploader = Uploader(line, families, LinkBook(line), line.options.sessions)
         self._changer = changer = Changer(line, knowledge, families, self._taxonomy)
         self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader, changer)
-        self._costs = Costs(line, knowledge, families, self._collections, uploader)
+        self._costs = Costs(line, knowledge, families, self._collections, uploader, changer)
 
     @property
     def calls(self) -> Calls:

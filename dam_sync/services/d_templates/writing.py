@@ -10,15 +10,16 @@ from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Reject
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.changing import Changer, entries_for
+from dam_sync.services.d_templates.changing import Changer, entries_for, entry_json
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.finding import Finding
 from dam_sync.services.d_templates.forms import Template
 from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.proving import kept_of
 from dam_sync.services.d_templates.taxonomy import Taxonomy
 from dam_sync.services.d_templates.uploading import Made, StoreRefused, Uploader, md5_of
-from dam_sync.services.d_templates.wire import Entry, Family, Record
+from dam_sync.services.d_templates.wire import Family, Record
 
 _AGAIN = 3  # records made in a row because the links of the one before were lost
 
@@ -271,13 +272,12 @@ class Writer:
     async def _same(self, current: Record, filename: str) -> Json:
         """A create that repeats what a record says, but for what the service keeps itself."""
         forms = await self.knowledge.forms.get()
-        kept = [entry for entry in current.entries if entry.id in forms.by_id and not forms.by_id[entry.id].system]
         return {
             "metadataTemplateId": current.template,
             "securityTemplateIds": list(current.security),
             "filename": filename or current.filename,
             "originalFileId": current.family,
-            "metadata": [entry_json(entry) for entry in kept if entry.value is not None or entry.rows],
+            "metadata": [entry_json(entry) for entry in kept_of(current, forms)],
         }
 
 
@@ -296,11 +296,3 @@ def _alike(one: SessionGone, other: SessionGone) -> bool:
 def _may_be_ours(record: Record, user: str, filename: str) -> bool:
     """Whether this user may have made a version for a file of this name."""
     return (not (user and record.creator) or record.creator == user) and filename in ("", record.filename)
-
-
-def entry_json(entry: Entry) -> Json:
-    """An entry as it is written, which is as it was read (wire D 6.4)."""
-    if entry.rows is not None:
-        rows = [[entry_json(cell) for cell in row] for row in entry.rows]
-        return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": rows}
-    return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": entry.value}

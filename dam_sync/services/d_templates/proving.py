@@ -1,0 +1,69 @@
+"""Forms of writing that no document shows, looked at when they are used first: what an update leaves as it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.model.errors import Rejected
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.forms import Forms
+from dam_sync.services.d_templates.wire import Entry, Record
+
+_ASK = "ask the service's support what `PATCH /asset/{id}` changes, then `errors JOB --retry`"
+
+
+@dataclass(slots=True)
+class Proof:
+    """What the first updates of a session showed (assumption 14). partial: attributes that an update does not name stay
+    as they are; False: they are lost, so that all of them are sent. replaces: a list of security templates is replaced.
+    """
+
+    partial: bool | None = None
+    replaces: bool = False
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def wants(self, body: Mapping[str, Json]) -> bool:
+        """Whether such an update was not seen yet."""
+        return ("metadata" in body and self.partial is None) or ("securityTemplateIds" in body and not self.replaces)
+
+    def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: Forms) -> None:
+        """What the record shows after the update. Raises Rejected where the update had no effect, or left a security
+        template that it does not name."""
+        told = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
+        if "securityTemplateIds" in body:
+            if set(body["securityTemplateIds"]) != set(after.security):
+                raise Rejected("the list of security templates was not replaced", code="security", **told)
+            self.replaces = True
+        if before is None:
+            return
+        if not _took_effect(body["metadata"], before, after):
+            raise Rejected("the update was answered and had no effect", code="no effect", **told)
+        self.partial = not lost_of(before, after, body["metadata"], forms)
+
+
+def lost_of(before: Record, after: Record, sent: Sequence[Mapping[str, Json]], forms: Forms) -> list[Entry]:
+    """What the record had, nobody changed, and is gone."""
+    named = {str(entry["metadataDefinitionId"]) for entry in sent}
+    left = {entry.id for entry in after.entries if _filled(entry)}
+    return [one for one in kept_of(before, forms) if one.id not in named and one.id not in left]
+
+
+def kept_of(record: Record, forms: Forms) -> list[Entry]:
+    """The values of a record that the service does not keep itself."""
+    known = (entry for entry in record.entries if entry.id in forms.by_id and not forms.by_id[entry.id].system)
+    return [entry for entry in known if _filled(entry)]
+
+
+def _took_effect(sent: Sequence[Mapping[str, Json]], before: Record, after: Record) -> bool:
+    """Whether any of the values sent is there, or changed at all, where any was sent."""
+    wanted = {str(entry["metadataDefinitionId"]): entry for entry in sent if len(entry) > 1}
+    was, now = ({one.id: (one.value, one.rows) for one in record.entries} for record in (before, after))
+    said = {key: entry.get("metadataDefinitionValue") for key, entry in wanted.items()}
+    return not wanted or any(now.get(key) != was.get(key) or now[key][0] == said[key] for key in wanted if key in now)
+
+
+def _filled(entry: Entry) -> bool:
+    return bool(entry.value or entry.rows)
