@@ -19,7 +19,7 @@ from dam_sync.model.values import Json
 from dam_sync.net.auth import Authenticator, RotatingToken
 from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.net.login import SessionLogin
-from dam_sync.net.redact import hide
+from dam_sync.net.redact import hide, redact
 from dam_sync.net.rules import explanation
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.forms import Named
@@ -183,7 +183,7 @@ def refusal(reply: Reply) -> DamSyncError:
     message, _ = explanation(reply.headers, reply.body)
     said = message.casefold()
     context = {"service": reply.service, "operation": reply.operation, "asset": reply.asset}
-    text = f"answered 403 Forbidden: {message}"[:300] if message else "answered 403 Forbidden"
+    text = redact(f"answered 403 Forbidden: {message}")[:300] if message else "answered 403 Forbidden"
     if said == "forbidden":
         hint = "the API key is missing, unknown or of another environment: check api_key in the job file"
         return Denied(f"the API key was refused ({text})", hint=hint, **context)

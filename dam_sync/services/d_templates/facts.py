@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
-from dam_sync.model.service import Assumption
+from dam_sync.model.service import AssumedWrite, Assumption
 from dam_sync.net.rules import ErrorRule
 
 NAME = "d_templates"
@@ -164,7 +164,12 @@ ASSUMPTIONS = (
     Assumption(
         13, "an attribute named by its id alone is cleared; it is read back, then cleared by an empty text", "6.4"
     ),
-    Assumption(14, "an update changes only the attributes it names; a list of security templates is replaced", "6.5"),
+    Assumption(
+        14,
+        "an update changes only the attributes it names, and replaces a list of security templates; the first of each "
+        "is read back",
+        "6.5",
+    ),
     Assumption(15, "a vocabulary is applied after each new value", "15"),
     Assumption(16, "the levels of a cascade are known, which value is below which is not shown", "5.1"),
     Assumption(17, "a small file that got an upload id is completed; a refused completion is read back", "15"),
@@ -180,4 +185,60 @@ ASSUMPTIONS = (
     Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
     Assumption(26, "a dropdown of two values, yes and no, is a flag", "5.3"),
     Assumption(27, "the content-intelligence interface is not asked: the main one is complete for assets", "13"),
+)
+
+ASSUMED_WRITES = (
+    AssumedWrite(
+        13,
+        "`PATCH /asset/{id}`: an attribute named by its id alone is cleared",
+        "reading the record after each; what is still full is cleared by an empty text or list",
+    ),
+    AssumedWrite(
+        14,
+        "`PATCH /asset/{id}`: attributes that are not named stay, the list of security templates is replaced",
+        "reading the record before and after the first of a run. Where others are lost, all attributes are sent from "
+        "then on; without effect, or with a security template left, the asset is parked",
+    ),
+    AssumedWrite(
+        15,
+        "`POST /metadata/apply` after each change of a vocabulary",
+        "reading the vocabulary after each; a write refused for an unknown value is sent again after one more",
+    ),
+    AssumedWrite(
+        17,
+        "`POST /asset/complete` for a small file that got an upload id",
+        "reading the record after each; refused, it counts where the record has its file",
+    ),
+    AssumedWrite(18, "`PUT` of no bytes to an upload link", "the tag that the store answers is the MD5 of no bytes"),
+    AssumedWrite(
+        19,
+        "`POST /asset/{id}/version/promote` without a body, when a version without a file is put away",
+        "reading the family afterwards; refused, the version before counts once the other is in the bin",
+    ),
+    AssumedWrite(
+        20, "`POST /asset/{id}/delete` of one record after the other", "reading the family after the last one"
+    ),
+    AssumedWrite(
+        22,
+        "`PATCH /collections/{id}` with `operation` and `fileIds` in `collectionUpdates`",
+        "reading the collection before and after the first that changes something; without effect the whole list is "
+        "written by `PATCH /collection/{id}`",
+    ),
+    AssumedWrite(
+        25,
+        "`placed_graphic` as `linkType`",
+        "the answer of each; refused, it is sent once more as `placed-graphic`",
+    ),
+)
+
+# spec 002, Endpoints and Resources, Service D
+NOT_MOVED = (
+    "metadata and security of collections; private collections are read like shared ones",
+    "members, roles and privileges behind a security template: templates are compared by name",
+    "the bytes of federated assets",
+    "storyboards, requests, proofs, workflow templates, brand templates",
+    "rights associations, shares and exposed links, the history of assets",
+    "documents, kinds and edges of the content-intelligence interface",
+    "previews uploaded by hand, technical metadata",
+    "creation date, creator and ids as such: map them to attributes of the tenant",
 )

@@ -67,6 +67,8 @@ class Opening:
             raise NotFound("this is the file of another asset", asset=asset, operation=facts.CONTENT)
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
             link = await self._exposed(record) or await self._link(asset, record)
+            if not link.lower().startswith(("https://", "http://")):
+                raise Rejected("the download link is no address of the web", asset=asset, operation=facts.CONTENT)
             try:
                 request = Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
                 return await self.line.client.stream(request, offset)

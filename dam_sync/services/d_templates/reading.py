@@ -156,7 +156,9 @@ def fields_of(record: Record, forms: Forms) -> tuple[dict[str, Value], tuple[Los
     losses = [Loss("versions", "the file is kept outside of the service")] if record.federated else []
     for entry in record.entries:
         attribute = forms.by_id.get(entry.id)
-        if attribute is None:
+        if not entry.id:
+            losses.append(Loss("fields", "is no attribute and was not read", str(entry.value)[:40]))
+        elif attribute is None:
             if entry.value or entry.rows:
                 losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute"))
         elif not attribute.system:

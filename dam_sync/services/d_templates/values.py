@@ -58,7 +58,7 @@ def _lost_of_rows(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[
     by_id = {cell.id: cell for cell in attribute.cells}
     cells = [cell for row in entry.rows or () for cell in row]
     for strange in dict.fromkeys(cell.id for cell in cells if cell.id not in by_id and (cell.value or cell.rows)):
-        yield Loss(f"fields.{attribute.key}.{strange}", "no metadata template has this column")
+        yield Loss(".".join(filter(None, ("fields", attribute.key, strange))), "no metadata template has this column")
     for cell in cells:
         if cell.id in by_id:
             yield from losses_of(by_id[cell.id], cell, forms)

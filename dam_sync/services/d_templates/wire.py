@@ -141,7 +141,7 @@ def record_of(row: Json) -> Record:
         deleted_at=max(number_of(row.get("fileDeletedEpoch")), number_of(row.get("metadataDeletedEpoch"))),
         template=text_of(row, "metadataTemplateId"),
         security=tuple(str(one) for one in row.get("securityTemplateIds") or ()),
-        entries=tuple(entries_of(_loaded(row.get("metadata") or row.get("metadataDocument")))),
+        entries=tuple(_attributes(_loaded(row.get("metadata") or row.get("metadataDocument")))),
         shown=shown if isinstance(shown, dict) else {},
         md5=text_of(told, "MD5Checksum").lower(),
         size=_size(told.get("fileSizeInBytes")),
@@ -174,10 +174,18 @@ def file_of(record: Record) -> FileRef:
     )
 
 
+def _attributes(items: Json) -> Iterator[Entry]:
+    """The attributes of a record. What is none is kept without an id, so that it becomes a named loss."""
+    if items and not isinstance(items, list):
+        yield Entry("", items)
+    yield from entries_of(items)
+
+
 def entries_of(items: Json) -> Iterator[Entry]:
-    """The attributes of a record, whatever the spelling of their keys (wire D 3.2)."""
+    """A list of attributes, whatever the spelling of their keys (wire D 3.2)."""
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
+            yield Entry("", item)
             continue
         named = {str(key).casefold(): value for key, value in item.items()}
         rows = named.get("metadatadefinitiontablevalue")
