@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -74,11 +74,12 @@ class Widening:
 @dataclass(frozen=True, slots=True)
 class Decided:
     """What the mapping decided for one asset: its draft's groups were made of the source's groups, or of the containers
-    it lies in; its draft's status is the source's own, in a service of the same kind."""
+    it lies in. same: what means at the target what it means at the source, both being services of one kind; any of
+    status, release, expiry."""
 
     groups: bool = False
     containers: bool = False
-    status: bool = False
+    same: frozenset[str] = frozenset()
 
 
 def audience_of(asset: Asset) -> Audience:
@@ -99,15 +100,25 @@ def widenings(
         return ()
     source = audience_of(asset)
     return (
-        *_status(asset, source, decided),
-        *_dates(source, target, now, precision),
+        *_status(asset, draft, source, decided),
+        *_dates(source, _with_same_dates(target, draft, decided), now, precision),
         *_groups(source, draft, target, decided),
         *_restrictions(source, draft, target, decided),
     )
 
 
-def _status(asset: Asset, source: Audience, decided: Decided) -> Iterator[Widening]:
-    if source.hidden and not decided.status:
+def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audience:
+    """The target with the draft's dates as well where they mean the same: some services hide nothing by them."""
+    if "release" in decided.same and target.release_at is None:
+        target = replace(target, release_at=draft.rights.release_at)
+    if "expiry" in decided.same and target.expires_at is None:
+        target = replace(target, expires_at=draft.rights.expires_at)
+    return target
+
+
+def _status(asset: Asset, draft: Draft, source: Audience, decided: Decided) -> Iterator[Widening]:
+    kept = "status" in decided.same and draft.status.casefold() == asset.status.casefold()
+    if source.hidden and not kept:
         archived = asset.status.casefold() == "archived"
         rule = ExposureRule.ARCHIVED if archived else ExposureRule.UNPUBLISHED
         yield Widening(rule, f"{source.hidden} at the source")

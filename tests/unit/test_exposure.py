@@ -51,7 +51,18 @@ def test_a_published_asset_without_limits_widens_by_no_rule() -> None:
 def test_what_is_not_published_widens_where_the_target_shows_it(status: str, rule: str) -> None:
     assert rules(asset(status), EVERYBODY) == [rule]
     assert rules(asset(status), Audience(hidden="not approved")) == []
-    assert rules(asset(status), EVERYBODY, Decided(status=True)) == []
+
+
+def test_what_means_the_same_in_a_service_of_the_same_kind_is_held_by_the_draft() -> None:
+    """Some services hide nothing by status or dates; then those of a source of that kind did not either."""
+    one = asset("archived", release_at=LATER, expires_at=LATER)
+    same = Draft(None, "a.jpg", status="archived", rights=one.rights)
+    alike = Decided(same=frozenset({"status", "release", "expiry"}))
+    assert not widenings(one, same, EVERYBODY, alike, NOW)
+    assert len(widenings(one, same, EVERYBODY, NOTHING, NOW)) == 3
+    bare = Draft(None, "a.jpg")
+    assert len(widenings(one, bare, EVERYBODY, alike, NOW)) == 3
+    assert len(widenings(one, same, EVERYBODY, Decided(same=frozenset({"status"})), NOW)) == 2
 
 
 def test_why_an_asset_is_hidden_names_its_own_status_too() -> None:

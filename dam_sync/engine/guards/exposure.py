@@ -129,8 +129,7 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 
 
 def _found(session: Session, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
-    same = draft.status.casefold() == asset.status.casefold() and "status" in session.target_schema.holds
-    decided = replace(drafted.decided, status=session.alike and same)
+    decided = replace(drafted.decided, same=session.target_schema.holds) if session.alike else drafted.decided
     audience, limits = session.target.audience(replace(draft, closed=False)), session.target.limits
     return widenings(asset, draft, audience, decided, session.clock.now(), limits.precision)
 

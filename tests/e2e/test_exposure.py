@@ -1,0 +1,143 @@
+"""Every service into every service: nobody sees at the target, at any moment of a run, what they did not see before."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from dam_sync.engine.guards.exposure import exposure_stop
+from dam_sync.model.exposure import EXPOSURE, ExposureRule
+from dam_sync.services import discover
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.support.anypair import Moved, any_pair, moved, planned, ran
+from tests.support.everything import OWN_MARKS
+from tests.support.outsiders import Seen, Sight, wider
+from tests.support.tenants import Pair
+
+PAIRS = [(source, target) for source in discover() for target in discover()]
+IDS = [f"{a[0]}-{b[0]}" for a, b in PAIRS]
+INTERNS = {"record": "group", "name": "interns"}
+CLOSED = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
+
+
+def library() -> list[dict[str, Any]]:
+    """An asset that everybody sees, and one for each way in which fewer do."""
+    later, before = "2045-06-01T00:00:00Z", "2003-01-01T00:00:00Z"
+    rights: dict[int, dict[str, Any]] = {
+        1: {"groups": ["public"]},
+        2: {"groups": ["public"]},
+        3: {"groups": ["public"], "release_at": later},
+        4: {"groups": ["public"], "expires_at": before},
+        5: {"groups": ["staff"]},
+        6: {"groups": ["staff"], "restrictions": [{"kind": "denied", "detail": "interns"}]},
+        7: {"groups": ["public"], "restrictions": [{"kind": "download", "detail": "NONE"}]},
+        8: {"groups": ["public"]},
+    }
+    status = {2: "archived", 8: "draft"}
+    rows = [asset(number, rights=given, status=status.get(number, "published")) for number, given in rights.items()]
+    rows[4]["placements"] = [{"kind": "folder", "path": ["Board"]}]
+    for row in rows:
+        del row["fields"][OWN_MARKS]
+    return [*SCHEMA, INTERNS, CLOSED, *rows]
+
+
+def receiving() -> list[dict[str, Any]]:
+    return [*SCHEMA, INTERNS]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One look at a pair after a run, by the ids of the source. accepted: by asset, the rules that were."""
+
+    report: Mapping[str, Any]
+    code: int
+    state: Moved
+    accepted: Mapping[str, frozenset[str]]
+    source: Seen
+    target: Seen
+
+    @classmethod
+    def after_run(cls, pair: Pair) -> Looked:
+        report = ran(pair)
+        stop = exposure_stop(report["exposure"])
+        code = stop.exit_code if stop else 4 if report["parked"] else 0
+        return cls(report, code, moved(pair), accepted_of(pair), Seen.of(pair.source), Seen.of(pair.target))
+
+    @property
+    def refused(self) -> set[str]:
+        """Assets that the guard set aside."""
+        return {one for one, cause in self.state.parked.items() if cause.startswith(f"{EXPOSURE}: ")}
+
+    def seen(self, one: str) -> Sight:
+        """Who has seen it at the target."""
+        return self.target.ever.get(self.state.twins.get(one, ""), frozenset())
+
+    def before(self, one: str) -> Sight:
+        """Who sees it at the source."""
+        return self.source.now.get(one, frozenset())
+
+    @property
+    def widened(self) -> set[str]:
+        """Assets seen at the target by somebody who does not see them at the source, and what is there for no asset."""
+        ours = {one for one in self.state.twins if wider(self.seen(one), self.before(one))}
+        return ours | (self.target.ever.keys() - set(self.state.twins.values()))
+
+
+def accepted_of(pair: Pair) -> dict[str, frozenset[str]]:
+    """The exposure rules that were accepted for each asset, as its losses tell."""
+    with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as connection:
+        rows = connection.execute("SELECT asset, losses FROM work").fetchall()
+    told = {one: [loss for loss in json.loads(text) or () if loss["path"] == EXPOSURE] for one, text in rows}
+    rules = {one: [loss["rule"].partition(" ") for loss in losses] for one, losses in told.items()}
+    return {one: frozenset(rule for rule, _, fate in found if fate == "accepted") for one, found in rules.items()}
+
+
+@pytest.fixture(params=PAIRS, ids=IDS)
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    source, target = request.param
+    with any_pair(tmp_path, source, target, library(), receiving(), OWN_MARKS, policy={}) as joined:
+        yield joined
+
+
+def with_policy(pair: Pair, **waivers: str) -> None:
+    """From now on the job says so of these rules."""
+    yaml = YAML()
+    body = yaml.load(pair.job)
+    body["policy"] = {"exposure": waivers}
+    yaml.dump(body, pair.job)
+
+
+def test_nobody_sees_more_than_before_but_for_what_is_accepted(pair: Pair) -> None:
+    there = {row["id"]: row["catalogue_id"] for row in pair.source.assets}
+    plan = planned(pair)
+    first = Looked.after_run(pair)
+    assert first.report["exposure"] == plan["exposure"]
+    others = first.state.parked.keys() - first.refused
+    assert first.widened == set()
+    assert first.state.parked.keys() | first.state.twins.keys() == there.keys()
+    assert first.code == (6 if first.refused else 4 if others else 0)
+
+    rules = {row["rule"] for row in first.report["exposure"]}
+    one = ExposureRule.ARCHIVED.value if ExposureRule.ARCHIVED.value in rules else min(rules, default="")
+    if one:
+        with_policy(pair, **{one: "accept"})
+        second = Looked.after_run(pair)
+        accepted = {asset for asset, found in second.accepted.items() if one in found}
+        assert second.widened <= accepted == first.refused - second.refused
+        assert second.code == (6 if second.refused else 4 if others else 0)
+
+    with_policy(pair, **dict.fromkeys(rules, "accept"))
+    last = Looked.after_run(pair)
+    assert last.code == (4 if others else 0)
+    assert last.state.parked.keys() == others
+    accepted = {asset for asset, found in last.accepted.items() if found}
+    assert last.widened <= accepted == first.refused
+    assert {one for one in accepted if not last.before(one)} <= last.widened
