@@ -25,10 +25,11 @@ from tests.support.tenants import Pair
 PAIRS = [(source, target) for source in discover() for target in discover()]
 IDS = [f"{a[0]}-{b[0]}" for a, b in PAIRS]
 INTERNS = {"record": "group", "name": "interns"}
-CLOSED = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
+SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call tells who may see a folder (wire A 5.1)
+BOARD = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
 
 
-def library() -> list[dict[str, Any]]:
+def library(source: str) -> list[dict[str, Any]]:
     """An asset that everybody sees, and one for each way in which fewer do."""
     later, before = "2045-06-01T00:00:00Z", "2003-01-01T00:00:00Z"
     rights: dict[int, dict[str, Any]] = {
@@ -43,10 +44,11 @@ def library() -> list[dict[str, Any]]:
     }
     status = {2: "archived", 8: "draft"}
     rows = [asset(number, rights=given, status=status.get(number, "published")) for number, given in rights.items()]
-    rows[4]["placements"] = [{"kind": "folder", "path": ["Board"]}]
+    rows[0 if source in SILENT_ABOUT_FOLDERS else 4]["placements"] = [{"kind": "folder", "path": ["Board"]}]
     for row in rows:
         del row["fields"][OWN_MARKS]
-    return [*SCHEMA, INTERNS, CLOSED, *rows]
+    board = {"rights": {}} if source in SILENT_ABOUT_FOLDERS else {}
+    return [*SCHEMA, INTERNS, {**BOARD, **board}, *rows]
 
 
 def receiving() -> list[dict[str, Any]]:
@@ -103,7 +105,7 @@ def accepted_of(pair: Pair) -> dict[str, frozenset[str]]:
 @pytest.fixture(params=PAIRS, ids=IDS)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     source, target = request.param
-    with any_pair(tmp_path, source, target, library(), receiving(), OWN_MARKS, policy={}) as joined:
+    with any_pair(tmp_path, source, target, library(source), receiving(), OWN_MARKS, policy={}) as joined:
         yield joined
 
 
