@@ -16,6 +16,7 @@ from dam_sync.engine.compare import Defaults, Difference, Scope, differences, ex
 from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
+from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.sight import refuse_mostly_unlisted
 from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
@@ -223,6 +224,7 @@ class Verifier:
         session = self.session
         draft, found = await self._draft(asset, link)
         found += differences(draft, actual, session.target_schema, session.target.limits)
+        found += seen_though_closed(session, draft, actual)
         if session.policy.extras != "ignore":
             defaults = defaults_of(session, draft)
             found += extras(draft, actual, session.target_schema, self.scope, defaults)
@@ -249,11 +251,11 @@ class Verifier:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
         marker = marker_value(self.session.source_account.tenant, asset.id)
         drafted = await draft_of(self.session, asset, marker, self.terms)
+        drafted, unfit = expected(self.session, asset, drafted, link)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.session.target.limits.filename)
-        unfit = [
+        unfit += [
             Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
         ]
-        draft = replace(draft, closed=bool(link.draft and link.draft.get("closed")))
         if asset.file is None:  # without a file a name means nothing, and some services make one up
             draft = replace(draft, filename="")
         return replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft, unfit

@@ -142,8 +142,8 @@ def _groups(source: Audience, draft: Draft, target: Audience, decided: Decided) 
         ours = {name.casefold() for name in source.groups}
         if {name.casefold() for name in target.groups} <= ours or (decided.groups and target.groups <= given):
             return
-    there = "everybody" if target.groups is None else _some(target.groups)
-    yield Widening(ExposureRule.GROUPS, f"limited to {_some(source.groups)}, at the target to {there}")
+    told = f"limited to {told_groups(source.groups)}, at the target to {told_groups(target.groups)}"
+    yield Widening(ExposureRule.GROUPS, told)
 
 
 def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:
@@ -154,6 +154,11 @@ def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Dec
         held = ours <= theirs if kind in BY_NAME else bool(theirs)
         if not held and not (limited and kind is RestrictionKind.CONTAINER):
             yield Widening(OF_RESTRICTION[kind], _told(ours - theirs))
+
+
+def told_groups(groups: frozenset[str] | None) -> str:
+    """The first of them, for people."""
+    return "everybody" if groups is None else _some(groups)
 
 
 def _told(restrictions: set[Restriction]) -> str:

@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.engine.compare import Difference
 from dam_sync.engine.guards.finding import EXAMPLES, such_as
 from dam_sync.engine.report import REFUSED
 from dam_sync.engine.session import Session
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
+from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
-from dam_sync.model.exposure import EXPOSURE, MEANINGS, ExposureRule, Waiver, Widening, widenings
+from dam_sync.model.exposure import (
+    EXPOSURE,
+    MEANINGS,
+    ExposureRule,
+    Waiver,
+    Widening,
+    audience_of,
+    told_groups,
+    widenings,
+)
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.rows import LinkRow, Outcome
@@ -60,6 +71,27 @@ def judge(session: Session, asset: Asset, drafted: Drafted, link: LinkRow | None
     if willing and can_close(session):
         return Exposure((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True)
     return Exposure(parked=_parked(refused, link, can_close(session)))
+
+
+def expected(session: Session, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
+    """For a verification: what the target should hold of an asset that was moved, and what shows more than it may."""
+    known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
+    exposure = judge(session, asset, drafted, link, known)
+    if exposure.parked is not None:
+        return drafted, [Difference(EXPOSURE, "seen by no more people than at the source", exposure.parked.message)]
+    return exposure.applied(drafted), []
+
+
+def seen_though_closed(session: Session, draft: Draft, actual: Asset) -> list[Difference]:
+    """What shows that an asset of the target, which was to be hidden, can be seen by ordinary users."""
+    if not draft.closed:
+        return []
+    allowed, there = session.target.audience(draft).groups, audience_of(actual)
+    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > session.clock.now())
+    limited = there.groups is not None and (allowed is None or there.groups <= allowed)
+    if hidden or limited:
+        return []
+    return [Difference(EXPOSURE, "hidden from ordinary users", told_groups(there.groups))]
 
 
 def can_close(session: Session) -> bool:
