@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir, mkstemp
 from typing import IO
 
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull
 
-OWNER_ONLY = 0o600
 PROBE_BYTES = 64 * 1024
 ELSEWHERE = "free some room there, or name a file on another disk"
 
@@ -25,8 +24,7 @@ def written(path: Path, what: str) -> Iterator[IO[str]]:
     with _told(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
         apart = path.exists() and not path.is_file()  # a pipe or a device takes what comes
-        part = path if apart else path.with_name(f"{path.name}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+        handle, part = (os.open(path, os.O_WRONLY), path) if apart else _new_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
                 yield out
@@ -46,14 +44,20 @@ def prove_writable(path: Path | None, what: str) -> None:
     """Raises ConfigError or DiskFull now, rather than after days of work; leaves nothing behind."""
     if path is None or (path.exists() and not path.is_file()):
         return
-    probe = path.with_name(f"{path.name}.part")
     with _told(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
+        handle, probe = _new_beside(path)
         try:
-            with os.fdopen(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "wb") as out:
+            with os.fdopen(handle, "wb") as out:
                 out.write(bytes(PROBE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
+
+
+def _new_beside(path: Path) -> tuple[int, Path]:
+    """A new file for its owner alone, of a name that nobody can have taken or linked before. Raises OSError."""
+    handle, name = mkstemp(suffix=".part", prefix=f".{path.name[:100]}.", dir=path.parent)
+    return handle, Path(name)
 
 
 @contextmanager

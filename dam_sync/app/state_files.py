@@ -18,12 +18,11 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.settings import Job
-from dam_sync.store.opening import vacuum
+from dam_sync.store.opening import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 
 OLD_LEDGER = "400d"
-HELPERS = ("-wal", "-shm")  # files that SQLite keeps beside a state
 
 
 async def job_export(path: Path, target: Path) -> dict[str, Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import StaticPool
 
-from dam_sync.store.opening import transaction
+from dam_sync.store.opening import raw_of, transaction
 
 APPLICATION_ID = 0x44414D53  # "DAMS": tells our files from other SQLite files
 
@@ -111,6 +115,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
     ),
 }
 VERSION = max(MIGRATIONS)
+_TOLD = 5  # names of strange objects in an error
 
 
 def version_of(connection: Connection) -> int:
@@ -133,3 +138,39 @@ def migrate(connection: Connection, upto: int = VERSION) -> list[int]:
             connection.exec_driver_sql(f"PRAGMA user_version = {number}")
         taken.append(number)
     return taken
+
+
+def strange_objects(connection: Connection) -> list[str]:
+    """What in a file of ours no migration made, or made in another way: such a table may be a view without end, such a
+    trigger may write what we never wrote."""
+    version = version_of(connection)
+    found, made = _objects(raw_of(connection)), _made_by(version)
+    return sorted({name for _, name, *_ in found ^ made})[:_TOLD]
+
+
+_Object: TypeAlias = tuple[str, str, str, str]
+
+
+@lru_cache
+def _made_by(version: int) -> frozenset[_Object]:
+    """The objects of a new file at this version."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            migrate(connection, version)
+            return _objects(raw_of(connection))
+    finally:
+        engine.dispose()
+
+
+def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:
+    """Kind, name, table and substance of each: columns of a table, text of a trigger."""
+    rows = raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    own = [row for row in rows if not row[1].startswith("sqlite_")]
+    return frozenset((kind, name, table, _substance(raw, kind, name, sql)) for kind, name, table, sql in own)
+
+
+def _substance(raw: sqlite3.Connection, kind: str, name: str, sql: str) -> str:
+    if kind != "table":
+        return " ".join((sql or "").replace('"', "").split()) if kind == "trigger" else ""
+    return " ".join(str(row[1]) for row in raw.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)))

@@ -39,8 +39,11 @@ ALMOST_FULL_BYTES = 1024 * 1024
 PROBE_BYTES = 64 * 1024
 STATE = "the state"
 OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 CACHE_KIB = 4 * 1024
 WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
+
+HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps beside a state
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
@@ -60,21 +63,33 @@ def path_of(where: Path | str) -> Path:
     return Path("/" + rest.lstrip("/")) if rest.startswith("///") else Path(rest.lstrip("/"))
 
 
-def make_file(path: Path, what: str = STATE) -> None:
-    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat.
+def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
+    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat
+    unless it must be `new`.
 
-    What was made is still there after a power cut.
+    What was made is still there after a power cut. Raises ConfigError for a symbolic link, wherever it leads.
     """
+    refuse_link(path, what)
     with told(path, what):
         missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=OWNER_FOLDER, exist_ok=True)
         made = not path.exists()
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_FILE))
-        if path.stat().st_mode & 0o077:
-            path.chmod(OWNER_FILE)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | (os.O_EXCL if new else 0), OWNER_FILE)
+        try:
+            if os.fstat(handle).st_mode & 0o077:
+                os.fchmod(handle, OWNER_FILE)
+        finally:
+            os.close(handle)
         for folder in (path.parent, *(each.parent for each in missing)) if made else ():
             flush_folder(folder)
+
+
+def refuse_link(path: Path, what: str = STATE) -> None:
+    """Raises ConfigError for a symbolic link: in a folder that others write, it may lead to any file of this user."""
+    if path.is_symlink():
+        hint = "name the file itself, in a folder that only you can write"
+        raise ConfigError(f"{what} {path} is a symbolic link, which is not followed", hint=hint)
 
 
 def flush_folder(folder: Path) -> None:
@@ -99,6 +114,7 @@ def engine_of(path: Path, *, read_only: bool = False) -> Engine:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA trusted_schema = OFF")
         return connection
 
     return create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")

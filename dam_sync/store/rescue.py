@@ -64,8 +64,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _copy(connection: Connection, path: Path) -> Path:
     names = (path.with_name(f"{path.name}{RESCUED}{f'-{number}' if number > 1 else ''}") for number in count(1))
-    kept = next(name for name in names if not name.exists())
-    make_file(kept)
+    kept = next(name for name in names if not os.path.lexists(name))
+    make_file(kept, new=True)
     with told(kept), closing(sqlite3.connect(kept)) as copy:
         raw_of(connection).backup(copy)
     return kept

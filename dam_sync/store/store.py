@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +16,9 @@ from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.store.ledger import Ledger
 from dam_sync.store.links import Links, Names
 from dam_sync.store.listing import Shards
-from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, version_of
+from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_objects, version_of
 from dam_sync.store.notes import Notes
-from dam_sync.store.opening import engine_of, make_file, path_of, raw_of, told, transaction
+from dam_sync.store.opening import HELPERS, engine_of, make_file, path_of, raw_of, refuse_link, told, transaction
 from dam_sync.store.part import Desk
 from dam_sync.store.pending import Members, Placements, Relations
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
@@ -78,6 +79,7 @@ class SqlStore(Runs, Shards, Queue, Links, Names, Settling, Members, Placements,
 
 def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
     """A file of this version, or the reason why not."""
+    refuse_link(path)
     if read_only:
         if not path.exists():
             raise ConfigError(f"there is no state at {path}", hint="run the job first, or correct `state:`")
@@ -102,6 +104,7 @@ def _version(path: Path, *, read_only: bool) -> int:
             raw = raw_of(connection)
             ours = raw.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
             empty = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+            strange = strange_objects(connection) if ours and 0 < version <= VERSION else ()
         engine.dispose()
     if not ours and not empty:
         hint = "correct `state:` in the job file; this file belongs to another program"
@@ -109,6 +112,9 @@ def _version(path: Path, *, read_only: bool) -> int:
     if version > VERSION:
         hint = f"install the newer dam-sync; this one writes version {VERSION}"
         raise ConfigError(f"the state {path} was made by a newer dam-sync (version {version})", hint=hint)
+    if strange:
+        hint = "restore it with `state JOB import FILE` from an export; somebody or something changed this file"
+        raise ConfigError(f"the state {path} is not as dam-sync makes it: {', '.join(strange)}", hint=hint)
     return version
 
 
@@ -122,14 +128,14 @@ def _refuse_while_running(connection: Connection, clock: Clock) -> None:
 
 
 def _copy(source: Path, target: Path, clock: Clock) -> None:
-    if target.exists():
+    if os.path.lexists(target):
         raise ConfigError(f"there is a file at {target} already", hint="name a new file")
-    make_file(target, COPY)
+    make_file(target, COPY, new=True)
     try:
         _copy_into(source, target, clock)
     except BaseException:
-        for part in target.parent.glob(f"{target.name}*"):
-            part.unlink(missing_ok=True)
+        for ending in ("", *HELPERS):
+            target.with_name(target.name + ending).unlink(missing_ok=True)
         raise
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.opening import OWNER_FILE, flush_folder, make_file, told
+from dam_sync.store.opening import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, told
 
 if sys.platform != "win32":
     import fcntl
@@ -70,6 +71,7 @@ class FileVault:
             self._replace(json.dumps(secrets).encode())
 
     def _read(self) -> dict[str, str]:
+        refuse_link(self.path, CREDENTIALS)
         with told(self.path, CREDENTIALS):
             if not self.path.exists():
                 return {}
@@ -105,13 +107,24 @@ class FileVault:
 
     def _write(self, data: bytes) -> None:
         """The next file, on the disk; what it takes up already is written over, so that it needs no new room."""
-        handle = os.open(self._fresh, os.O_WRONLY | os.O_CREAT, OWNER_FILE)
+        refuse_link(self._fresh, CREDENTIALS)
+        handle = os.open(self._fresh, os.O_WRONLY | os.O_CREAT | NO_LINK, OWNER_FILE)
         with os.fdopen(handle, "wb") as out:
+            self._refuse_foreign(os.fstat(handle))
             os.fchmod(out.fileno(), OWNER_FILE)
             out.write(data)
             out.truncate()
             out.flush()
             os.fsync(out.fileno())
+
+    def _refuse_foreign(self, found: os.stat_result) -> None:
+        """In a folder that others write, somebody else may have made the next file, or linked one of ours there."""
+        theirs = sys.platform != "win32" and found.st_uid != os.getuid()
+        if theirs or found.st_nlink > 1 or not stat.S_ISREG(found.st_mode):
+            hint = "remove it, and keep the state in a folder that only you can write"
+            raise ConfigError(
+                f"{self._fresh} was not made by this user alone; no credential is written to it", hint=hint
+            )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -80,7 +80,7 @@ async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.M
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.note("before", 1)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise DiskFull("no room left to write the state")
 
     monkeypatch.setattr("dam_sync.store.rescue.make_file", full)
