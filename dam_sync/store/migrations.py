@@ -171,6 +171,9 @@ def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:
 
 
 def _substance(raw: sqlite3.Connection, kind: str, name: str, sql: str) -> str:
-    if kind != "table":
-        return " ".join((sql or "").replace('"', "").split()) if kind == "trigger" else ""
-    return " ".join(str(row[1]) for row in raw.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)))
+    match kind:
+        case "table":
+            return " ".join(str(row[1]) for row in raw.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)))
+        case "trigger":
+            return " ".join((sql or "").replace('"', "").split())
+    return ""
