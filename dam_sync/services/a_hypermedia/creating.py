@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone
+from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
@@ -93,7 +94,7 @@ class Creating:
             chosen_status(draft.status, await self._knowledge.statuses.get())
         form = forms.by_name.get(draft.profile)
         if draft.profile and form is None:
-            raise InvalidValue(f"the target has no form {draft.profile!r}", hint="see `inspect` for its forms")
+            raise InvalidValue(f"the target has no form {draft.profile!r}", hint=nearest(draft.profile, forms.by_name))
         if content is None and form is None:
             form = _form_with(draft.fields, forms)
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)

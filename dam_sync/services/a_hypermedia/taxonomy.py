@@ -10,6 +10,7 @@ from typing import Any
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.faults import nearest
 from dam_sync.model.values import Json, Term
 from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
@@ -84,7 +85,7 @@ class Taxonomy:
             return forms.sources[vocabulary]
         if vocabulary.isdigit():
             return ("thesaurus", vocabulary)
-        raise NotFound(f"there is no vocabulary {vocabulary!r}", hint="see `inspect` for the vocabularies it has")
+        raise NotFound(f"there is no vocabulary {vocabulary!r}", hint=nearest(vocabulary, forms.sources))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """See `Service.ensure_term`: children of the parent are read, the title compared, then POST, then the other

@@ -81,7 +81,9 @@ def writes_of(
         field = forms.by_key.get(key)
         if field is None or not field.editable:
             reason = "is not in any form of" if field is None else "cannot be edited in"
-            raise InvalidValue(f"field {key} {reason} the target", hint="correct the mapping; see `map check`")
+            raise InvalidValue(
+                f"field {key} {reason} the target", hint="correct the mapping; `check JOB` compares it with the target"
+            )
         puts += _puts(field, value, locales, whole)
     return Writes(tuple(puts), own or None, "" if closed else status, closed)
 

@@ -18,6 +18,7 @@ from dam_sync.model.errors import (
     SessionGone,
     Unsupported,
 )
+from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -373,7 +374,9 @@ def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
         return found
     if wanted in facts.STATUSES and wanted != "trash":
         return Status("", name, wanted)
-    raise InvalidValue(f"the target has no status {name!r}", hint="see `inspect` for the statuses it has")
+    raise InvalidValue(
+        f"the target has no status {name!r}", hint=nearest(name, [status.title for status in statuses.values()])
+    )
 
 
 def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import Draft, Patch, Placement, Rights
 from dam_sync.model.errors import InvalidValue
+from dam_sync.model.faults import nearest
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
@@ -31,7 +32,9 @@ def form_of(draft: Draft, server: Server, options: Options, terms: Terms, user: 
     """A draft as properties. Raises InvalidValue for what the type cannot hold, before any call."""
     type_name = draft.profile or options.type
     if type_name not in server.asset_types:
-        raise InvalidValue(f"the target has no document type {type_name!r}", hint="see `inspect` for its types")
+        raise InvalidValue(
+            f"the target has no document type {type_name!r}", hint=nearest(type_name, server.asset_types)
+        )
     fields = dict(draft.fields)
     if draft.marker is not None:
         fields.setdefault(draft.marker.field, draft.marker.value)
@@ -59,7 +62,10 @@ def properties_of(
         info = server.fields.get(key)
         if info is None or key in SYSTEM or key.partition(":")[0] in DERIVED_PREFIXES:
             reason = "is not known to" if info is None else "is kept by"
-            raise InvalidValue(f"property {key} {reason} the target", hint="correct the mapping; see `map check`")
+            raise InvalidValue(
+                f"property {key} {reason} the target",
+                hint="correct the mapping; `check JOB` compares it with the target",
+            )
         if type_name and info.types and type_name not in info.types:
             raise InvalidValue(f"{type_name} has no property {key}", hint="map another profile, or not this field")
         found[key] = encode(info, value, terms, options.zone)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.model.faults import nearest
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
@@ -121,8 +122,8 @@ class Forms:
         for template in self.templates.values():
             if template.name == name:
                 return template
-        hint = "see `inspect` for its metadata templates; map `profile` to one of them"
-        raise InvalidValue(f"there is no metadata template {name!r}", hint=hint)
+        known = ", ".join(sorted(template.name for template in self.templates.values()))
+        raise InvalidValue(f"there is no metadata template {name!r}", hint=f"map `profile` to one of {known}")
 
     def attribute(self, key: str, template: str = "") -> Attribute:
         """The attribute of a template (by id), else of any. Raises InvalidValue for one that cannot be written."""
@@ -130,7 +131,9 @@ class Forms:
         found = known.attributes.get(key) if known else self.by_key.get(key)
         if found is None:
             where = f"metadata template {known.name!r}" if known else "the library"
-            raise InvalidValue(f"{where} has no attribute {key!r}", hint="see `inspect` for its fields")
+            raise InvalidValue(
+                f"{where} has no attribute {key!r}", hint=nearest(key, known.attributes if known else self.by_key)
+            )
         if found.system or not found.editable:
             raise InvalidValue(f"attribute {key!r} is kept by the service and cannot be written")
         return found
@@ -252,7 +255,7 @@ def check(forms: Forms, named: Named) -> None:
         raise ConfigError(
             f"option {option}: there is no attribute {key!r}" if attribute is None else f"option {option} needs {need}",
             service=facts.NAME,
-            hint="name it by its search field, see `inspect`",
+            hint=f"name it by its search field; {nearest(key, forms.by_key)}",
         )
 
 

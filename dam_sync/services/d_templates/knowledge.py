@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from dam_sync.model.errors import NotFound
+from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
@@ -126,7 +127,7 @@ class Knowledge:
         attribute = forms.by_key.get(key)
         found = sources.get(key) or (attribute.source if attribute else "") or (key if key in forms.lexicon else "")
         if not found:
-            raise NotFound(f"there is no vocabulary {key!r}", hint="see `inspect` for the vocabularies it has")
+            raise NotFound(f"there is no vocabulary {key!r}", hint=nearest(key, forms.lexicon))
         return found
 
     async def _forms(self) -> Forms:

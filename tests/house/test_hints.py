@@ -1,0 +1,84 @@
+"""Every command and every option that a text of ours names exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from dam_sync.cli import cli
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = {
+    name: frozenset(option for parameter in command.params for option in parameter.opts)
+    for name, command in typer.main.get_command(cli).commands.items()  # type: ignore[attr-defined]
+}
+OPTIONS = frozenset[str]().union(*COMMANDS.values()) | {"--version", "--help"}
+PROMISED = {"init", "inspect", "map", "rehearse", "watch", "adopt", "conflicts", "explain", "report", "rollback"}
+PROMISED |= {"redirects", "help"}  # of the product, whether this release has them or not
+VERBS = PROMISED | set(COMMANDS)
+QUOTED = re.compile(r"`([^`\n]+)`")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+COMING = frozenset({"--repair"})  # named by hints of this release before it lands
+FOREIGN = ("pip ", "keyring ", "export ", "make ")
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The text constants of a module but for docstrings, those with values in them joined."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [str(p.value) if isinstance(p, ast.Constant) else "VALUE" for p in node.values]
+            yield node.lineno, "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner | docs:
+            yield node.lineno, node.value
+
+
+def wrong(text: str) -> Iterator[str]:
+    """The commands and options of a text that are not there."""
+    if text.startswith(FOREIGN):
+        return
+    for quoted in QUOTED.findall(text):
+        words = quoted.removeprefix("dam-sync ").split()
+        named = words and words[0] in VERBS and (len(words) > 1 or words[0] in PROMISED - set(COMMANDS))
+        if named and (words[0] not in COMMANDS or not set(OPTION.findall(quoted)) - COMING <= COMMANDS[words[0]]):
+            yield f"`{quoted}`"
+    yield from set(OPTION.findall(QUOTED.sub("", text))) - OPTIONS
+
+
+MODULES = sorted(path for path in (ROOT / "dam_sync").rglob("*.py") if "emulator" not in path.parts)
+
+
+def test_every_command_and_option_that_is_named_exists() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {each}"
+        for path in MODULES
+        for line, text in texts(path)
+        for each in wrong(text)
+    ]
+    assert found == []
+
+
+def test_the_readme_names_no_command_that_does_not_exist() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [each for line in text.splitlines() for each in wrong(line) if "pip" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("see `inspect`", 1),
+        ("ask `map check JOB`", 1),
+        ("`errors JOB --rerty`", 1),
+        ("use --nonsense", 1),
+        ("`errors JOB --retry`, then `run JOB`; the option `relations`, the verb `title`", 0),
+    ],
+)
+def test_what_does_not_exist_is_found(text: str, number: int) -> None:
+    assert len({*wrong(text)}) == number
