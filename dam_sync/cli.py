@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -59,6 +61,20 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
 )
 
 
+class Piped(Console):
+    """A console whose reader may go away (`| head`): the rest is not printed, and that is no error."""
+
+    def on_broken_pipe(self) -> None:
+        """See `Console`."""
+        let_go_of_stdout()
+
+
+def let_go_of_stdout() -> None:
+    """Nobody reads any more: what is still to be printed goes nowhere, also at the end of the process."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class Output:
     """Where results and words go: results to stdout, everything else to stderr."""
 
@@ -66,7 +82,7 @@ class Output:
         self.as_json = as_json
         self.verbose = verbose
         self.progress = not no_progress
-        self.out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+        self.out = Piped(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def report(self, report: Mapping[str, Any]) -> None:
@@ -78,7 +94,11 @@ class Output:
 
     def data(self, data: Any) -> None:
         """JSON on stdout."""
-        sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
+        try:
+            sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            let_go_of_stdout()
 
     def error(self, error: DamSyncError) -> None:
         """What happened, and what to do next."""
@@ -140,7 +160,7 @@ def top(version: Annotated[bool, typer.Option("--version", help="Print the versi
 @verb
 def demo_(
     output: Output,
-    assets: Annotated[int, typer.Option(help="Assets in the made-up library.")] = 300,
+    assets: Annotated[int, typer.Option(min=1, help="Assets in the made-up library.")] = 300,
     source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = READY[0],
     target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = READY[1],
     folder: Annotated[Path, typer.Option("--dir", help="Where to work; emptied first.")] = Path("state/demo"),
@@ -220,8 +240,16 @@ def run(
             output.told(stop)
         return code
 
-    wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, limit=limit, max_calls=max_calls)
-    wish.max_duration, wish.html = max_duration, html
+    wish = _asked(
+        output,
+        full=full,
+        only=frozenset(only or ()),
+        accept_changes=accept_changes,
+        limit=limit,
+        max_calls=max_calls,
+        max_duration=max_duration,
+        html=html,
+    )
     _run(output, wish, act)
 
 
@@ -375,6 +403,15 @@ def emulate(
             print_table(output.out, "Assumptions", ("service", "no.", "assumed", "contract"), rows)
             return
         serve_emulation(Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ())))
+    except DamSyncError as error:
+        output.error(error)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _asked(output: Output, **options: Any) -> Wish:
+    """The options of a command; one that cannot be meant ends it before anything is opened."""
+    try:
+        return Wish(**options)
     except DamSyncError as error:
         output.error(error)
         raise typer.Exit(error.exit_code) from None

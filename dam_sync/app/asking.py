@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.app.connecting import existing_store, job_of
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.faults import nearest
 from dam_sync.model.values import instant_text
 from dam_sync.store.store import SqlStore
 
@@ -36,6 +38,7 @@ async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, An
     """`errors`: parked assets by cause; `retry` puts them back into the queue."""
     job = job_of(path)
     async with existing_store(job, read_only=not retry) as store:
+        _refuse_unknown(causes, {cause for cause, *_ in await store.parked_causes()})
         groups = [
             {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
             for cause, operation, hint, count, example in await store.parked_causes()
@@ -44,6 +47,13 @@ async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, An
         rows = await _parked(store, causes)
         retried = await store.unpark(causes or None) if retry else 0
         return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried}
+
+
+def _refuse_unknown(causes: list[str], known: set[str]) -> None:
+    for cause in causes:
+        if cause not in known:
+            hint = nearest(cause, known) or ("`errors JOB` lists the causes" if known else "nothing is parked")
+            raise ConfigError(f"no asset is parked for the cause {cause!r}", hint=hint)
 
 
 async def job_state(path: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
-from dam_sync.engine.run import close_books, execute, window_of
+from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
 from dam_sync.engine.sweeping import told_swept
@@ -59,16 +59,20 @@ async def run_job(path: Path, wish: Wish) -> Report:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await SystemClock().sleep(SETTLE_SECONDS)
             opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
-            session = session_of(opened, store, run, wish)
-            await refuse_before_run(session)
+            prepared = session_of(opened, store, run, wish)
+            await refuse_before_run(prepared)
+            await refuse_unknown(prepared)
+            session = prepared
             sweep_spool(job.state_path.parent / "spool")
             await execute(session)
             await look_after(session, due=True, run=run.id)
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
-                if session is not None:
+                if session is None:
+                    await store.withdraw(run.id, _reason(error))
+                else:
                     await keep_spent(session, began)
-                await store.stop(run.id, _reason(error))
+                    await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
         report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
@@ -89,6 +93,7 @@ async def plan_job(path: Path, wish: Wish) -> Report:
         run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
         session = session_of(opened, store, run, wish)
         await refuse_before_run(session)
+        await refuse_unknown(session)
         files = DryFiles(opened.source)
         session.contents = files.contents
         if not wish.only:

@@ -17,8 +17,10 @@ from dam_sync.model.errors import ConfigError, StopRequested, Transient
 from dam_sync.render.terminal import duration
 
 DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
+PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-INTERRUPTED = "stopped by Ctrl-C; what was in hand is finished"
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
+INTERRUPTED = "stopped by {}; what was in hand is finished"
 
 
 @dataclass(slots=True)
@@ -37,6 +39,11 @@ class Wish:
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)
     began: float = field(default_factory=lambda: SystemClock().monotonic())
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for an option that cannot be meant, before anything is opened."""
+        if self.max_duration is not None:
+            seconds_of(self.max_duration)
 
     def to_ask(self) -> Ask:
         """For the engine; the same object every time, so that it can be stopped."""
@@ -68,47 +75,60 @@ class Wish:
 
 
 def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> int:
-    """Run a verb's coroutine to its exit code. Ctrl-C ends it cleanly, a second one at once."""
+    """Run a verb's coroutine to its exit code. Ctrl-C and the signals that end a process end it cleanly, a second one
+    at once. A hangup that is ignored (`nohup`) stays ignored."""
+    last = ""
 
     async def main() -> int:
         task = asyncio.current_task()
 
-        def on_interrupt() -> None:
+        def on_signal(name: str) -> None:
+            nonlocal last
+            last = SIGNALS[name]
             if wish.interrupted and task is not None:
                 task.cancel()
             wish.interrupted = True
-            wish.ask.stop(INTERRUPTED, hurry=True)
+            wish.ask.stop(INTERRUPTED.format(last), hurry=True)
 
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, on_interrupt)
+        _listen(on_signal)
         try:
             return await act(wish)
         except asyncio.CancelledError:
-            raise Transient("stopped at once by a second Ctrl-C") from None
+            raise Transient(f"stopped at once by {last}") from None
         except (StopRequested, BaseExceptionGroup) as error:
-            cause = first_cause(error)
-            if isinstance(cause, StopRequested) and cause.message == INTERRUPTED:
-                raise Transient(cause.message) from error
-            raise cause from error
+            raise _cause_of(error) from error
 
     return asyncio.run(main())
+
+
+def _listen(on_signal: Callable[[str], None]) -> None:
+    for name in SIGNALS:
+        number = signal.Signals[name]
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, on_signal, name)
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """What ended a verb; a signal asks for another run."""
+    cause = first_cause(error)
+    if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):
+        return Transient(cause.message)
+    return cause
 
 
 def seconds_of(text: str) -> float:
     """`90s`, `30m`, `8h` in seconds. Raises ConfigError."""
     match = DURATION.match(text.strip())
-    if match is None:
-        raise ConfigError(f"{text!r} is not a duration", hint="write 90s, 30m, 8h or 2d")
+    if match is None or not float(match[1]):
+        raise ConfigError(f"--max-duration takes a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
     return float(match[1]) * SECONDS[match[2]]
 
 
 def part_of(sample: str) -> float:
     """`2%` as 0.02. Raises ConfigError."""
-    try:
-        part = float(sample.rstrip("%")) / 100
-    except ValueError:
-        part = -1.0
+    match = PERCENTAGE.match(sample.strip())
+    part = float(match[1]) / 100 if match else 0.0
     if not 0 < part <= 1:
-        raise ConfigError(f"--sample takes a percentage above 0 and up to 100%, not {sample}")
+        hint = "write 2% for two of a hundred assets; up to 100%"
+        raise ConfigError(f"--sample takes a percentage with its sign, not {sample!r}", hint=hint)
     return part

@@ -162,18 +162,21 @@ async def _crawl_shard(session: Session, shard: Shard, cursor: Cursor | None) ->
 
 
 async def _record_only(session: Session) -> None:
-    """The named assets alone, as a shard of their own. Raises ConfigError for one that was never moved and is not
-    there."""
+    """The named assets alone, as a shard of their own."""
+    shard = Shard("only")
+    await session.store.set_shards(session.run.id, [shard], complete=True)
+    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(session.ask.only))
+    await session.store.record(session.run.id, shard, Batch(entries, None), ())
+
+
+async def refuse_unknown(session: Session) -> None:
+    """Raises ConfigError for an asset asked for by id that was never moved and is not in the source."""
     links = await session.store.links([AssetId(name) for name in session.ask.only])
     for name in sorted(session.ask.only - links.keys()):
         try:
             await session.source.fetch(AssetId(name))
         except NotFound as error:
             raise ConfigError(f"the source has no asset {name}", hint="check the id behind --only") from error
-    shard = Shard("only")
-    await session.store.set_shards(session.run.id, [shard], complete=True)
-    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(session.ask.only))
-    await session.store.record(session.run.id, shard, Batch(entries, None), ())
 
 
 async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:

@@ -14,7 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.store.part import Part, from_text, to_text
 from dam_sync.store.ready import Ready
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.tables import OPEN, RUN, SHARD, STEP, WORK, instant
+from dam_sync.store.tables import LEDGER, NOTE, OPEN, RUN, SHARD, STEP, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 STILL = timedelta(seconds=20)  # without a heartbeat a process trusts its lease for so long, well before others end it
@@ -108,6 +108,25 @@ class Runs(Part):
                 release_claims(c, untried=True)
 
         await self._write(job)
+
+    async def withdraw(self, run: int, reason: str) -> None:
+        """The same for a run that was refused before it did anything: one that recorded nothing leaves no row."""
+
+        def job(c: Connection) -> bool:
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            traces = (
+                select(SHARD.c.seq).where(SHARD.c.run == run).limit(1),
+                select(WORK.c.seq).where((WORK.c.run == run) | (WORK.c.listed_run == run)).limit(1),
+                select(LEDGER.c.seq).where(LEDGER.c.run == run).limit(1),
+            )
+            if any(c.execute(trace).first() is not None for trace in traces):
+                return False
+            c.execute(delete(NOTE).where(NOTE.c.key == f"window:{run}"))
+            return bool(c.execute(delete(RUN).where(mine)).rowcount)
+
+        if not await self._write(job):
+            await self.stop(run, reason)
+        self._let_go()
 
     async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
         """The history, newest first."""

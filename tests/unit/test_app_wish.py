@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+
 import pytest
 
-from dam_sync.app.wish import INTERRUPTED, Wish, run_async
-from dam_sync.model.errors import DamSyncError, StopRequested, Transient
+from dam_sync.app.wish import Wish, part_of, run_async
+from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
+
+SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGHUP": "stopped by SIGHUP"}
 
 
-@pytest.mark.parametrize(("message", "exits"), [(INTERRUPTED, Transient.exit_code), ("enough", 8)])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_ctrl_c_asks_for_another_run_and_a_limit_is_told_as_one(message: str, exits: int, grouped: bool) -> None:
+@pytest.mark.parametrize(("name", "told"), SIGNALS.items(), ids=SIGNALS)
+def test_a_signal_ends_a_verb_cleanly_and_is_called_by_its_name(name: str, told: str) -> None:
+    async def act(wish: Wish) -> int:
+        os.kill(os.getpid(), signal.Signals[name])
+        await asyncio.sleep(0.05)
+        assert wish.ask.hurry
+        raise StopRequested(wish.ask.stopped)
+
+    with pytest.raises(Transient) as caught:
+        run_async(Wish(), act)
+    assert caught.value.message.startswith(told)
+    assert caught.value.exit_code == 5
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
     async def act(_: Wish) -> int:
-        stopped = StopRequested(message)
+        for name in ("SIGTERM", "SIGINT"):
+            os.kill(os.getpid(), signal.Signals[name])
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(60)
+        return 0
+
+    with pytest.raises(Transient, match="stopped at once by Ctrl-C"):
+        run_async(Wish(), act)
+
+
+def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+    """As `nohup` starts a command."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def act(wish: Wish) -> int:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0.05)
+        return int(wish.interrupted)
+
+    try:
+        assert run_async(Wish(), act) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_limit_is_reported_as_one(grouped: bool) -> None:
+    async def act(_: Wish) -> int:
+        stopped = StopRequested("enough")
         raise BaseExceptionGroup("several", [stopped]) if grouped else stopped
 
     with pytest.raises(DamSyncError) as told:
         run_async(Wish(), act)
-    assert (told.value.message, told.value.exit_code) == (message, exits)
+    assert (told.value.message, told.value.exit_code) == ("enough", 8)
+
+
+def test_a_sample_is_a_percentage() -> None:
+    assert part_of("2%") == 0.02
+    assert part_of(" 12.5 % ") == 0.125
+    for text in ("2", "0.02", "%", "0%", "101%", "two%"):
+        with pytest.raises(ConfigError, match="percentage with its sign"):
+            part_of(text)
+
+
+@pytest.mark.parametrize("text", ["soon", "8", "8 hours", "-1h", "0s"])
+def test_a_duration_is_read_before_anything_is_begun(text: str) -> None:
+    with pytest.raises(ConfigError, match="--max-duration"):
+        Wish(max_duration=text)
+    assert Wish(max_duration="8h").max_duration == "8h"
