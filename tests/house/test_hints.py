@@ -14,7 +14,7 @@ from dam_sync.cli import cli
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
-    name: frozenset(option for parameter in command.params for option in parameter.opts)
+    name: frozenset({"--help", *(option for parameter in command.params for option in parameter.opts)})
     for name, command in typer.main.get_command(cli).commands.items()  # type: ignore[attr-defined]
 }
 OPTIONS = frozenset[str]().union(*COMMANDS.values()) | {"--version", "--help"}
