@@ -45,6 +45,6 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
         audience=tenant.audience, error=kit_error(world),
     )  # fmt: skip
     app.storage = links
-    app.add_middleware(Gate, window=Window(world, given.rate))
+    app.add_middleware(Gate, window=Window(world, given.rate), settle=tenant.settle)
     app.state.tenant = tenant
     return app

@@ -185,9 +185,9 @@ class Window:
 class Gate:
     """In front of all routes: the rate limit, its headers on v2, and CORS on everything."""
 
-    def __init__(self, app: ASGIApp, window: Window) -> None:
+    def __init__(self, app: ASGIApp, window: Window, settle: Callable[[], None]) -> None:
         self._app = app
-        self._window = window
+        self._window, self._settle = window, settle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the call pass, or answer 429."""
@@ -195,6 +195,7 @@ class Gate:
         if scope["type"] != "http" or path.startswith("/_emulator/"):
             await self._app(scope, receive, send)
             return
+        self._settle()
         left, reset = (1, 0.0) if path == "/allowaccess" else self._window.take()
         headers = [_ANY_ORIGIN, *(self._headers(left, reset) if path.startswith("/v2") else ())]
 

@@ -13,6 +13,7 @@ from dam_sync.services.e_profiles.emulator.state import Tenant
 
 def ground_truth(tenant: Tenant) -> Iterator[Mapping[str, Json]]:
     """Every asset that exists, the trash and the queue of conflicts included, with every file's size and digests."""
+    tenant.settle()
     for asset in list(tenant.assets.values()):
         yield _asset(tenant, asset)
 

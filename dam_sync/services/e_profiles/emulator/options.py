@@ -15,7 +15,9 @@ VARIANTS: Mapping[str, str] = {
     "exclusive": "the ends of date ranges do not belong to them (wire E 2.3)",
     "patch_empties": "a member named in `patch` but not sent is emptied (wire E 6.4, 6.5)",
     "empty_required": "a required field may be emptied, no 409 (wire E 6.4)",
-    "strict_names": "names with letters to avoid or over 128 letters are refused (wire E 5.4, 5.5)",
+    "strict_names": "names that the documents say to avoid are refused: reserved characters, device names, whitespace"
+    " or dots at ends, over 128 characters (wire E 5.4, 5.5, 8)",
+    "late_versions": "a new file version is taken up when its processing is over (wire E 6.7)",
     "purge_event": "`asset_deleted` fires for a purge, too (wire E 2.6)",
     "ignore_unknown": "unknown display keys in a write are ignored, no 400 (wire E 6.4)",
     "refuse_names": "an upload under an existing file name is refused with 409 (wire E 13)",

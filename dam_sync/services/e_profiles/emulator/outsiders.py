@@ -27,7 +27,8 @@ class Outsiders:
         self._tenant = tenant
 
     def assets(self) -> Iterable[str]:
-        """The ids of all assets."""
+        """The ids of all assets; what was to happen by now has happened."""
+        self._tenant.settle()
         return list(self._tenant.assets)
 
     def viewers(self, asset: str, at: datetime) -> frozenset[str]:

@@ -172,11 +172,12 @@ class OldCalls:
         sent = await call.json()
         asset = self._tenant.asset(str(sent.get("assetUuid", "")), call.user)
         description = str(sent.get("description") or "")
-        if len(description) > DESCRIPTION_LETTERS or not sent.get("url"):
-            raise Refusal(400, "invalid_request", "`url` is missing, or `description` too long")
-        facts = {"assetUuid": asset.id, "description": description, "url": sent["url"]}
-        made = {"uuid": self._tenant.uuid(), **facts, "updatedDate": instant(self._tenant.now())}
-        self._tenant.integration_links[made["uuid"]] = made
+        if len(description) > DESCRIPTION_LETTERS:
+            raise Refusal(400, "invalid_request", "`description` is too long")
+        facts = {"assetUuid": asset.id, "description": description, "url": sent.get("url")}
+        key = self._tenant.uuid()
+        made = {"uuid": key, **facts, "updatedDate": instant(self._tenant.now())}
+        self._tenant.integration_links[key] = made
         return Reply(200, made)
 
     async def drop_integration_link(self, call: Call) -> Reply:
@@ -260,11 +261,11 @@ def _collection(collection: Collection) -> dict[str, Json]:
 
 
 def _uuids(sent: Mapping[str, Json], name: str) -> list[str]:
-    """`{name: {"uuids": […]}}`; an absent member is an empty list."""
+    """`{name: {"uuids": […]}}`; an absent member is an empty list, and so is an absent `uuids` (clients send `{}`)."""
     given = sent.get(name)
     if given is None:
         return []
-    ids = given.get("uuids") if isinstance(given, dict) else None
+    ids = given.get("uuids", []) if isinstance(given, dict) else None
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise Refusal(400, "invalid_request", f"`{name}` must hold a list `uuids`")
     return list(dict.fromkeys(ids))

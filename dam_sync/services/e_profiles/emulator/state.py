@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dam_sync.emulation.audience import Audience
@@ -19,6 +20,7 @@ from dam_sync.services.e_profiles.emulator.taxonomy import Category, Collection,
 from dam_sync.services.e_profiles.emulator.webhooks import Webhooks
 
 AVOIDED = frozenset('<>:"/\\|?*,+%#()[]{}')
+DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 NAME_LETTERS = 128
 SECURITY = ("asset_groups", "release_date", "expiration_date")
 
@@ -48,6 +50,16 @@ class Tenant:
         self.webhooks = Webhooks(world)
         self.embeds: dict[str, str] = {}
         self._names: dict[str, dict[str, None]] = {}
+        self._coming: deque[tuple[float, Callable[[], object]]] = deque()
+
+    def after(self, seconds: float, work: Callable[[], object]) -> None:
+        """Do this when so many seconds of the world have passed; always the same number of seconds."""
+        self._coming.append((self.world.now().timestamp() + seconds, work))
+
+    def settle(self) -> None:
+        """Let everything happen whose time has come."""
+        while self._coming and self._coming[0][0] <= self.world.now().timestamp():
+            self._coming.popleft()[1]()
 
     def now(self) -> int:
         """The world's instant in epoch seconds."""
@@ -130,10 +142,8 @@ class Tenant:
         """A file, category or collection name. Raises Refusal 400."""
         if not isinstance(name, str) or not name.strip():
             raise Refusal(400, "invalid_request", f"`{what}` is missing")
-        if "strict_names" in self.options.plays:
-            avoided = AVOIDED.intersection(name)
-            if avoided or len(name) > NAME_LETTERS or name != name.strip():
-                raise Refusal(400, "invalid_name", f"`{what}` has letters that are not allowed, or too many")
+        if "strict_names" in self.options.plays and _to_avoid(name):
+            raise Refusal(400, "invalid_name", f"`{what}` has letters that are not allowed, or too many")
         return name
 
     def write_metadata(self, asset: Asset, sent: Json, patch: Sequence[str] | None, user: User) -> None:
@@ -241,6 +251,13 @@ class Tenant:
             held.pop(old.id, None)
             if not held:
                 del self._names[old.filename.casefold()]
+
+
+def _to_avoid(name: str) -> bool:
+    """Whether the documents say to avoid a name (wire E 8, `filename`)."""
+    stem = name.rpartition(".")[0] or name
+    ends = name != name.strip() or name.endswith(".") or stem != stem.rstrip()
+    return bool(AVOIDED.intersection(name)) or len(name) > NAME_LETTERS or ends or stem.casefold() in DEVICES
 
 
 def _moment(text: Json, name: str) -> int | None:

@@ -178,13 +178,29 @@ class Uploads:
     def _version(self, existing: Asset, draft: Draft, user: User) -> Asset:
         """The existing metadata type is kept; its metadata, too, unless the policy takes the upload's."""
         tenant, now = self._tenant, self._tenant.now()
+        if "late_versions" not in tenant.options.plays:
+            return self._added(existing, draft, user, now)
+        tenant.after(tenant.options.processing, lambda: self._arrived(existing.id, draft, user, now))
+        return tenant.keep(replace(existing, ready=self._ready()))
+
+    def _arrived(self, asset: str, draft: Draft, user: User, now: int) -> None:
+        """A version that was taken up later; nothing happens when its asset is gone."""
+        existing = self._tenant.assets.get(asset)
+        if existing is not None:
+            self._added(existing, draft, user, now)
+
+    def _added(self, existing: Asset, draft: Draft, user: User, now: int) -> Asset:
+        """The asset with one more version."""
+        tenant = self._tenant
         number = existing.current.number + 1
         version = Version(tenant.uuid(), number, draft.filename, draft.blob, now)
         fields = existing.fields
         if draft.profile.version_policy == "file_and_information":
             new = {**draft.profile.defaults, **draft.values}
             fields = {key: new.get(key) or values for key, values in existing.fields.items()}
-        asset = replace(existing, versions=(*existing.versions, version), fields=fields, ready=self._ready())
+        late = "late_versions" in tenant.options.plays
+        ready = existing.ready if late else self._ready()
+        asset = replace(existing, versions=(*existing.versions, version), fields=fields, ready=ready)
         after = tenant.touched(asset)
         tenant.webhooks.versioned(after, user)
         return after
