@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
+
+from dam_sync.model.clock import Clock
 
 T = TypeVar("T")
 
@@ -68,6 +70,45 @@ class Turns:
         finally:
             del self._busy[name]
             done.set()
+
+
+LOOK_AGAIN = 2.0  # seconds before a look that showed nothing is repeated
+
+
+class Proven:
+    """Forms of request that no document shows, proven by their effect when they are first used on a connection."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._proven: set[str] = set()
+        self._foretold: set[str] = set()
+        self._turns = Turns()
+
+    def proven(self, forms: Iterable[str]) -> bool:
+        """Whether all of these are."""
+        return self._proven.issuperset(forms)
+
+    def new(self, forms: Iterable[str]) -> set[str]:
+        """Those whose first use is still to come; a forecast that counts them does so once."""
+        fresh = set(forms) - self._proven - self._foretold
+        self._foretold |= fresh
+        return fresh
+
+    async def holds(self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True) -> bool:
+        """Whether a form had the effect that `look` looks for; one caller looks, the others wait for it. No call for a
+        form that is proven. patient: looks again after a while before it says no."""
+        if form in self._proven:
+            return True
+        async with self._turns.of(form):
+            if form in self._proven:
+                return True
+            shown = await look()
+            if not shown and patient:
+                await self._clock.sleep(LOOK_AGAIN)
+                shown = await look()
+            if shown:
+                self._proven.add(form)
+            return shown
 
 
 async def together(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:

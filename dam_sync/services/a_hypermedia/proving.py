@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, tzinfo
 
 import structlog
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value
-from dam_sync.net.once import Turns
+from dam_sync.net.once import Proven
 from dam_sync.services.a_hypermedia.forms import FormField
 from dam_sync.services.a_hypermedia.values import decode
 from dam_sync.services.a_hypermedia.writes import Put
@@ -27,41 +27,12 @@ LOOK_AGAIN = (
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
-class Proofs:
-    """Which forms are proven in this run. `bulk`: whether fields may be written by selection and bulk."""
+class Proofs(Proven):
+    """Those of one connection. `bulk`: whether fields may be written by selection and bulk."""
 
     def __init__(self, clock: Clock, bulk: bool = True) -> None:
+        super().__init__(clock)
         self.bulk = bulk
-        self._clock = clock
-        self._proven: set[str] = set()
-        self._foretold: set[str] = set()
-        self._turns = Turns()
-
-    def proven(self, forms: Iterable[str]) -> bool:
-        """Whether all of these are."""
-        return self._proven.issuperset(forms)
-
-    def new(self, forms: Iterable[str]) -> set[str]:
-        """Those whose first use is still to come; a forecast that counts them does so once."""
-        fresh = set(forms) - self._proven - self._foretold
-        self._foretold |= fresh
-        return fresh
-
-    async def holds(self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True) -> bool:
-        """Whether a form had the effect that `look` looks for; one caller looks, the others wait for it. No call for a
-        form that is proven. patient: looks again after a while before it says no."""
-        if form in self._proven:
-            return True
-        async with self._turns.of(form):
-            if form in self._proven:
-                return True
-            shown = await look()
-            if not shown and patient:
-                await self._clock.sleep(LOOK_AGAIN)
-                shown = await look()
-            if shown:
-                self._proven.add(form)
-            return shown
 
     def no_bulks(self) -> None:
         """The form of the bulk failed where single calls did not: it is not used again in this run."""

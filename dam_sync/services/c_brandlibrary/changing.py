@@ -43,12 +43,16 @@ class Changer:
             return
         wanted = await self.planner.changes(patch)
         row = await self._current(asset, patch, wanted)
-        attributes = wire.patch_attributes(patch)
+        attributes = named(wire.patch_attributes(patch), row)
         told = await self.line.edit(asset, attributes, again=True) if attributes else None
+        if told is not None and patch.closed:
+            refuse_unkept(told, attributes)
         if row is not None:
             await self._related(row, patch, wanted)
         if told is not None:
             refuse_unkept(told, attributes)
+        if opening := named(wire.opening(patch), row):
+            refuse_unkept(await self.line.edit(asset, opening, again=True), opening)
 
     async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
         await self.values.change(row, wanted)
@@ -145,18 +149,24 @@ class Changer:
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
         name = _name(content)
-        before = await steps.once(f"{name}:before", lambda: self._attached(asset), harmless=True)
+        rows: list[Json] = []
+
+        async def attached() -> Json:
+            rows.append(await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
+            return _file_names(rows[-1])
+
+        before = await steps.once(f"{name}:before", attached, harmless=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
         address = await self.uploader.send(content, steps, f"{name}:file")
 
         async def put() -> Json:
             files = [{"url": address, "filename": content.name}]
-            await self.line.edit(asset, {"attachments": files})
+            await self.line.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
             return True
 
         async def found() -> Json:
-            now = await self._attached(asset)
+            now = await attached()
             fresh = [file for file in now if file not in before and composed(now[file]) == composed(content.name)]
             return True if fresh else None
 
@@ -198,11 +208,6 @@ class Changer:
                 f"{content.name}: {content.size} bytes were sent and {sizes or 'none'} arrived", asset=asset
             )
 
-    async def _attached(self, asset: AssetId) -> Json:
-        """File names of the attachments by id."""
-        row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
-        return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}
-
     async def remove(self, asset: AssetId) -> None:
         """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
         try:
@@ -211,6 +216,13 @@ class Changer:
             return  # no id of this service
         if reply.status in GONE:
             await self.line.prove()
+
+
+def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
+    """With the name, which one description of the service requires (wire C, last section), where it is known; nothing
+    for nothing."""
+    name = row["attributes"].get("name") if row is not None else None
+    return {"name": name, **attributes} if attributes and isinstance(name, str) and name else attributes
 
 
 def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
@@ -232,6 +244,11 @@ def _same(told: Json, sent: Json) -> bool:
     if isinstance(sent, bool):
         return told is None or told == sent
     return composed(str(told or "")) == composed(str(sent or ""))
+
+
+def _file_names(row: Json) -> Json:
+    """File names of the attachments by id."""
+    return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}
 
 
 def _name(content: Content) -> str:

@@ -10,8 +10,10 @@ from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Change, Membership
 from dam_sync.model.values import Term
+from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.creating import DATED, cleans, hiding_form
 from dam_sync.services.c_brandlibrary.fields import Keys
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.planning import one_of, values_of
@@ -27,6 +29,7 @@ class Costs:
     line: Line
     library: Library
     taxonomy: Taxonomy
+    proven: Proven
     _told: set[str] = field(default_factory=set)
     _made: int = 0  # of those made at the same time, who share calls
     _held: Counter[str] = field(default_factory=Counter)  # their values by key
@@ -66,6 +69,8 @@ class Costs:
         shared, self._made = self._made, (self._made + 1) % self.line.made_at_once
         if shared == 0:
             self._held.clear()
+        form = hiding_form(draft, self.line.clock.now())
+        looked = {form} - {""}
         collected = bool(one_of(draft.placements, "collection"))
         calls = Counter(
             {
@@ -73,8 +78,8 @@ class Costs:
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
                 facts.ADD_VALUES: self._values(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
-                facts.PUT_ASSET: int(marker is not None and not self.line.options.keeps_marker),
-                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))),
+                facts.PUT_ASSET: int(cleans(draft, self.line.options) or form == DATED),
+                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))) + len(self.proven.new(looked)),
             }
         )
         return calls + self._once(draft, marker.field if marker else "")
@@ -111,7 +116,7 @@ class Costs:
         return Counter(
             {
                 facts.ASSET: int(reads),
-                facts.PUT_ASSET: int(bool(wire.patch_attributes(patch))),
+                facts.PUT_ASSET: int(bool(wire.patch_attributes(patch))) + int(bool(wire.opening(patch))),
                 facts.PUT_VALUE: sum(len(texts) for texts in wanted.values()),
                 facts.DELETE_VALUE: sum(not texts for texts in wanted.values()),
                 facts.ADD_TAGS: int(bool(patch.tags_add)),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.net.moments import moment
+from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
-from dam_sync.services.c_brandlibrary.connection import Line
+from dam_sync.services.c_brandlibrary.connection import Line, Options
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
-from dam_sync.services.c_brandlibrary.fields import DESCRIPTION
+from dam_sync.services.c_brandlibrary.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.planning import Planner
 from dam_sync.services.c_brandlibrary.sharing import Seat, Shared
@@ -22,6 +24,8 @@ from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
 from dam_sync.services.c_brandlibrary.uploading import Uploader
 from dam_sync.services.c_brandlibrary.valuing import Values
 
+UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
+GONE = frozenset({403, 404})
 READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
 
 
@@ -35,6 +39,7 @@ class Creator:
     uploader: Uploader
     finder: Finder
     values: Values
+    proven: Proven
     looks: Shared[AssetId, Json] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +54,7 @@ class Creator:
         making = _Making(self, draft, home, collection, content, steps)
         with self.values.shared.seat() as paying:
             made = AssetId(await making.make())
+            await self._refuse_visible(made, draft, steps)
             await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps, paying)
             await self._finish(made, draft, content, steps)
         return made
@@ -57,17 +63,58 @@ class Creator:
         with self.looks.seat() as looking:
             if draft.tags:
                 await self.values.add_tags(made, draft.tags, steps)
-            if draft.marker is not None and not self.line.options.keeps_marker:
+            if cleans(draft, self.line.options) or self._approves(draft):
                 await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
             await steps.once("read-back", lambda: self._read_back(made, draft, content, steps, looking), harmless=True)
+
+    async def _refuse_visible(self, made: AssetId, draft: Draft, steps: Steps) -> None:
+        """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
+        hides it, after it was hidden in another way, or deleted."""
+        form = hiding_form(draft, self.line.clock.now())
+        if not form:
+            return
+
+        held_back = self.hides_at_first(draft)
+
+        async def look() -> bool:
+            row = await self.reread(made)
+            refuse_swallowed(row, draft, held_back=held_back)
+            return True
+
+        try:
+            await self.proven.holds(form, look, patient=False)
+        except Rejected:
+            await self._hide(made, steps)
+            raise
+
+    def hides_at_first(self, draft: Draft) -> bool:
+        """Whether a new asset waits for its approval until its dates were read back."""
+        form = hiding_form(draft, self.line.clock.now())
+        return form == DATED and not self.proven.proven([form])
+
+    async def _hide(self, made: AssetId, steps: Steps) -> None:
+        """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
+        await self.line.edit(made, wire.approval(wire.PENDING), again=True)
+        if (await self.reread(made))["attributes"].get("approved") is not False:
+            await self.line.write(facts.DELETE_ASSET, (made,), asset=made, again=True, accept=GONE)
+            await steps.forget("*")
 
     async def _default_section(self) -> Placement:
         return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")
 
+    def _approves(self, draft: Draft) -> bool:
+        """Whether the approval may have been held back until the dates were read back."""
+        return hiding_form(draft, self.line.clock.now()) == DATED
+
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
-        """The description without its token; approval once more, which a create may have passed over."""
-        attributes = {DESCRIPTION: wire.text_at(draft.fields, DESCRIPTION), **wire.approval(draft.status)}
-        await self.line.edit(made, attributes, again=True)
+        """The description without its token; approval once more, which a create may have passed over, or held back."""
+        status = draft.status or (wire.PUBLISHED if self._approves(draft) else "")
+        attributes = {NAME: wire.name_of(draft)} if wire.name_of(draft) else {}
+        if cleans(draft, self.line.options):
+            attributes[DESCRIPTION] = wire.text_at(draft.fields, DESCRIPTION)
+        await self.line.edit(
+            made, {**attributes, **wire.approval(wire.PENDING if draft.closed else status)}, again=True
+        )
         return True
 
     async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps, seat: Seat) -> Json:
@@ -84,7 +131,12 @@ class Creator:
             if content is not None and files and not wire.is_settled(row):
                 sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, steps)
                 row = await self._ready(made) if sent else row
-        refuse_swallowed(row, draft)
+        try:
+            refuse_swallowed(row, draft)
+        except Rejected:
+            if row["attributes"].get("approved") is not False and wire.audience_of(draft) != wire.EVERYBODY:
+                await self._hide(made, steps)
+            raise
         if content is not None:
             refuse_other_file(row, content, self.line.options.waits_ready)
         return True
@@ -152,7 +204,8 @@ class _Making:
         uploads = []
         if self.content is not None:
             uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
-        body = wire.create_body(self.draft, self.section, uploads)
+        hidden = self.draft.closed or self.creator.hides_at_first(self.draft)
+        body = wire.create_body(self.draft, self.section, uploads, hidden=hidden)
         operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.library.id()
         if self.collection:
             operation, home = facts.ADD_TO_COLLECTION, self.collection
@@ -185,13 +238,28 @@ def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
     return all(name in row["attributes"] for name in wire.availability(draft.rights))
 
 
-def refuse_swallowed(row: Json, draft: Draft) -> None:
-    """Raises Rejected when status or dates are not as they were written (wire C 6.3)."""
+def cleans(draft: Draft, options: Options) -> bool:
+    """Whether the token leaves the description again."""
+    return draft.marker is not None and not options.keeps_marker
+
+
+def hiding_form(draft: Draft, now: datetime) -> str:
+    """By what ordinary users do not see a new asset: its approval, or else its dates; empty where they see it."""
+    if draft.closed or draft.status == wire.PENDING:
+        return UNAPPROVED
+    release, expiry = draft.rights.release_at, draft.rights.expires_at
+    return DATED if (release is not None and release > now) or (expiry is not None and expiry <= now) else ""
+
+
+def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> None:
+    """Raises Rejected when status or dates are not as they were written (wire C 6.3). held_back: the approval is to
+    come."""
     attributes: Mapping[str, Json] = row["attributes"]
-    want = wire.approval(draft.status)
+    status = wire.PENDING if draft.closed or held_back else draft.status
+    want = wire.approval(status)
     if want and attributes.get("approved") is not None and attributes["approved"] != want["approved"]:
         raise Rejected(
-            f"the asset was made, but its status is not {draft.status}",
+            f"the asset was made, but its status is not {status}",
             asset=row["id"],
             code="approval",
             hint="the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",

@@ -204,10 +204,26 @@ ASSUMPTIONS = (
 
 ASSUMED_WRITES = (
     AssumedWrite(
-        10,
+        9,
         "`PUT` of the bytes to the upload link",
-        "MD5 of the answer, where it is given; the size of the new attachment, by the run or by `verify`",
+        "MD5 of the answer, where it is given; `POST` is tried where it is refused; the size of the new attachment, by "
+        "the run or by `verify`",
     ),
+    AssumedWrite(
+        18,
+        "`approved` and availability dates in the call that creates an asset",
+        "reading each back; the first of a run that must be hidden at once: it waits for its approval until its dates "
+        "were seen, and is hidden, or deleted, where they are not kept",
+    ),
+    AssumedWrite(13, "`PUT /attachments/{id}` with a link makes a new version", "waiting for each until it is counted"),
+    AssumedWrite(15, "`POST .../custom_field_values` of many assets in one call", "each answer must tell every value"),
+    AssumedWrite(
+        16,
+        "`POST /assets/{id}/tags` of the missing names",
+        "each answer must tell them; else the asset is read back",
+    ),
+    AssumedWrite(14, "`POST .../custom_field_keys` makes the field of our mark", "reading the fields again"),
+    AssumedWrite(19, "`POST .../collections` with a slug, after a refusal", "the name in the answer; it is not public"),
 )
 
 # spec 001, Resources and Endpoints, Service C

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
@@ -15,6 +16,8 @@ from dam_sync.services.c_brandlibrary import facts, fields, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.fields import Key, Keys
+
+UNKNOWN = frozenset({400, 404})  # what a search that is not understood is answered with (wire C 2.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Library:
         self.chosen = Once(self._choose)
         self.keys = Once(self._keys)
         self._sample = Once(self._several)
+        self._view_only = Once(self._find_view_only)
         self._payload = Once(self._has_payload)
 
     async def id(self) -> str:
@@ -61,7 +65,7 @@ class Library:
             release="v4",
             total=self.counted,
             clock_skew=reply.ahead_of(self.line.clock.now()),
-            notes=tuple(await self._notes(library, user)),
+            notes=(*await self._notes(library, user), *self._openness(counted["attributes"])),
         )
 
     async def schema(self) -> Schema:
@@ -76,7 +80,21 @@ class Library:
 
     async def sense(self) -> wire.Sense:
         """All that is needed to read assets."""
-        return wire.Sense(await self.keys.get())
+        view_only = await self._view_only.get() if self.line.read_only else frozenset[str]()
+        return wire.Sense(await self.keys.get(), view_only=view_only)
+
+    async def _find_view_only(self) -> frozenset[str]:
+        """Ids of the assets that may be seen and not downloaded, which nothing but a search tells (wire C 2.4); none
+        where it is not understood."""
+        found: set[str] = set()
+        number, total = 1, 0
+        while True:
+            asked = (("search", "view_only:true"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked, accept=UNKNOWN)
+            found |= {str(row["id"]) for row in document.rows}
+            if document.refused or document.ends(total, len(found)):
+                return frozenset(found)
+            number, total = number + 1, len(found)
 
     async def _choose(self) -> Chosen:
         rows = await self.line.everything(facts.LIBRARIES, (), (("include", "organization"),))
@@ -147,6 +165,14 @@ class Library:
                 "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
             )
         return notes
+
+    def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
+        """What a target shows to people who have no login."""
+        privacy = str(attributes.get("privacy") or "")
+        if self.line.read_only or privacy in ("", "private"):
+            return []
+        whom = "whoever has its address" if privacy == "public" else "whoever was given its address"
+        return [f"the library is {privacy}: {whom} sees its published assets without a login"]
 
     async def _role(self, library: Chosen, user: str) -> str:
         """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""

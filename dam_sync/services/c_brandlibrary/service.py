@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
+from dam_sync.model.audience import Audience
 from dam_sync.model.limits import MIB, Tempo
 from dam_sync.model.ports import Content, Recorded, Steps, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.services.c_brandlibrary import facts
+from dam_sync.net.once import Proven
+from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.changing import Changer
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.costs import Costs
@@ -48,11 +50,12 @@ class BrandLibraryService(Service):
         self._presence = Presence(self._line, self._library, listing, self._reader)
         self._taxonomy = Taxonomy(self._line, self._library, listing)
         self._finder = Finder(self._line, self._library)
-        self._costs = Costs(self._line, self._library, self._taxonomy)
+        proven = Proven(context.clock)
+        self._costs = Costs(self._line, self._library, self._taxonomy, proven)
         planner = Planner(self._library)
         uploader = Uploader(self._line, context.budget or MemoryBudget(MEMORY), context.vault)
         values = Values(self._line, self._library, self._finder)
-        self._creator = Creator(self._line, planner, self._taxonomy, uploader, self._finder, values)
+        self._creator = Creator(self._line, planner, self._taxonomy, uploader, self._finder, values, proven)
         self._changer = Changer(self._line, planner, uploader, self._finder, values)
 
     @property
@@ -124,6 +127,10 @@ class BrandLibraryService(Service):
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """See `Service.create`."""
         return await self._creator.create(draft, content, steps)
+
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`."""
+        return wire.audience_of(draft)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`; an asset stays in its section and collection."""

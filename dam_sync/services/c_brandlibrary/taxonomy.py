@@ -8,7 +8,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, Denied, InvalidValue, NotFound, Unsupported
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    DamSyncError,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Unsupported,
+)
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.net.once import Once, Turns
@@ -139,6 +148,13 @@ class Taxonomy:
             attributes["slug"] = _slug(name, self.line.clock.token())  # the name's own slug is in use (wire C 13)
             reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
         made = made_of(reply.json(), operation)
+        if made["attributes"].get("public") is True:
+            raise Rejected(
+                f"the new {kind} {name!r} is public: whoever has its address would see what is put into it",
+                operation=operation,
+                code="public",
+                hint="have an administrator make it private, and the setting for new ones as well, then run again",
+            )
         told = made["attributes"].get("name")
         if told is not None and composed(str(told)) != composed(name):
             raise ContractBroken(f"the {kind} {name!r} was made as {told!r}", operation=operation)

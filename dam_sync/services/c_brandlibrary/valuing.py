@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import DamSyncError, NotFound, Rejected
+from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Steps
+from dam_sync.model.service import MISREAD
 from dam_sync.model.values import Json
+from dam_sync.net.client import Reply
 from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -18,6 +20,7 @@ from dam_sync.services.c_brandlibrary.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.finding import Finder
 from dam_sync.services.c_brandlibrary.library import Library
 from dam_sync.services.c_brandlibrary.sharing import Seat, Shared
+from dam_sync.services.c_brandlibrary.values import composed
 
 GONE = frozenset({403, 404})
 
@@ -200,7 +203,19 @@ class Values:
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
-        await self.line.write(facts.ADD_TAGS, (asset,), body, asset=asset)
+        reply = await self.line.write(facts.ADD_TAGS, (asset,), body, asset=asset)
+        missing = _unnamed(tags, told_names(reply))
+        if missing:  # an answer of another shape tells nothing: the asset itself does
+            row = await self._row(asset, "tags")
+            missing = _unnamed(tags, {str(tag["attributes"].get("name")) for tag in related(row, "tags")})
+        if missing:
+            raise Rejected(
+                f"the asset did not take the tags {', '.join(missing[:5])}",
+                asset=asset,
+                operation=facts.ADD_TAGS,
+                code="tags",
+                hint="add a tag by hand to see what forbids it, then `errors JOB --retry`",
+            )
 
     async def _row(self, asset: str, include: str) -> Json:
         return await self.line.one(facts.ASSET, (asset,), (("include", include),), asset=asset)
@@ -215,6 +230,20 @@ class Values:
 
 async def _true() -> Json:
     return True
+
+
+def told_names(reply: Reply) -> set[str]:
+    """The names of tags that an answer tells (wire C 6.6)."""
+    try:
+        return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
+    except (ContractBroken, *MISREAD):
+        return set()
+
+
+def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Tags that are not among the names, whose letters the service may compose and whose case it may change."""
+    there = {composed(name).casefold() for name in names}
+    return [tag for tag in tags if composed(tag).casefold() not in there]
 
 
 def tag_names(row: Json) -> frozenset[str]:

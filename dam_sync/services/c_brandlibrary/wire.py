@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.codec import fingerprint
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json, Value
@@ -26,6 +27,7 @@ DATES = ("availability_start", "availability_end")
 FIELDS = "created_at,updated_at,availability"
 ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that tells nothing of dates
 FILES = frozenset({"", "generic_files"})  # types of assets that are files
+EVERYBODY = Audience()
 PENDING, PUBLISHED = "pending", "published"
 
 
@@ -35,6 +37,7 @@ class Sense:
 
     keys: Keys
     names: Mapping[str, str] = field(default_factory=dict)
+    view_only: Collection[str] = frozenset()  # ids of assets whose original nobody may download, as a search tells them
 
 
 Counts = Mapping[str, int]
@@ -59,13 +62,31 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
         placements=frozenset(_placements(row, sense)),
         tags=frozenset(_tags(row, machine=False)),
         machine_tags=frozenset(_tags(row, machine=True)),
-        rights=Rights(moment(attributes.get(DATES[0])), moment(attributes.get(DATES[1]))),
+        rights=Rights(
+            moment(attributes.get(DATES[0])), moment(attributes.get(DATES[1])), restrictions=restrictions_of(row, sense)
+        ),
         created_at=moment(attributes.get("created_at")),
         changed_at=changed,
         imported_at=moment(attributes.get("created_at")),
         losses=tuple(_losses(row, counts)),
     )
     return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
+
+
+def restrictions_of(row: Json, sense: Sense) -> frozenset[Restriction]:
+    """What narrows who has the asset: collections that lists leave out, and view-only, which shows as a file that was
+    looked at and has no link (wire C 4), or by a search."""
+    found = set()
+    for collection in related(row, "collections"):
+        attributes = collection["attributes"]
+        flags = [word for word, flag in (("stealth", "stealth"), ("workspace", "is_workspace")) if attributes.get(flag)]
+        if flags:
+            name = attributes.get("name") or collection["id"]
+            found.add(Restriction(RestrictionKind.CONTAINER, f"collection {name} ({', '.join(flags)})"))
+    without_link = any(is_ready(each) and not each["attributes"].get("url") for each in attachments_of(row))
+    if without_link or row["id"] in sense.view_only:
+        found.add(Restriction(RestrictionKind.DOWNLOAD, "view-only"))
+    return frozenset(found)
 
 
 def entry_of(asset: Asset) -> Entry:
@@ -157,25 +178,33 @@ class Upload:
     filename: str
 
 
-def create_body(draft: Draft, section: str, uploads: Sequence[Upload]) -> Json:
-    """One asset, its token in the description (wire C 6.3, 6.9)."""
+def create_body(draft: Draft, section: str, uploads: Sequence[Upload], *, hidden: bool = False) -> Json:
+    """One asset, its token in the description (wire C 6.3, 6.9); hidden: not approved, whatever the draft says."""
     description, mark = text_at(draft.fields, DESCRIPTION), draft.marker.value if draft.marker else ""
     attributes: dict[str, Json] = {
-        "name": text_at(draft.fields, NAME) or draft.filename or mark,
+        "name": name_of(draft) or mark,
         "description": marked(description, draft.marker) if draft.marker else description,
-        **approval(draft.status),
+        **(approval(PENDING) if hidden else approval(draft.status)),
         **availability(draft.rights),
         "attachments": [{"url": each.url, "filename": each.filename} for each in uploads],
     }
     return {"data": {"attributes": [attributes]}, "section_key": section}
 
 
+def name_of(draft: Draft) -> str:
+    """What a new asset is called."""
+    return text_at(draft.fields, NAME) or draft.filename
+
+
 def patch_attributes(patch: Patch) -> dict[str, Json]:
-    """The members of a PUT; empty when the patch concerns none of them. `null` clears a date (wire C 6.4)."""
+    """The members of a PUT; empty when the patch concerns none of them. `null` clears a date (wire C 6.4). A patch that
+    closes takes the approval away; one that opens gives it later, see `opening`."""
     attributes: dict[str, Json] = {
         key: text_at(patch.fields, key) for key in (NAME, DESCRIPTION) if key in patch.fields
     }
-    if patch.status is not None:
+    if patch.closed:
+        attributes |= approval(PENDING)
+    elif patch.closed is None and patch.status is not None:
         attributes |= approval(patch.status)
     for name, cleared in zip(DATES, ("release", "expiry"), strict=True):
         if cleared in patch.cleared:
@@ -183,9 +212,20 @@ def patch_attributes(patch: Patch) -> dict[str, Json]:
     return attributes | (availability(patch.rights) if patch.rights is not None else {})
 
 
+def opening(patch: Patch) -> dict[str, Json]:
+    """What makes an asset that was closed visible again: the last call of an update."""
+    return approval(patch.status or PUBLISHED) if patch.closed is False else {}
+
+
 def approval(status: str) -> dict[str, Json]:
     """Nothing for a status that was not given."""
     return {"approved": status == PUBLISHED} if status else {}
+
+
+def audience_of(draft: Draft) -> Audience:
+    """Who would see an asset made from this draft: everybody in the library, unless it is not approved (wire C 3.1)."""
+    hidden = "it is not approved" if draft.closed or draft.status == PENDING else ""
+    return Audience(hidden, draft.rights.release_at, draft.rights.expires_at)
 
 
 def availability(rights: Rights) -> dict[str, Json]:

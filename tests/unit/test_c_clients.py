@@ -1,0 +1,68 @@
+"""Service C as other people's clients and published schemas know it: names in changes, plain errors, tags told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.errors import NotFound, Rejected
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.conformance.tenant import Start, content, starting
+from tests.support.steps import MemorySteps
+from tests.unit.test_c_service import draft, made
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    async with starting("c_brandlibrary", tmp_path) as begin:
+        yield begin
+
+
+class Recording:
+    """A client that keeps the bodies of changes to assets."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.changes: list[dict[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    async def send(self, request: Any) -> Any:
+        if request.operation == "PUT /api/v4/assets/{id}":
+            self.changes.append(request.json["data"]["attributes"])
+        return await self.client.send(request)
+
+
+async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    service: Any = tenant.connect()
+    service._line.client = recorded = Recording(service._line.client)
+    await service.schema()
+    identity = await made(tenant, service, draft("m-1", status="published"))
+    await service.update(identity, Patch(fields={"description": "d", "note": "n"}))
+    await service.update(identity, Patch(fields={"name": "Other"}))
+    async with content(tenant, "more.jpg", seed="more") as (given, _):
+        await service.attach(identity, given, MemorySteps())
+    assert [change["name"] for change in recorded.changes] == ["m-1.jpg", "m-1.jpg", "Other", "Other"]
+
+
+async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)], variant="plain_errors")
+    with pytest.raises(NotFound, match="answered 404 Not Found: Record not found") as error:
+        await tenant.connect().fetch(AssetId("4kq7wn2vhx9rbt6cmz3fjp8d"))
+    assert '"' not in error.value.message
+
+
+@pytest.mark.parametrize("answer", ["odd:2", "odd"])
+async def test_tags_that_the_answer_does_not_tell_are_missing(start: Start, answer: str) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    service = tenant.connect()
+    await service.schema()
+    tenant.fail({"match": "POST /api/v4/assets/*/tags", "do": answer})
+    with pytest.raises(Rejected, match="tags"):
+        await made(tenant, service, draft("m-1", tags=frozenset({"sea", "dawn"})))
