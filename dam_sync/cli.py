@@ -163,7 +163,9 @@ def demo_(
     assets: Annotated[int, typer.Option(min=1, help="Assets in the made-up library.")] = 300,
     source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = READY[0],
     target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = READY[1],
-    folder: Annotated[Path, typer.Option("--dir", help="Where to work; emptied first.")] = Path("state/demo"),
+    folder: Annotated[Path, typer.Option("--dir", help="A new or empty folder, or one of an earlier demo.")] = Path(
+        "state/demo"
+    ),
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
 

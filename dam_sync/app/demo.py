@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dam_sync.app.demo_folder import keep, prepare
 from dam_sync.app.emulating import ready_mapping
 from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What is to be shown: how many assets, from which kind to which, where; the folder is emptied first."""
+    """What is to be shown: how many assets, from which kind to which, and where: see `demo_folder`."""
 
     folder: Path
     assets: int = 300
@@ -44,16 +44,17 @@ class Demo:
 async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
     """Gives the exit code: 0 when every asset is equal on both sides."""
     folder = demo.folder.resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    foreign = prepare(folder)
     tell(f"making a library of {demo.assets} assets in {folder}")
     catalogue = write_library(folder, demo.assets)
     empty = write_empty_tenant(folder, like_the_source=not demo.ready)
+    keep(folder, foreign)
     source = [*_emulate(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
     target = [*_emulate(demo.target), "--load", str(empty)]
     async with emulated(source) as source_url, emulated(target) as target_url:
         tell(f"the source is emulated at {source_url}, the target at {target_url}")
         job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
+        keep(folder, foreign)
         plan = await plan_job(job, _like(wish, output=folder / "plan.json"))
         tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
         run = await run_job(job, wish)
