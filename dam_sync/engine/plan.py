@@ -164,16 +164,19 @@ def patch_between(before: Json, draft: Draft) -> Patch:
     pairs = (("release", "release_at"), ("expiry", "expires_at"))
     was_closed = bool(before.get("closed"))
     opened = was_closed and not draft.closed  # needs status and rights whole, for they were never written
+    stays = was_closed and draft.closed  # they would open it
     return Patch(
         fields=_changed_fields(before["fields"], after["fields"]),
         filename=draft.filename if before["filename"] != draft.filename else None,
-        status=draft.status if (opened or before["status"] != draft.status) and draft.status else None,
+        status=draft.status if not stays and (opened or before["status"] != draft.status) and draft.status else None,
         placements_add=new_places - old_places,
         placements_remove=old_places - new_places,
         tags_add=new_tags - old_tags,
         tags_remove=old_tags - new_tags,
-        rights=None if old_rights == draft.rights and not opened else draft.rights,
-        cleared=frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
+        rights=None if stays or (old_rights == draft.rights and not opened) else draft.rights,
+        cleared=frozenset()
+        if stays
+        else frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
         closed=None if was_closed == draft.closed else draft.closed,
     )
 
