@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from dam_sync.app.connecting import connect, job_of
 from dam_sync.app.files import written
+from dam_sync.app.sampling import sample_of
 from dam_sync.app.wish import Wish
 from dam_sync.emulation.trial import Trial
 from dam_sync.mapping.suggest import suggest
@@ -71,13 +72,15 @@ async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "
     """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
     mapping.write_text("version: 1\n", encoding="utf-8")
     job, budget = job_of(job_path), MemoryBudget(NO_FILES)
-    schemas, letters = [], 0
+    schemas, letters, sample = [], 0, None
     for role in ("source", "target"):
         service = connect(job, role, Wish(), budget, read_only=True)
         try:
             await service.probe()
             schemas.append(await service.schema())
             letters = service.limits.filename
+            sample = sample or await sample_of(service)
         finally:
             await service.close()
-    mapping.write_text(suggest(schemas[0], schemas[1], marker=marker, filename=letters).text(), encoding="utf-8")
+    found = suggest(*schemas, marker=marker, filename=letters, sample=sample)
+    mapping.write_text(found.text(), encoding="utf-8")

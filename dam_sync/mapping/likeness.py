@@ -40,6 +40,15 @@ class Likeness:
 
 def likeness(source: Field, target: Field) -> Likeness:
     """How alike the names of two fields are."""
+    exact = exact_likeness(source, target)
+    if exact:
+        return exact
+    pairs = ((left, right) for left in names_of(source) for right in names_of(target))
+    return max((_near(left, right) for left, right in pairs), key=_rank, default=Likeness())
+
+
+def exact_likeness(source: Field, target: Field) -> Likeness | None:
+    """How their keys or labels say the same, if they do."""
     if source.key == target.key:
         return Likeness(SAME_KEY, "same key", exact=True)
     if compact(source.key) and compact(source.key) == compact(target.key):
@@ -51,7 +60,7 @@ def likeness(source: Field, target: Field) -> Likeness:
     ours, theirs = names_of(source), names_of(target)
     if {compact(name) for name in ours} & {compact(name) for name in theirs}:
         return Likeness(SAME_NAME, "the key of one is the label of the other", exact=True)
-    return max((_near(left, right) for left in ours for right in theirs), key=_rank, default=Likeness())
+    return None
 
 
 def names_of(field: Field) -> tuple[str, ...]:

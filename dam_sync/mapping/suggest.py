@@ -8,19 +8,13 @@ from itertools import chain, count
 
 from dam_sync.mapping.bridges import Given, bridge, fits_surely
 from dam_sync.mapping.checks import writable
-from dam_sync.mapping.choices import (
-    OURS,
-    ProfileChoice,
-    choose_profile,
-    containers,
-    free_marker,
-    named_marker,
-    possible_markers,
-)
+from dam_sync.mapping.choices import OURS, containers, free_marker, named_marker
 from dam_sync.mapping.filling import filled, with_last_resort
-from dam_sync.mapping.likeness import compact, names_of, one_line
+from dam_sync.mapping.likeness import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.pairing import Pair, Pairing, path_of_field
 from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
+from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.shapes import SHAPES, Shape
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.schema import Field, Schema
@@ -35,14 +29,21 @@ TAG_NAMES = ("tags", "tag", "keywords", "keyword")
 
 
 def suggest(
-    source: Schema, target: Schema, *, locales: Sequence[str] = (), marker: str = "", filename: int = LONGEST_NAME
+    source: Schema,
+    target: Schema,
+    *,
+    locales: Sequence[str] = (),
+    marker: str = "",
+    filename: int = LONGEST_NAME,
+    sample: Sample | None = None,
 ) -> Suggestion:
     """The first mapping from one schema to another; the same every time.
 
     locales: languages to prefer, the best first. marker: key of the field for our mark; one that cannot keep it is
-    told in the notes. filename: the most letters of a file name at the target.
+    told in the notes. filename: the most letters of a file name at the target. sample: what some of the source's assets
+    show, where it was asked.
     """
-    return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8)).done(marker)
+    return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8), sample).done(marker)
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class _Suggesting:
     target: Schema
     locales: tuple[str, ...]
     filename: int
+    sample: Sample | None = None
     profile: ProfileChoice = field(default_factory=ProfileChoice)
     vocabularies: dict[str, Mapping[str, Json]] = field(default_factory=dict)
     lines: dict[str, SuggestedLine] = field(default_factory=dict)
@@ -61,9 +63,9 @@ class _Suggesting:
     def done(self, wish: str) -> Suggestion:
         """Choose the profile, pair fields, keep one for the mark, and add what an asset has besides its fields."""
         source, target = self.source, self.target
-        self.profile = choose_profile(source, target)
+        self.profile = choose_profile(source, target, self.sample)
         pairing = Pairing(self._readable(), self._writable(), source.locales or self.locales)
-        wished = self._wished(wish)
+        wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
         pairing.take(exact=True, reserved=reserved)
         chosen = wished or self._named(pairing)
@@ -100,6 +102,16 @@ class _Suggesting:
             )
         return wish if wish in fit else ""
 
+    def _unused(self) -> str:
+        """A field that is called like one for the key of another system, where nothing of the source is kept there."""
+        if self.sample is None:
+            return ""
+        found = named_marker(possible_markers(self.target, self.profile.makes))
+        if found is None:
+            return ""
+        filled = (known for known in self._readable() if known.key in self.sample.filled)
+        return "" if any(exact_likeness(known, found) for known in filled) else found.key
+
     def _named(self, pairing: Pairing) -> str:
         free = [one for one in possible_markers(self.target, self.profile.makes) if one.key not in pairing.found]
         found = named_marker(free)
@@ -113,6 +125,7 @@ class _Suggesting:
         if found is None:
             weak = [one for one in candidates if one.key in pairing.found and not pairing.found[one.key].exact]
             found = min(weak, key=lambda one: (pairing.found[one.key].score, one.key), default=None)
+        found = found or named_marker(candidates)
         if found is None:
             self.notes.append("no field can keep our mark: add an optional, searchable text field and mark it here")
             return ""

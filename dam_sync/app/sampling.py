@@ -1,0 +1,65 @@
+"""A few assets of a source, for what its schema does not say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from dam_sync.mapping.sample import Sample
+from dam_sync.model.asset import Asset, Entry
+from dam_sync.model.errors import NotFound
+from dam_sync.model.service import TRASH, Service, Window
+
+T = TypeVar("T")
+MOST = 100  # rows of listings that are looked at
+FETCHED = 20  # of them, those that a listing gives no more than an id of
+
+
+async def sample_of(service: Service) -> Sample:
+    """The first assets that the source lists, a page of each shard; nothing is downloaded."""
+    found: list[Asset] = []
+    fetched, whole = 0, True
+    async for entry, more in _first(service):
+        whole = whole and not more
+        asset = entry.asset
+        if asset is None and not entry.deleted:
+            fetched += 1
+            whole = whole and fetched <= FETCHED
+            asset = await _fetched(service, entry) if fetched <= FETCHED else None
+        if asset is not None and asset.status != TRASH:
+            found.append(asset)
+    return Sample.of(found, whole=whole)
+
+
+async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
+    """Rows, and whether more follow that are not given."""
+    seen = 0
+    async with _closing(service.shards(Window())) as shards:
+        async for shard in shards:
+            async with _closing(service.crawl(shard, None)) as batches:
+                batch = await anext(batches, None)
+            if batch is not None:
+                seen += len(batch.entries)
+                for entry in batch.entries:
+                    yield entry, batch.cursor is not None or seen > MOST
+            if seen > MOST:
+                return
+
+
+@asynccontextmanager
+async def _closing(items: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """An iterator that is not asked to its end is closed, where it can be."""
+    try:
+        yield items
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _fetched(service: Service, entry: Entry) -> Asset | None:
+    try:
+        return await service.fetch(entry.id)
+    except NotFound:
+        return None

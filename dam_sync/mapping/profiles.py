@@ -1,0 +1,170 @@
+"""The profile of a first mapping: by how many of the source's fields its type holds, then by what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.mapping.bridges import STEPS
+from dam_sync.mapping.checks import Makes, profiles_of, unfit_for_marker, writable
+from dam_sync.mapping.choices import named_marker
+from dam_sync.mapping.likeness import compact, exact_likeness, one_line, ratio, words_of
+from dam_sync.mapping.sample import Sample
+from dam_sync.mapping.shapes import SHAPES
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
+from dam_sync.model.values import Json
+
+GENERAL = ("default", "general", "generic", "document", "documents", "file", "files", "asset", "assets", "other")
+FAMILY_WORDS: Mapping[str, tuple[str, ...]] = {
+    "image": ("picture", "pictures", "image", "images", "photo", "photos", "photograph", "photography", "stills"),
+    "video": ("video", "videos", "film", "films", "movie", "movies"),
+    "audio": ("audio", "audios", "sound", "sounds", "music"),
+    "document": ("document", "documents", "file", "files", "text", "texts"),
+}
+FAMILIES = {word: family for family, words in FAMILY_WORDS.items() for word in words}
+ENOUGH = 0.8  # a profile of a like name that holds this part of what the best one holds is chosen
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChoice:
+    """The `profile` block, or nothing where the target chooses by itself; what that makes, and why."""
+
+    block: Mapping[str, Json] = field(default_factory=dict)
+    makes: Makes = field(default_factory=lambda: Makes({}))
+    reason: str = ""
+
+
+def choose_profile(source: Schema, target: Schema, sample: Sample | None = None) -> ProfileChoice:
+    """Profiles for the source's types that assets use, and one for everything else."""
+    known = profiles_of(target)
+    return _Choosing(source, target, known, sample or Sample()).done() if known else ProfileChoice()
+
+
+def possible_markers(target: Schema, makes: Makes) -> list[Field]:
+    """Optional plain text fields that can keep our mark."""
+    texts = (FieldKind.TEXT, FieldKind.LONG_TEXT)
+    plain = [known for known in target.fields.values() if known.kind in texts and writable(known)]
+    return [known for known in plain if not known.required and not any(unfit_for_marker(known, makes))]
+
+
+class _Choosing:
+    """One choice in the making; `known`: the target's profiles and the types they make."""
+
+    def __init__(self, source: Schema, target: Schema, known: Mapping[str, frozenset[str]], sample: Sample) -> None:
+        self.source, self.target, self.sample = source, target, sample
+        self.by_media = any(kind.media for kind in target.types)
+        self.pairs = _pairs(source, target)
+        self.known = {name: types for name, types in known.items() if self._free_marks({name: types})} or dict(known)
+        self.default = self._general()
+        self.kinds = self._kinds()
+
+    def done(self) -> ProfileChoice:
+        """Cases for the types, the rest by default; all of them can keep one mark, where any profile can."""
+        default = self.default
+        cases = {kind.name: found for kind in self.kinds if (found := self._for(kind, default))}
+        if self.by_media and (not self.kinds or len(cases) < len(self.kinds)):
+            return ProfileChoice(reason="no profile is named: the target chooses by the kind of file")
+        cases = self._with_one_mark(cases, default)
+        if not cases:
+            return ProfileChoice({"default": default}, Makes({default: self.known[default]}), self._alone(default))
+        block: dict[str, Json] = {"from": "type", "cases": cases} | ({"default": default} if default else {})
+        given = sorted({*cases.values(), *([default] if default else [])})
+        reason = "by the fields their types hold, then by name"
+        return ProfileChoice(block, Makes({name: self.known[name] for name in given}), reason)
+
+    def _kinds(self) -> list[AssetType]:
+        """The source's types; those that no asset has are left to the default, where there is one."""
+        named = {kind.name: kind for kind in self.source.types if kind.name}
+        used = {name: kind for name, kind in named.items() if name in self.sample.types}
+        only = used and self.default and self.sample.whole
+        return [kind for _, kind in sorted((used if only else named).items())]
+
+    def _for(self, kind: AssetType, default: str) -> str:
+        """The profile for a type: one that is called like it, unless another holds many more of its fields; empty where
+        the default does as well."""
+        able = [name for name in sorted(self.known) if self._takes(kind, name)]
+        if not able:
+            return ""
+        held = {name: self._held(name, kind) for name in able}
+        best = min(able, key=lambda name: (-held[name], -self._alike(kind, name), name))
+        called = max(able, key=lambda name: (self._alike(kind, name), held[name], name == default))
+        if self._alike(kind, called) and held[called] >= ENOUGH * held[best]:
+            return called
+        return "" if default in held and held[default] >= held[best] else best
+
+    def _takes(self, kind: AssetType, name: str) -> bool:
+        """Whether assets of this type may go there: media that a target's type is limited to are not mixed."""
+        media = {word for one in self.target.types if one.name in self.known[name] for word in one.media}
+        return not media or bool(media & kind.media) or bool(self._alike(kind, name))
+
+    def _held(self, name: str, kind: AssetType | None = None) -> int:
+        """How many fields of a profile something of the source goes into."""
+        types, found = self.known[name], set()
+        for ours, theirs in self.pairs:
+            mine = kind is None or not ours.types or kind.name in ours.types
+            if mine and (not theirs.types or theirs.types & types):
+                found.add(theirs.key)
+        return len(found)
+
+    def _alike(self, kind: AssetType, name: str) -> float:
+        types = self.known[name]
+        if compact(kind.name) in {compact(one) for one in (name, *types)}:
+            return 1.0
+        media = {word for one in self.target.types if one.name in types for word in one.media}
+        if _families(kind.name, *kind.media) & _families(name, *types, *media):
+            return 0.95
+        return max(ratio(kind.name, one) for one in (name, *types)) * 0.9
+
+    def _general(self) -> str:
+        """The profile for what no case names; where types are by media only one for any media will do."""
+        narrow = {kind.name for kind in self.target.types if kind.media}
+        candidates = sorted(name for name, types in self.known.items() if not self.by_media or not types & narrow)
+
+        def rank(name: str) -> tuple[int, int, str]:
+            words = {*words_of(name), *(word for one in self.known[name] for word in words_of(one))}
+            general = next((index for index, word in enumerate(GENERAL) if word in words), len(GENERAL))
+            return (-self._held(name), general, name)
+
+        return min(candidates, key=rank, default="")
+
+    def _with_one_mark(self, cases: dict[str, str], default: str) -> dict[str, str]:
+        """The cases without those for which no field could keep our mark everywhere: first those of types that no
+        asset of the sample has, then the poorest."""
+        while cases and default:
+            names = {*cases.values(), default}
+            if self._free_marks({name: self.known[name] for name in names}):
+                break
+            used = {name for kind, name in cases.items() if kind in self.sample.types}
+            others = sorted(names - {default}, key=lambda name: (name in used, self._held(name), name))
+            if not others:
+                break
+            cases = {kind: name for kind, name in cases.items() if name != others[0]}
+        return cases
+
+    def _free_marks(self, makes: dict[str, frozenset[str]]) -> list[Field]:
+        """Fields that can keep our mark on all of these and hold nothing of the source."""
+        held = {theirs.key for _, theirs in self.pairs}
+        found = possible_markers(self.target, Makes(makes))
+        return [known for known in found if known.key not in held or named_marker([known])]
+
+    def _alone(self, default: str) -> str:
+        if len(self.known) == 1:
+            return "the only one there is"
+        told = f"its type holds {self._held(default)} of the source's fields, no other more: please check"
+        return f"{one_line(default)}: {told}"
+
+
+def _pairs(source: Schema, target: Schema) -> Sequence[tuple[Field, Field]]:
+    """Fields of both sides that are called the same and whose values fit."""
+    mine = [known for known in source.fields.values() if not (known.system or known.derived)]
+    theirs = [known for known in target.fields.values() if writable(known)]
+    return [
+        (ours, known)
+        for known in theirs
+        for ours in mine
+        if (SHAPES[ours.kind], SHAPES[known.kind]) in STEPS and exact_likeness(ours, known)
+    ]
+
+
+def _families(*names: str) -> set[str]:
+    return {FAMILIES[word] for name in names for word in words_of(name) if word in FAMILIES}

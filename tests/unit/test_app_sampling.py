@@ -1,0 +1,37 @@
+"""A few assets of a source: how many there are to see, and whether they are all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dam_sync.app import sampling
+from tests.conformance.catalogue import SCHEMA, asset, library
+from tests.conformance.tenant import starting
+
+
+@pytest.mark.parametrize("kind", ["b_documents", "d_templates", "e_profiles"])
+async def test_all_of_a_small_library_is_seen(kind: str, tmp_path: Path) -> None:
+    async with starting(kind, tmp_path) as start:
+        tenant = start(library())
+        service = tenant.connect(read_only=True)
+        await service.schema()
+        found = await sampling.sample_of(service)
+        living = [row for row in tenant.truth().values() if row["status"] != "trash"]
+        assert found.assets == len(living)
+        assert found.types == {"Photo": len(living)}
+        assert {tenant.key("title"), tenant.key("srckey")} <= found.filled
+        assert tenant.key("unknown") not in found.filled
+
+
+async def test_no_more_is_asked_than_a_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "MOST", 5)
+    async with starting("d_templates", tmp_path) as start:
+        tenant = start([*SCHEMA, *(asset(number, versions=[]) for number in range(1, 151))])
+        service = tenant.connect(read_only=True, options={"relations": "off"})
+        with tenant.costs() as spent:
+            found = await sampling.sample_of(service)
+        assert found.assets == 100
+        assert not found.whole
+        assert sum(number for name, number in spent.items() if "scan" in name) <= 2
