@@ -24,7 +24,7 @@ from dam_sync.app.demo import READY, Demo, run_demo
 from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
 from dam_sync.app.files import written
 from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
-from dam_sync.app.logs import set_up_logs
+from dam_sync.app.logs import reported, set_up_logs
 from dam_sync.app.state_files import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
@@ -424,12 +424,8 @@ def _run(output: Output, wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, i
     try:
         with showing(wish.snapshot, enabled=output.progress):
             code = run_async(wish, act)
-    except DamSyncError as error:
-        output.error(error)
-        code = error.exit_code
-    except Exception as error:
-        if output.verbose:
-            raise
-        output.error(DamSyncError(f"unexpected {type(error).__name__}: {error}", hint="the same with -v tells more"))
-        code = 1
+    except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden
+        known = reported(error)
+        output.error(known)
+        code = known.exit_code
     raise typer.Exit(code)

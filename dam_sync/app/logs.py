@@ -7,9 +7,10 @@ from typing import Any
 
 import structlog
 
-from dam_sync.model.errors import ConfigError
-from dam_sync.net.redact import redacting_processor
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
+from dam_sync.net.redact import redact, redacting_processor
 
+_log = structlog.get_logger()
 LEVELS = {0: 40, 1: 20}  # errors; with -v also events; with -vv every call
 
 
@@ -31,3 +32,14 @@ def set_up_logs(verbose: int, log_format: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS.get(verbose, 10)),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def reported(error: Exception) -> DamSyncError:
+    """An error as it is shown. A bug of ours becomes an InternalError, with its redacted traceback in the log whatever
+    the level."""
+    if isinstance(error, DamSyncError) and not isinstance(error, InternalError):
+        return error
+    internal = error if isinstance(error, InternalError) else InternalError.of(error)
+    _log.error("internal.error", exc_info=internal.__cause__ or internal)
+    internal.message = redact(internal.message)
+    return internal

@@ -25,7 +25,7 @@ from dam_sync.mapping.tables import Lookup, TableFault, read_table
 from dam_sync.mapping.verbs import LATER, VERBS, Verb, verb_from
 from dam_sync.mapping.verbs_value import Unmatched
 from dam_sync.model.errors import MappingError
-from dam_sync.model.faults import Fault, Place, Written, faults_from, nearest
+from dam_sync.model.faults import Fault, Place, Written, faults_from
 from dam_sync.model.reading import Paper, Syntax
 from dam_sync.model.values import Json
 
@@ -300,7 +300,7 @@ def _lookups(written: Written, folder: Path, faults: list[Fault]) -> dict[str, L
             table = LookupTable.model_validate(spec)
         except ValidationError:
             continue  # told with the rest of the file
-        rows = _table(written, ("lookups", name, "csv"), folder / table.csv, table.key, table.value, faults)
+        rows = _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), faults)
         found[name] = Lookup(name, rows, table.unmatched)
     return found
 
@@ -310,7 +310,7 @@ def _pins(written: Written, folder: Path, faults: list[Fault]) -> dict[str, dict
     for name, spec in _block(written, "vocabularies"):
         pins = spec.get("pins") if isinstance(spec, dict) else None
         if isinstance(pins, str) and pins:
-            found[name] = _table(written, ("vocabularies", name, "pins"), folder / pins, *PIN_COLUMNS, faults)
+            found[name] = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, faults)
     return found
 
 
@@ -320,9 +320,11 @@ def _block(written: Written, key: str) -> Iterator[tuple[str, Json]]:
         yield from inside.items()
 
 
-def _table(written: Written, place: Place, path: Path, key: str, value: str, faults: list[Fault]) -> dict[str, str]:
+def _table(
+    written: Written, place: Place, folder: Path, name: str, columns: tuple[str, str], faults: list[Fault]
+) -> dict[str, str]:
     try:
-        return read_table(path, key, value)
+        return read_table(folder, name, *columns)
     except TableFault as fault:
-        faults.append(written.fault(place, str(fault), nearest(key, fault.columns, "columns there are:")))
+        faults.append(written.fault(place, str(fault)))
         return {}

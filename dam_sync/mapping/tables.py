@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dam_sync.model.errors import TooLarge
+from dam_sync.model.reading import bounded_file
+
+LARGEST_TABLE = 50_000_000  # bytes
+
 
 class TableFault(ValueError):
-    """A table that cannot be used, in words for people; `hint` names columns there are."""
-
-    def __init__(self, message: str, columns: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.columns = tuple(columns)
+    """A table that cannot be used, in words for people; they repeat nothing of the file but keys found twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,21 @@ def folded(key: str) -> str:
     return unicodedata.normalize("NFC", key).strip()
 
 
-def read_table(path: Path, key: str, value: str) -> dict[str, str]:
-    """Two columns of a CSV file with a head line, UTF-8. Raises TableFault naming what is wrong, and the line."""
+def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:
+    """Two columns of a CSV file with a head line, UTF-8, in the folder of the mapping or below it. Raises TableFault
+    naming what is wrong, and the line."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise TableFault(f"{name} is not in the folder of the mapping file; tables are read from there and below it")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            return _rows(csv.DictReader(lines, strict=True), path, key, value)
+        text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
+        return _rows(csv.DictReader(io.StringIO(text, newline=""), strict=True), path, key, value)
     except FileNotFoundError:
         raise TableFault(f"there is no file {path}") from None
     except OSError as error:
         raise TableFault(f"{path} cannot be read: {error.strerror}") from None
+    except TooLarge as error:
+        raise TableFault(f"{path} cannot be read: {error.message}") from None
     except UnicodeDecodeError as error:
         raise TableFault(f"{path} is not UTF-8 at byte {error.start}") from None
     except csv.Error as error:
@@ -58,7 +66,7 @@ def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict
     columns = reader.fieldnames or ()
     for column in (key, value):
         if column not in columns:
-            raise TableFault(f"{path.name} has no column {column}", columns)
+            raise TableFault(f"{path.name} has no column {column} in its first line")
     found: dict[str, str] = {}
     for row in reader:
         left, right = folded(row[key] or ""), (row[value] or "").strip()

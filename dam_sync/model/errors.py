@@ -99,6 +99,21 @@ class SafetyStop(DamSyncError):
     exit_code = 6
 
 
+class InternalError(DamSyncError):
+    """A bug of ours, whatever a service answered."""
+
+    default_hint = "this is a fault of dam-sync; please report it with the traceback in the log"
+
+    @classmethod
+    def of(cls, problem: BaseException) -> Self:
+        """What went wrong, in one line; the problem itself is the cause. Of a group, its first."""
+        while isinstance(problem, BaseExceptionGroup):
+            problem = problem.exceptions[0]
+        error = cls(f"internal error in dam-sync ({type(problem).__name__}: {problem})")
+        error.__cause__ = problem
+        return error
+
+
 class ContractBroken(DamSyncError):
     """A reply fits no documented shape."""
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.faults import Fault, Written, written_from
 from dam_sync.model.values import Json
 
 _VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser tells of values, which may be secrets
+
+
+MOST_ITEMS = 60_000  # a parser that remembers lines takes some 10,000 a second
+
+
+def bounded_file(path: Path, largest: int) -> bytes:
+    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or for what is no regular
+    file: a device may never end, a pipe may never begin."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise TooLarge("is a device, a pipe or a folder, not a file")
+        found = file.read(largest + 1)
+    if len(found) > largest:
+        raise TooLarge(f"larger than {largest:,} bytes")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +46,7 @@ class Syntax:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A kind of file. name: as people call it. missing: what to do where there is none. largest: in letters."""
+    """A kind of file. name: as people call it. missing: what to do where there is none. largest: in bytes."""
 
     name: str
     missing: str
@@ -38,14 +56,18 @@ class Paper:
     def read(self, path: Path, syntax: Syntax) -> Written:
         """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
         try:
-            text = path.read_text(encoding="utf-8-sig")
-            if len(text) > self.largest:
-                raise self._fault(path, "file", f"larger than {self.largest} letters")
+            text = bounded_file(path, self.largest).decode("utf-8-sig")
+            if text.count("\n") + text.count(",") > MOST_ITEMS:
+                raise self._fault(
+                    path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
+                )
             written = written_from(str(path), syntax.nodes(text))
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
         except OSError as error:
             raise self.error(f"{path} cannot be read: {error.strerror}") from None
+        except TooLarge as error:
+            raise self._fault(path, "file", error.message) from None
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)

@@ -9,10 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 MASK = "***"
-_SHORTEST = 8  # a shorter secret may be an ordinary word
+_SHORTEST = 8  # a shorter secret may be part of an ordinary word: it is masked as a whole word alone
+_WORD = 3  # characters; what is shorter still would mask half of every text
 _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
 
 _hidden: set[str] = set()
+_words: set[str] = set()
 
 _SECRET_KEY = (
     r"(?:authorization|cookie|set-cookie|password|passwd|secret|client[_-]?secret|access[_-]?token|refresh[_-]?token"
@@ -39,16 +41,22 @@ _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_SECRET_KEY}$")
 
 
 def hide(*secrets: str) -> None:
-    """Mask these very texts wherever they turn up from now on; shorter ones than 8 letters are left to the patterns."""
+    """Mask these very texts wherever they turn up from now on; of 3 to 7 characters, where they are whole words."""
     for secret in secrets:
+        forms = {secret, quote(secret, safe="", errors="replace")}
         if len(secret) >= _SHORTEST:
-            _hidden.update({secret, quote(secret, safe="")})
+            _hidden.update(forms)
+        elif len(secret) >= _WORD:
+            _words.update(forms)
 
 
 def redact(text: str) -> str:
     """The text with credentials, tokens, `user:password@` and the queries of signed links masked; safe to repeat."""
     for secret in sorted(_hidden, key=len, reverse=True):
         text = text.replace(secret, MASK)
+    for word in _words:
+        if word in text:
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)
     return text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -97,7 +100,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3: YAML: "),
         ("a: " + "[" * 60 + "]" * 60 + "\n", "mapping.yaml:1: YAML: nested too deep"),
         (LAUGHS, "mapping.yaml:1: YAML: nested too deep or too large"),
-        pytest.param("#" * 4_000_001, "mapping.yaml:1: file: larger than 4000000 letters", id="too large"),
+        pytest.param("#" * 4_000_001, "mapping.yaml:1: file: larger than 4,000,000 bytes", id="too large"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, start: str) -> None:
@@ -140,7 +143,7 @@ def test_tables_beside_the_file(tmp_path: Path) -> None:
     ("content", "told_"),
     [
         (None, "there is no file"),
-        ("iso,label\nFR,France\n", "country.csv has no column iso2; columns there are: iso?"),
+        ("iso,label\nFR,France\n", "country.csv has no column iso2 in its first line"),
         ("iso2,label\nFR,France\nFR,Francia\n", "country.csv:3: FR is there twice, with different values"),
         (b"iso2,label\n\xff,x\n", "is not UTF-8 at byte 11"),
         ('iso2,label\n"FR,France\n', "is not a CSV file"),
@@ -156,6 +159,50 @@ def test_faults_of_tables(tmp_path: Path, content: str | bytes | None, told_: st
     (fault,) = told(tmp_path, TABLES)
     assert fault.startswith("mapping.yaml:3: lookups.country.csv: ")
     assert told_ in fault
+
+
+@pytest.mark.parametrize("name", ["../secret.csv", "linked.csv", "{outside}"])
+def test_a_table_outside_of_the_folder_of_the_mapping_is_not_read(tmp_path: Path, name: str) -> None:
+    """A mapping from somebody else must not carry other files of this user into the target."""
+    folder = tmp_path / "mappings"
+    folder.mkdir()
+    secret = tmp_path / "secret.csv"
+    secret.write_text("iso2,hunter2\nFR,hunter2\n")
+    (folder / "linked.csv").symlink_to(secret)
+    text = TABLES.replace("tables/country.csv", name.format(outside=secret)).replace("value: label", "value: hunter2")
+    (fault,) = (fault for fault in told(folder, text) if "lookups" in fault)
+    assert "is not in the folder of the mapping file" in fault
+    assert "hunter2" not in fault
+
+
+def test_a_fault_of_a_table_repeats_nothing_of_its_first_line(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "country.csv").write_text("hunter2\n")
+    assert not any("hunter2" in fault for fault in told(tmp_path, TABLES))
+
+
+@pytest.mark.parametrize("place", ["mapping.yaml", "tables/country.csv"])
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket"])
+def test_a_device_or_a_pipe_is_not_read(tmp_path: Path, place: str, kind: str) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "pins.csv").write_text("source,target\n")
+    (tmp_path / "mapping.yaml").write_text(TABLES)
+    path = tmp_path / place
+    path.unlink(missing_ok=True)
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(path) if kind == "pipe" else os.mknod(path, stat.S_IFSOCK | 0o600)
+    with pytest.raises(MappingError) as caught:
+        load_mapping(tmp_path / "mapping.yaml")
+    assert "not a file" in str(caught.value) or "cannot be read" in str(caught.value) or "folder" in str(caught.value)
+
+
+def test_more_items_than_are_read_in_seconds_are_refused(tmp_path: Path) -> None:
+    began = time.process_time()
+    (fault,) = told(tmp_path, "version: 1\ntags: [" + "x," * 150_000 + "]\n")
+    assert fault.startswith("mapping.yaml:1: file: more than 60,000 lines and items")
+    assert time.process_time() - began < 2  # it took 13 s
 
 
 def test_faults_in_tables_and_in_keys_are_told_together(tmp_path: Path) -> None:

@@ -69,9 +69,18 @@ def test_what_is_left_alone(text: str) -> None:
 
 
 def test_a_known_secret_is_masked_wherever_it_is() -> None:
-    hide("Ein ganz /geheimes/ Wort", "short")
-    assert redact("x Ein ganz /geheimes/ Wort y short") == "x *** y short"
+    hide("Ein ganz /geheimes/ Wort")
+    assert redact("x Ein ganz /geheimes/ Wort y") == "x *** y"
     assert redact("?q=Ein%20ganz%20%2Fgeheimes%2F%20Wort") == "?q=***"
+
+
+@pytest.mark.parametrize(
+    "text", ["the key k3y!z is unknown", "key=k3y!z", "(k3y!z)", "'k3y!z'", "?q=k3y%21z&x=1", "k3y!z"]
+)
+def test_a_short_secret_is_masked_where_it_is_a_whole_word(text: str) -> None:
+    hide("k3y!z", "", "a", "is")
+    assert redact(text) == text.replace("k3y!z", "***").replace("k3y%21z", "***")
+    assert redact("ak3y!zb is a") == "ak3y!zb is a"
 
 
 def test_logs_are_redacted() -> None:

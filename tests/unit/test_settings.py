@@ -248,7 +248,7 @@ def test_no_text_of_a_job_shows_a_parameter(tmp_path: Path) -> None:
         ("- a\n", "museum.yaml:1: file: is not a job file"),
         ("", "museum.yaml:1: file: is not a job file"),
         ("version: 1\nversion: 1\n", "museum.yaml:2: YAML: found duplicate key"),
-        pytest.param("#" * 1_000_001, "museum.yaml:1: file: larger than 1000000 letters", id="too large"),
+        pytest.param("#" * 1_000_001, "museum.yaml:1: file: larger than 1,000,000 bytes", id="too large"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, start: str) -> None:

@@ -1,0 +1,62 @@
+"""What is reported of errors nobody expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from dam_sync import cli
+from dam_sync.app.logs import reported, set_up_logs
+from dam_sync.model.errors import ContractBroken, InternalError
+from dam_sync.net.redact import hide
+
+SECRET = "S3cr3tValu3xyz"
+
+
+@pytest.fixture(autouse=True)
+def _unconfigured() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+def broken(problem: Exception) -> Any:
+    async def job_status(*_: Any) -> Any:
+        raise problem
+
+    return job_status
+
+
+@pytest.mark.parametrize("verbose", [[], ["-v"], ["-vv"], ["--log-format", "json"]])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_bug_of_ours_is_an_internal_error_with_a_traceback_in_the_log(
+    verbose: list[str], grouped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide(SECRET)
+    problem: Exception = KeyError(f"key {SECRET}\x1b[31m")
+    monkeypatch.setattr(cli, "job_status", broken(ExceptionGroup("tasks", [problem]) if grouped else problem))
+    result = CliRunner().invoke(cli.cli, ["status", "job.yaml", *verbose])
+    assert result.exit_code == InternalError.exit_code == 1
+    assert "error: internal error in dam-sync (KeyError: " in result.stderr
+    assert "please report it" in result.stderr
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "in job_status" in result.stderr
+    assert SECRET not in result.output
+    assert "\x1b[31m" not in result.stderr
+
+
+def test_errors_that_we_know_have_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "job_status", broken(ContractBroken("no JSON")))
+    result = CliRunner().invoke(cli.cli, ["status", "job.yaml", "-vv"])
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+
+
+def test_an_internal_error_keeps_its_cause() -> None:
+    set_up_logs(0, "json")
+    cause = TypeError("x")
+    internal = InternalError.of(cause)
+    assert reported(internal) is internal
+    assert internal.__cause__ is cause
