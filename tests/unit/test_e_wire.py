@@ -14,11 +14,12 @@ from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, I
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Term
 from dam_sync.net.moments import moment
-from dam_sync.services.e_profiles import fields, query, trees, wire
+from dam_sync.services.e_profiles import fields, query, security, trees, wire
 from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
 from dam_sync.services.e_profiles.tokens import tenant_of
 from dam_sync.services.e_profiles.values import term_of
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ASSET: dict[str, Any] = json.loads("""
 {"id": "2405adb8-fe72-4bec-a47e-0ef3e27fd0b7", "external_id": "zofltmp3ft",
  "version_id": "9e4e810c-147b-4ac2-85a9-cf64f8fa61e0", "current_version": true, "filename": "Wheel Illustration.ai",
@@ -215,7 +216,7 @@ def test_a_list_that_gives_less_than_it_counted_is_not_believed() -> None:
 
 
 def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
-    schema = fields.schema_of(tenant(), versions=True)
+    schema = fields.schema_of(tenant(), NOW, versions=True, closes=False)
     colors, author = schema.fields["colors"], schema.fields["author"]
     assert (colors.kind, colors.multiple, colors.vocabulary) == (FieldKind.TERM, True, "colors")
     assert not colors.editable
@@ -227,7 +228,7 @@ def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
     assert set(schema.vocabularies) == {"assettype", "colors"}
     assert schema.fields["image_width"].derived
     assert "versions" in schema.holds
-    assert "versions" not in fields.schema_of(tenant(), versions=False).holds
+    assert "versions" not in fields.schema_of(tenant(), NOW, versions=False, closes=False).holds
 
 
 def test_types_of_assets_are_known_in_any_case_and_others_left_out() -> None:
@@ -253,7 +254,7 @@ def test_a_field_is_locked_only_where_every_type_locks_it() -> None:
 
 def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
     own = Tenant(fields={"embed_id": FieldInfo("embed_id", "text")})
-    assert not fields.schema_of(own, versions=False).fields["embed_id"].derived
+    assert not fields.schema_of(own, NOW, versions=False, closes=False).fields["embed_id"].derived
     row = {**ASSET, "metadata": {"fields": {"embed_id": ["mine"]}}}
     assert wire.asset_of(row, own).fields["embed_id"] == "mine"
 
@@ -283,23 +284,23 @@ def test_a_cleared_field_is_an_empty_array() -> None:
 def test_rights_say_only_what_the_profile_does_not_give() -> None:
     profile = fields.profile_of(PROFILE)
     when = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
-    assert wire.security_of_draft(Rights(groups=frozenset({"public"})), profile) == {}
-    assert wire.security_of_draft(Rights(groups=frozenset({"staff"})), profile) == {"asset_groups": ["staff"]}
-    full = wire.security_of_draft(Rights(when, when, frozenset({"public"})), profile)
+    assert security.security_of_draft(Rights(groups=frozenset({"public"})), profile) == {}
+    assert security.security_of_draft(Rights(groups=frozenset({"staff"})), profile) == {"asset_groups": ["staff"]}
+    full = security.security_of_draft(Rights(when, when, frozenset({"public"})), profile)
     assert full == {"release_date": "2026-01-01T00:00:00Z", "expiration_date": "2026-01-01T00:00:00Z"}
 
 
 def test_a_patch_of_rights_clears_what_was_given_before() -> None:
     staff, now = Rights(groups=frozenset({"staff"})), datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
-    assert wire.security_of_patch(Patch(), now) == {}
-    assert wire.security_of_patch(Patch(rights=staff), now) == {"asset_groups": ["staff"]}
-    assert wire.security_of_patch(Patch(rights=staff, cleared=frozenset({"expiry", "release"})), now) == {
+    assert security.security_of_patch(Patch(), now) == {}
+    assert security.security_of_patch(Patch(rights=staff), now) == {"asset_groups": ["staff"]}
+    assert security.security_of_patch(Patch(rights=staff, cleared=frozenset({"expiry", "release"})), now) == {
         "asset_groups": ["staff"],
         "expiration_date": None,
         "release_date": "2026-01-02T03:04:05Z",  # none would hide the asset
     }
     given = Rights(release_at=datetime(2027, 1, 1, tzinfo=UTC))
-    both = wire.security_of_patch(Patch(rights=given, cleared=frozenset({"release"})), now)
+    both = security.security_of_patch(Patch(rights=given, cleared=frozenset({"release"})), now)
     assert both == {"release_date": "2027-01-01T00:00:00Z"}
 
 

@@ -26,7 +26,8 @@ async def test_only_what_a_patch_names_changes(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     await service.schema()
-    made = await created(service, draft(tags=frozenset({"a", "b"})))
+    both = Rights(groups=frozenset({"public", "staff"}))
+    made = await created(service, draft(tags=frozenset({"a", "b"}), rights=both))
     patch = Patch(
         fields={"title": "Other", "colors": None, "rating": 2.5},
         filename="renamed.jpg",

@@ -30,6 +30,15 @@ KIND = Kind(
             ),
             options.pairs(""),
         ),
+        "closed_profile": options.either(
+            options.text(
+                "the profile for assets that may not be seen by all of their profile's groups at once, until their "
+                "rights are written: a name, or a name for each metadata type (default one of the same type that "
+                "releases nothing)"
+            ),
+            options.pairs(""),
+        ),
+        "everybody": options.words("asset groups that stand for everybody who can use the tenant (default none)"),
         "chunked": options.switch("auto (default: files above 20 MB travel in chunks) or off", "auto"),
         "attachments": options.switch(
             "off (default) or on: read the documents attached to assets, one more call for each asset"

@@ -31,6 +31,8 @@ class Options:
     enumerate: str = "slices"
     chunked: bool = True
     profiles: Mapping[str, str] = field(default_factory=dict)  # by metadata type; "" is for any
+    closed_profiles: Mapping[str, str] = field(default_factory=dict)  # the same
+    everybody: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     index_lag: float = facts.LAG.total_seconds()
     form: str = "bearer"
@@ -41,12 +43,13 @@ class Options:
     def of(cls, context: Context) -> Options:
         """The options of a job, checked. Raises ConfigError."""
         given = context.options
-        profiles = given.get("upload_profile") or {}
         return cls(
             version_policy=_one_of(given, "version_policy", facts.POLICIES),
             enumerate=_one_of(given, "enumerate", ("slices", "scroll")),
             chunked=_switch(given, "chunked", "auto"),
-            profiles=dict(profiles) if isinstance(profiles, Mapping) else {"": str(profiles)},
+            profiles=_by_type(given.get("upload_profile")),
+            closed_profiles=_by_type(given.get("closed_profile")),
+            everybody=frozenset(_words(given.get("everybody"))),
             headers=_toggles(given),
             index_lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             form=_one_of({**given, **context.auth}, "form", ("bearer", "basic")),
@@ -217,6 +220,19 @@ def _seconds(value: object) -> float:
     if seconds < 0:
         raise ConfigError(f"option index_lag takes seconds, not {value!r}")
     return seconds
+
+
+def _by_type(value: object) -> dict[str, str]:
+    """A name for each metadata type, or one for all, under an empty key."""
+    if isinstance(value, Mapping):
+        return {str(kind): str(name) for kind, name in value.items()}
+    return {"": str(value)} if value else {}
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
+    return [str(word) for word in cast("Sequence[object]", value or ())]
 
 
 def _toggles(given: Mapping[str, object]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Membership
-from dam_sync.services.e_profiles import facts, wire
-from dam_sync.services.e_profiles.fields import Tenant
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.security import Way, security_of_patch
 
 
 def upload_calls(limits: Limits, size: int) -> Counter[str]:
@@ -21,10 +21,12 @@ def upload_calls(limits: Limits, size: int) -> Counter[str]:
     return calls
 
 
-def draft_calls(draft: Draft, size: int, limits: Limits, tenant: Tenant, profile: str) -> Mapping[str, int]:
-    """`create`, as it goes when no answer is lost."""
+def draft_calls(draft: Draft, size: int, limits: Limits, way: Way | None) -> Mapping[str, int]:
+    """`create`, as it goes when no answer is lost; without a way it is refused."""
+    if way is None:
+        return {}
     calls = upload_calls(limits, size)
-    calls[facts.PUT_SECURITY] = int(bool(wire.security_of_draft(draft.rights, tenant.profiles.get(profile))))
+    calls[facts.PUT_SECURITY] = int(bool(way.body))
     calls[facts.ADD_TAGS] = int(bool(draft.tags))
     return +calls
 
@@ -36,15 +38,22 @@ def version_calls(size: int, limits: Limits) -> Mapping[str, int]:
 
 def patch_calls(patch: Patch) -> Mapping[str, int]:
     """`update`."""
+    changed = bool(security_of_patch(patch, facts.EPOCH))
     return +Counter(
         {
+            facts.GET_SECURITY: int(changed and patch.closed is None and has_content(patch)),
             facts.PUT_METADATA: int(bool(patch.fields)),
-            facts.PUT_SECURITY: int(bool(wire.security_of_patch(patch, facts.EPOCH))),
+            facts.PUT_SECURITY: int(changed),
             facts.ADD_TAGS: int(bool(patch.tags_add)),
             facts.REMOVE_TAGS: int(bool(patch.tags_remove)),
             facts.PUT_FILENAME: int(patch.filename is not None),
         }
     )
+
+
+def has_content(patch: Patch) -> bool:
+    """Whether anything but rights is changed."""
+    return bool(patch.fields or patch.tags_add or patch.tags_remove or patch.filename is not None)
 
 
 def place_calls(membership: Membership) -> Mapping[str, int]:

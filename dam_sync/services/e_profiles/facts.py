@@ -84,6 +84,7 @@ CHUNK_PUT = "POST /v2/uploads/chunks/upload"
 CHUNK_STATUS = "POST /v2/uploads/chunks/status"
 CHUNK_COMPLETE = "POST /v2/uploads/chunks/complete"
 PUT_METADATA = "PUT /v2/assets/{id}/metadata"
+GET_SECURITY = "GET /v2/assets/{id}/security"
 PUT_SECURITY = "PUT /v2/assets/{id}/security"
 PUT_FILENAME = "PUT /v2/assets/{id}/filename"
 ADD_TAGS = "PUT /v2/assets/{id}/tags/add"
@@ -223,7 +224,19 @@ ASSUMPTIONS = (
     Assumption(25, "a patch clears an expiration that the source gave before, and groups only change", "6.5"),
     Assumption(
         26,
-        "a release date of null hides an asset, so none is never sent: one that the source takes back becomes now",
+        "a release date of null hides an asset, so it is sent for closed ones alone: one that the source takes back "
+        "becomes now",
         "6.5",
+    ),
+    Assumption(
+        27,
+        "a profile without immediate release, and without a release date that has come, lets nobody see an upload",
+        "5.6",
+    ),
+    Assumption(
+        28,
+        "every asset group is a group, also one called public, unless the option `everybody` names it; collections "
+        "and categories do not change who sees an asset",
+        "5.6",
     ),
 )

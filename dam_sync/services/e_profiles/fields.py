@@ -87,6 +87,10 @@ class Profile:
     immediate: bool = False
     release_at: datetime | None = None
 
+    def hides(self, now: datetime) -> bool:
+        """Whether nobody sees what is uploaded through it, until somebody releases it."""
+        return self.release_at > now if self.release_at is not None else not self.immediate
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -96,6 +100,7 @@ class Tenant:
     types: tuple[str, ...] = ()
     groups: frozenset[str] = frozenset()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    everybody: frozenset[str] = frozenset()  # groups that stand for all users
 
 
 def viewable_of(rows: Iterable[Json]) -> dict[str, FieldInfo]:
@@ -183,27 +188,37 @@ def profile_of(row: Json) -> Profile:
     )
 
 
-def schema_of(tenant: Tenant, *, versions: bool) -> Schema:
-    """The neutral schema; `versions`: whether an upload profile that makes versions is at hand."""
+def texts_of(rows: Json) -> frozenset[str]:
+    """The texts of a list; what is none is left out."""
+    return frozenset(row for row in rows if isinstance(row, str)) if isinstance(rows, list) else frozenset()
+
+
+def schema_of(tenant: Tenant, now: datetime, *, versions: bool, closes: bool) -> Schema:
+    """The neutral schema; `versions`: whether an upload profile that makes versions is at hand. closes: whether one
+    that releases nothing is."""
     holds = {"tags", "release", "expiry", "groups", "filename"} | ({"versions"} if versions else set())
     listed = [info for info in tenant.fields.values() if info.kind is FieldKind.TERM]
     return Schema(
         fields=_derived() | {key: _field(info) for key, info in tenant.fields.items()},
         vocabularies={info.key: Vocabulary(info.key, info.label) for info in listed},
-        types=_types(tenant),
+        types=_types(tenant, now),
         statuses=frozenset({"published", "archived", "trash"}),
         groups=tenant.groups,
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
         trims=True,  # wire E 6.4
         fileless=False,  # wire E 6.2: an asset is made by uploading its file
+        closes=closes,
         holds=frozenset(holds),
     )
 
 
-def _types(tenant: Tenant) -> tuple[AssetType, ...]:
-    """One entry for each profile, and one for a type that no profile makes."""
-    made = [AssetType(profile.type, profile.name) for profile in tenant.profiles.values()]
+def _types(tenant: Tenant, now: datetime) -> tuple[AssetType, ...]:
+    """One entry for each profile, and one for a type that no profile makes. A profile that releases nothing serves
+    others of its type, and stands for itself where it is alone."""
+    open_to = {profile.type for profile in tenant.profiles.values() if not profile.hides(now)}
+    shown = [each for each in tenant.profiles.values() if not each.hides(now) or each.type not in open_to]
+    made = [AssetType(profile.type, profile.name) for profile in shown]
     names = {entry.name for entry in made}
     return (*made, *(AssetType(name) for name in tenant.types if name not in names))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
+from dam_sync.model.audience import Audience
 from dam_sync.model.limits import MIB, Tempo
 from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
@@ -139,12 +140,15 @@ class ProfilesService(Service):
         """See `Service.place`."""
         await self._taxonomy.place(container, add, remove)
 
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`."""
+        return self._writer.audience(draft)
+
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
         match change:
             case Draft():
-                profile = change.profile or self._line.options.profiles.get("", "")
-                return costs.draft_calls(change, size, self.limits, self._tenancy.known, profile)
+                return costs.draft_calls(change, size, self.limits, self._writer.way(change))
             case FileRef():
                 return costs.version_calls(size or change.size or 0, self.limits)
             case Patch():

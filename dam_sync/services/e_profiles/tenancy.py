@@ -11,7 +11,7 @@ from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, fields, wire
+from dam_sync.services.e_profiles import facts, fields, security, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.fields import Tenant
 from dam_sync.services.e_profiles.searching import Search
@@ -58,7 +58,8 @@ class Tenancy:
 
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
-        return fields.schema_of(await self.tenant(), versions=self.line.options.versioning)
+        tenant, options, now = await self.tenant(), self.line.options, self.line.clock.now()
+        return fields.schema_of(tenant, now, versions=options.versioning, closes=security.closes(tenant, options, now))
 
     async def tenant(self) -> Tenant:
         """Read once for each connection."""
@@ -70,6 +71,7 @@ class Tenancy:
                 types=fields.asset_types(types),
                 groups=frozenset(str(row["name"]) for row in wire.items_of(groups)),
                 profiles={profile.name: profile for profile in await self._profiles()},
+                everybody=self.line.options.everybody,
             )
         return self._tenant
 

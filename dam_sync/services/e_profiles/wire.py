@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
-from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Value, instant_text
+from dam_sync.model.values import Json, Value
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
-from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Profile, Tenant
+from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Tenant
+from dam_sync.services.e_profiles.security import rights_of
 from dam_sync.services.e_profiles.values import decode, encode
 
 FRESH = "~fresh"  # behind the revision of an asset that was changed a moment before it was read
@@ -112,7 +113,7 @@ def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
         attachments=tuple(document_of(item, id_of(row)) for item in more.documents if item.get("downloadUrl")),
         tags=_words(row.get("tags")),
         machine_tags=_words(row.get("ai_tags")),
-        rights=rights_of(row.get("security") or {}),
+        rights=rights_of(row.get("security"), tenant.everybody),
         created_at=created,
         changed_at=moment(row.get("last_update_date")),
         imported_at=created,
@@ -200,15 +201,6 @@ def whole_of(reply: Json) -> list[Json]:
     return rows
 
 
-def rights_of(security: Json) -> Rights:
-    """Groups are names (wire E 3.1)."""
-    return Rights(
-        release_at=moment(security.get("release_date")),
-        expires_at=moment(security.get("expiration_date")),
-        groups=_words(security.get("asset_groups")),
-    )
-
-
 def _words(rows: Json) -> frozenset[str]:
     return frozenset(str(word) for word in rows or ())
 
@@ -282,32 +274,6 @@ def upload_metadata(draft: Draft, tenant: Tenant) -> str:
         body["fields"][draft.marker.field] = [draft.marker.value]
     filled = {key: texts for key, texts in body["fields"].items() if texts}
     return json.dumps({"fields": filled}, ensure_ascii=False)
-
-
-def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
-    """What the profile does not give by itself; empty when nothing is left to say (wire E 6.5)."""
-    body: dict[str, Json] = {}
-    if rights.groups and (profile is None or rights.groups != profile.groups):
-        body["asset_groups"] = sorted(rights.groups)
-    if rights.release_at and (profile is None or rights.release_at != profile.release_at):
-        body["release_date"] = second_text(rights.release_at)
-    if rights.expires_at:
-        body["expiration_date"] = second_text(rights.expires_at)
-    return body
-
-
-def security_of_patch(patch: Patch, now: datetime) -> Json:
-    """The members to change. An expiration that is gone is cleared; a release that is gone becomes `now`, for none
-    would hide the asset, and the old one may lie ahead; groups are never taken away (assumptions 25, 26)."""
-    body: dict[str, Json] = {"expiration_date": None} if "expiry" in patch.cleared else {}
-    if "release" in patch.cleared:
-        body["release_date"] = second_text(now)
-    return body | (security_of_draft(patch.rights, None) if patch.rights is not None else {})
-
-
-def second_text(when: datetime) -> str:
-    """An instant as the service keeps it, in whole seconds (wire E 1.5)."""
-    return instant_text(when.replace(microsecond=0))
 
 
 def members_body(kind: str, container: str, add: Iterable[str], remove: Iterable[str]) -> Json:

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.client import Request
-from dam_sync.services.e_profiles import facts, query, wire
+from dam_sync.net.client import Reply, Request
+from dam_sync.services.e_profiles import facts, query, security, wire
 from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles.costs import has_content
 from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.security import Way
 from dam_sync.services.e_profiles.tenancy import Tenancy
 from dam_sync.services.e_profiles.uploading import Form, Uploader
 
@@ -29,20 +32,36 @@ class Writer:
     uploader: Uploader
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
-        """One upload with the metadata in it, then rights the profile does not give, then tags."""
+        """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
         if content is None:
             raise Unsupported("an asset without a file cannot be made here")
         tenant = await self.tenancy.tenant()
-        name = self._profile_name(draft)
-        form = Form(name, draft.filename, wire.upload_metadata(draft, tenant))
+        self._refuse_nameless(draft)
+        way = self.way(draft)
+        if way is None:
+            raise Rejected(
+                "no upload profile of its metadata type keeps an asset closed",
+                code="not closed",
+                hint="make a profile there that does not release by itself, or name one in the option closed_profile",
+            )
+        form = Form(way.profile, draft.filename, wire.upload_metadata(draft, tenant))
         made = await self.uploader.upload(form, content, steps, self._finder(draft.marker))
         self.line.uploaded(made)
-        security = wire.security_of_draft(draft.rights, tenant.profiles.get(name))
-        if security:
-            await steps.once("security", lambda: self._put_security(made, security), harmless=True)
         if draft.tags:
             await steps.once("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), harmless=True)
+        if way.body:
+            await steps.once("security", lambda: self._put_security(made, way.body), harmless=True)
         return made
+
+    def way(self, draft: Draft) -> Way | None:
+        """How the draft is uploaded, the tenant having been read; None where that cannot be done unseen."""
+        clock = self.line.clock
+        return security.way_of(draft, self._profile(draft), self.tenancy.known, self.line.options, clock.now())
+
+    def audience(self, draft: Draft) -> Audience:
+        """See `Service.audience`."""
+        clock = self.line.clock
+        return security.audience_of(draft, self._profile(draft), self.tenancy.known, self.line.options, clock.now())
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
@@ -50,13 +69,14 @@ class Writer:
         return None if found is None else AssetId(found)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Each part by its own call, naming every member it sends. Safe to repeat."""
+        """Each part by its own call, naming every member it sends; rights that shut somebody out come before the other
+        parts, those that let somebody in after them. Safe to repeat."""
+        first, last = await self._rights(asset, patch)
+        if first:
+            await self._put_security(asset, first)
         if patch.fields:
             body = wire.metadata_body(patch.fields, await self.tenancy.tenant())
             await self._put(facts.PUT_METADATA, asset, "metadata", body, tuple(body["fields"]))
-        security = wire.security_of_patch(patch, self.line.clock.now())
-        if security:
-            await self._put_security(asset, security)
         if patch.tags_add:
             await self._tag(asset, facts.ADD_TAGS, patch.tags_add)
         if patch.tags_remove:
@@ -64,6 +84,24 @@ class Writer:
         if patch.filename is not None:
             path = wire.asset_path(asset, "filename")
             await self.line.write(facts.PUT_FILENAME, path, {"filename": patch.filename}, asset=asset)
+        if last:
+            await self._put_security(asset, last)
+
+    async def _rights(self, asset: AssetId, patch: Patch) -> tuple[Json, Json]:
+        """What to write of the rights before the other parts, and what after them. A change that does both hides the
+        asset in between."""
+        now = self.line.clock.now()
+        body = security.security_of_patch(patch, now)
+        if not body or patch.closed is not None or not has_content(patch):
+            return (body, {}) if patch.closed or not has_content(patch) else ({}, body)
+        path = wire.asset_path(asset, "security")
+        before = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
+        if not security.widens(before, body):
+            return body, {}
+        if not security.narrows(before, body):
+            return {}, body
+        release = before.get(security.RELEASE) or security.second_text(now)  # none: an earlier try ended in between
+        return {security.RELEASE: None}, {security.RELEASE: release, **body}
 
     async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
@@ -104,13 +142,14 @@ class Writer:
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
-    def _profile_name(self, draft: Draft) -> str:
-        name = draft.profile or self.line.options.profiles.get("", "")
-        if not name:
+    def _profile(self, draft: Draft) -> str:
+        return draft.profile or self.line.options.profiles.get("", "")
+
+    def _refuse_nameless(self, draft: Draft) -> None:
+        if not self._profile(draft):
             raise InvalidValue(
                 "no upload profile is named", hint="map `profile`, or set the option upload_profile in the job"
             )
-        return name
 
     def _finder(self, marker: Marker | None) -> Call | None:
         if marker is None:
@@ -166,8 +205,11 @@ class Writer:
         request = self.line.reading(
             facts.ASSET, wire.asset_path(asset), (("expand", "status,metadata_info"),), asset=asset
         )
-        send = self.line.send_fresh if self.line.is_recent(asset) else self.line.client.send
-        return (await send(request)).json()
+        return (await self._send(request, asset)).json()
+
+    async def _send(self, request: Request, asset: AssetId) -> Reply:
+        """One that was uploaded a moment ago may not be there yet (wire E 6.2)."""
+        return await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
 
     async def _put_security(self, asset: AssetId, body: Json) -> Json:
         await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
@@ -183,7 +225,7 @@ class Writer:
             asset=asset,
             repeatable=True,
         )
-        await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
+        await self._send(request, asset)
 
     async def _tag(self, asset: AssetId, operation: str, tags: frozenset[str]) -> Json:
         verb = operation.rpartition("/")[2]

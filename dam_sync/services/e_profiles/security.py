@@ -1,0 +1,164 @@
+"""Who sees an asset of service E: its groups, release and expiration, and what an upload profile gives. Pure functions.
+
+An upload is seen as its profile says until its own rights are written (wire E 5.6, 6.5). So an asset that fewer people
+may see goes through a profile that releases nothing by itself, where the tenant has one, and its rights come last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dam_sync.model.asset import Draft, Patch, Rights
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.values import Json, instant_text
+from dam_sync.net.moments import moment
+from dam_sync.services.e_profiles.connection import Options
+from dam_sync.services.e_profiles.fields import Profile, Tenant, texts_of
+
+GROUPS, RELEASE, EXPIRATION = "asset_groups", "release_date", "expiration_date"
+NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service does not show its rights"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def rights_of(security: Json, everybody: frozenset[str]) -> Rights:
+    """Groups are names (wire E 3.1). One without a release date or a group is seen by nobody (spec 002: an asset left
+    without values is unavailable); one of a group that stands for everybody has none to name."""
+    if not isinstance(security, dict):
+        return Rights(restrictions=frozenset({Restriction(RestrictionKind.UNRELEASED, HIDDEN)}))
+    groups, release = texts_of(security.get(GROUPS)), moment(security.get(RELEASE))
+    missing = ((release is None, NO_RELEASE), (not groups, NO_GROUP))
+    return Rights(
+        release_at=release,
+        expires_at=moment(security.get(EXPIRATION)),
+        groups=frozenset() if groups & everybody else groups,
+        restrictions=frozenset(Restriction(RestrictionKind.UNRELEASED, why) for holds, why in missing if holds),
+    )
+
+
+# -- uploads -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How an asset is uploaded: through which profile, and the security to be written afterwards, empty for none."""
+
+    profile: str
+    body: Json
+
+
+def way_of(draft: Draft, name: str, tenant: Tenant, options: Options, now: datetime) -> Way | None:
+    """The way of a draft whose profile is `name`; None for a closed one of a type that no profile keeps closed."""
+    wanted = tenant.profiles.get(name)
+    if not draft.closed and not opens_wider(draft.rights, wanted, now):
+        return Way(name, security_of_draft(draft.rights, wanted))
+    shut = closing_profile(wanted, tenant, options, now) if wanted else None
+    if shut is None or wanted is None:
+        return None if draft.closed else Way(name, security_of_draft(draft.rights, wanted))
+    release = draft.rights.release_at or wanted.release_at or now
+    whole = replace(draft.rights, groups=draft.rights.groups or wanted.groups, release_at=release)
+    body = security_of_draft(whole, None)
+    return Way(shut.name, {**body, RELEASE: None} if draft.closed else body)
+
+
+def opens_wider(rights: Rights, profile: Profile | None, now: datetime) -> bool:
+    """Whether an upload through the profile is seen by people, or at a time, that these rights do not allow."""
+    if profile is None or profile.hides(now):
+        return False
+    return (
+        bool(rights.groups and not profile.groups <= rights.groups)
+        or (rights.release_at is not None and rights.release_at > now)
+        or (rights.expires_at is not None and rights.expires_at <= now)
+    )
+
+
+def closing_profile(wanted: Profile, tenant: Tenant, options: Options, now: datetime) -> Profile | None:
+    """The profile of the same metadata type whose uploads nobody sees by themselves: the one that the job names, else
+    the first that releases nothing."""
+    alike = [each for each in tenant.profiles.values() if each.type == wanted.type]
+    named = options.closed_profiles.get(wanted.type) or options.closed_profiles.get("", "")
+    if named:
+        return next((each for each in alike if each.name == named), None)
+    return next((each for each in sorted(alike, key=lambda each: each.name) if each.hides(now)), None)
+
+
+def closes(tenant: Tenant, options: Options, now: datetime) -> bool:
+    """Whether an asset of any type that a profile makes can be uploaded unseen."""
+    known = [closing_profile(profile, tenant, options, now) for profile in tenant.profiles.values()]
+    return bool(known) and all(each is not None for each in known)
+
+
+def audience_of(draft: Draft, name: str, tenant: Tenant, options: Options, now: datetime) -> Audience:
+    """Who would see an asset of this draft; where no profile keeps it closed, also who sees it before its rights are
+    written."""
+    if draft.closed:
+        return Audience(hidden="closed")
+    profile, rights = tenant.profiles.get(name), draft.rights
+    if profile is None:
+        return Audience()
+    groups, release = rights.groups or profile.groups, rights.release_at or profile.release_at
+    if release is None and not profile.immediate:
+        return Audience(hidden=NO_RELEASE)
+    if not groups:
+        return Audience(hidden=NO_GROUP)
+    expiry = rights.expires_at
+    if opens_wider(rights, profile, now) and closing_profile(profile, tenant, options, now) is None:
+        groups, release = groups | profile.groups, profile.release_at
+        expiry = None if expiry is not None and expiry <= now else expiry
+    return Audience("", release, expiry, None if groups & options.everybody else groups)
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
+    """What the profile does not give by itself; empty when nothing is left to say (wire E 6.5)."""
+    body: dict[str, Json] = {}
+    if rights.groups and (profile is None or rights.groups != profile.groups):
+        body[GROUPS] = sorted(rights.groups)
+    if rights.release_at and (profile is None or rights.release_at != profile.release_at):
+        body[RELEASE] = second_text(rights.release_at)
+    if rights.expires_at:
+        body[EXPIRATION] = second_text(rights.expires_at)
+    return body
+
+
+def security_of_patch(patch: Patch, now: datetime) -> Json:
+    """The members to change. An expiration that is gone is cleared; a release that is gone becomes `now`, for none
+    would hide the asset, and the old one may lie ahead; groups are never taken away (assumptions 25, 26). An asset that
+    is closed has no release date, one that is opened has one."""
+    body: dict[str, Json] = {EXPIRATION: None} if "expiry" in patch.cleared else {}
+    if "release" in patch.cleared or patch.closed is False:
+        body[RELEASE] = second_text(now)
+    body |= security_of_draft(patch.rights, None) if patch.rights is not None else {}
+    return {**body, RELEASE: None} if patch.closed else body
+
+
+def widens(before: Json, body: Json) -> bool:
+    """Whether the members of a change let in people, or at a time, that the security before it does not. Raises
+    ContractBroken for a date that is none."""
+    old = rights_of(before, frozenset())
+    release, expiry = moment(body.get(RELEASE)), moment(body.get(EXPIRATION))
+    return (
+        (GROUPS in body and not frozenset(body[GROUPS]) <= old.groups)
+        or (release is not None and (old.release_at is None or release < old.release_at))
+        or (EXPIRATION in body and old.expires_at is not None and (expiry is None or expiry > old.expires_at))
+    )
+
+
+def narrows(before: Json, body: Json) -> bool:
+    """The same the other way round: whether it shuts somebody out, or earlier."""
+    old = rights_of(before, frozenset())
+    release, expiry = moment(body.get(RELEASE)), moment(body.get(EXPIRATION))
+    return (
+        (GROUPS in body and not old.groups <= frozenset(body[GROUPS]))
+        or (RELEASE in body and old.release_at is not None and (release is None or release > old.release_at))
+        or (expiry is not None and (old.expires_at is None or expiry < old.expires_at))
+    )
+
+
+def second_text(when: datetime) -> str:
+    """An instant as the service keeps it, in whole seconds (wire E 1.5)."""
+    return instant_text(when.replace(microsecond=0))
