@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote
 from xml.sax.saxutils import escape
@@ -71,6 +71,14 @@ class BlobResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+CREDENTIALS = frozenset({"authorization", "cookie", "x-api-key", "accesstoken", "x-authentication-token"})
+
+
+def carries_credential(headers: Mapping[str, str]) -> bool:
+    """Whether a call to a signed address brings a credential of the API along; stores refuse that."""
+    return any(name in headers for name in CREDENTIALS)
+
+
 def storage_host(objects: ObjectStore) -> ASGIApp:
     """The ASGI application of the storage host."""
 
@@ -82,7 +90,7 @@ def storage_host(objects: ObjectStore) -> ASGIApp:
 
 
 async def _answer(objects: ObjectStore, request: Request) -> Response:
-    if "authorization" in request.headers or "cookie" in request.headers:
+    if carries_credential(request.headers):
         return _xml(400, "InvalidArgument", "Only one auth mechanism allowed")
     path = request.scope.get("raw_path", request.url.path.encode()).decode("ascii").partition("?")[0]
     if path.startswith("/uploads/"):

@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "which" in metafunc.fixturenames:
         pairs = [(kind, variant) for kind in discover() for variant in VARIANTS]
+        pairs = getattr(metafunc.module, "READINGS", pairs)
         ids = [f"{kind}-{variant}" if variant else kind for kind, variant in pairs]
         metafunc.parametrize("which", pairs, ids=ids, scope="module")
 

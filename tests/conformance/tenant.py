@@ -47,10 +47,11 @@ class Tenant(Emulated):
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """A new connection; `options` are added to those of the table, the rest goes into the Context."""
         given = self.wired.auth[0] if auth is None else auth
+        second = self.wired.second if self.variant and self.variant not in self.wired.readings else {}
         context = Context(
             self.served.url,
             {key: text.format(url=self.served.url) for key, text in given.items()},
-            {**self.wired.options, **(self.wired.second if self.variant else {}), **more.pop("options", {})},
+            {**self.wired.options, **second, **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
             vault=more.pop("vault", None) or MemoryVault(),

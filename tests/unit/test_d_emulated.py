@@ -34,7 +34,8 @@ READINGS = [
     "field_names",
     "shapes",
     "refresh_blank",
-    "small_multipart",
+    "least_multipart",
+    "refuse_empty",
 ]
 NAMED = {"tags_field": "tags", "status_field": "state", "release_field": "released", "expiry_field": "expires"}
 KEY = "srckey"

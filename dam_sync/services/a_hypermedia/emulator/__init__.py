@@ -31,7 +31,7 @@ def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mappin
     world.lag_s = instance.options.lag
 
     def load(catalogue: Catalogue, files: Path | None) -> None:
-        Loader(instance.library, files).load(catalogue)
+        Loader(instance.library, files, instance.collections).load(catalogue)
 
     if not any("folders" in user for user in instance.options.users):
         add_users(instance.library)

@@ -66,12 +66,18 @@ async def bulk_fields(call: Call) -> Response:
 
 
 async def bulk(call: Call) -> Response:
-    """POST …/bulks: all or nothing."""
+    """POST …/bulks: all or nothing; on some instances nothing, refused or not (nobody shows this body)."""
     found, body, writer = _found(call), await call.body(), call.instance.writer
+    plays = call.instance.options.bulk
+    if plays.isdigit():
+        raise Refusal(int(plays), "bulk-invalid", "The body of the bulk is not understood.")
+    if plays == "ignored":
+        return call.answer({"type": "UPDATE", "mediaCount": len(found.medias)})
     linked = writer.target(body, writer.rel("custom-status"))
     status = None if linked is None else known_status(call, linked)
     count = call.instance.collections.bulk(found, call.user, body, status, call.write_language)
-    return call.answer({"type": "UPDATE", "mediaCount": count, "updatedCount": count})
+    counted = {"type": "UPDATE", "mediaCount": count}
+    return call.answer(counted if plays == "uncounted" else {**counted, "updatedCount": count})
 
 
 async def bulk_jobs(call: Call) -> Response:

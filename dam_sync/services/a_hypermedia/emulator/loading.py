@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dam_sync.emulation.catalogue import Catalogue, Record, blob_of, restrictions
 from dam_sync.emulation.world import Json
+from dam_sync.services.a_hypermedia.emulator.collections import Basket, Collections
 from dam_sync.services.a_hypermedia.emulator.probing import facts_of
 from dam_sync.services.a_hypermedia.emulator.records import LEVELS, Attachment, Media, User, Version
 from dam_sync.services.a_hypermedia.emulator.schema import Form, FormField, Lookup, SchemaBuilder
@@ -26,10 +27,11 @@ def media_type_of(name: str) -> str:
 
 
 class Loader:
-    """Fills one library; the schema first, then the assets. Used once."""
+    """Fills one library and its baskets; the schema first, then the assets. Used once."""
 
-    def __init__(self, library: Library, files: Path | None) -> None:
-        self.library, self.files = library, files
+    def __init__(self, library: Library, files: Path | None, baskets: Collections) -> None:
+        self.library, self.files, self._groups = library, files, baskets
+        self._baskets: dict[str, Basket] = {}
         self._terms: dict[tuple[str, str], int] = {}
         self._forms: dict[str, Form] = {}
         self._vocabularies: dict[str, str] = {}
@@ -53,6 +55,8 @@ class Loader:
             if record["kind"] == "folder":
                 folder = library.folders.by_id[self._folder(tuple(record["path"]))]
                 folder.groups = frozenset((record.get("rights") or {}).get("groups") or ())
+            elif record["kind"] == "basket":
+                self._basket(str(record["path"][-1]))
         for asset in catalogue.assets:
             try:
                 self._asset(asset)
@@ -87,6 +91,13 @@ class Loader:
             self._folders[path] = self.library.folders.ensure(path).id
         return self._folders[path]
 
+    def _basket(self, title: str) -> Basket:
+        """A basket of the user whose credential the job has."""
+        if title not in self._baskets:
+            owner = next(iter(self.library.users.values()))
+            self._baskets[title] = self._groups.new_basket("basket", owner, {"title": title})
+        return self._baskets[title]
+
     def _label(self, title: str) -> int:
         if title not in self._labels:
             labels = self.library.schema.labels
@@ -118,6 +129,9 @@ class Loader:
         self._ids[media.catalogue_id] = number
         for folder in folders:
             library.folders.by_id[folder].members.add(number)
+        for place in record.get("placements") or ():
+            if place["kind"] == "basket":
+                self._basket(str(place["path"][-1])).medias[number] = None
         if record.get("relations"):
             self._relations.append((number, record["relations"]))
 

@@ -64,6 +64,8 @@ class Options:
     plural_folders: bool = False  # a media embeds its folders under `folders`
     bare_links: bool = False  # the links of attachments come without the prefix
     embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
+    links_404: bool = False  # media without links of a type: 404 instead of an empty list
+    bulk: str = "done"  # what becomes of a bulk: one of BULKS
 
     def at_least(self, release: str) -> bool:
         """Whether this instance runs that release or a later one."""
@@ -75,7 +77,9 @@ class Options:
         return MIB if self.binary_units else MB
 
 
-VARIANTS: Mapping[str, Mapping[str, bool]] = {
+BULKS = ("done", "uncounted", "ignored", "400", "415", "422")
+"""Done and counted; done without `updatedCount`; answered with 200 without it, and nothing done; refused."""
+VARIANTS: Mapping[str, Mapping[str, bool | str]] = {
     "drafts-in-folder": {"drafts_in_folder": True},
     "users-not-forced": {"force_users": False},
     "thin-trash": {"trash_details": False},
@@ -91,8 +95,11 @@ VARIANTS: Mapping[str, Mapping[str, bool]] = {
     "bare-links": {"bare_links": True},
     "rich-search": {"rich_search": True},
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
+    "links-404": {"links_404": True},
+    **{f"bulk-{word}": {"bulk": word} for word in BULKS[1:]},
 }
-"""The other reading of each open question; `second` is all but `rich-search`, commas combine several."""
+"""The other reading of each open question; `second` is all but those APART, commas combine several."""
+APART = frozenset({"rich-search", *(f"bulk-{word}" for word in BULKS)})
 
 
 def options_of(given: Mapping[str, object]) -> Options:
@@ -109,9 +116,9 @@ def options_of(given: Mapping[str, object]) -> Options:
     return replace(Options(), **chosen)  # type: ignore[arg-type]
 
 
-def _variant(name: str) -> Mapping[str, bool]:
+def _variant(name: str) -> Mapping[str, bool | str]:
     if name == "second":
-        return {key: value for word, part in VARIANTS.items() if word != "rich-search" for key, value in part.items()}
+        return {key: value for word, part in VARIANTS.items() if word not in APART for key, value in part.items()}
     if name not in VARIANTS:
         raise ValueError(f"unknown variant {name!r}; one of second, {', '.join(VARIANTS)}")
     return VARIANTS[name]

@@ -158,6 +158,8 @@ async def media_link_medias(call: Call) -> Response:
         raise not_found("media-link")
     medias = call.instance.library.medias
     linked = [medias[number] for number in found.links.get(kind, ()) if number in medias]
+    if not linked and call.instance.options.links_404:
+        raise not_found("media-link")
     return medias_page(call, f"/medias/{found.id}/media-links/{kind}/medias", linked)
 
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
+    readings=(
+        "rich-search",
+        "links-404",
+        "bulk-uncounted",
+        "bulk-ignored",
+        "bulk-400",
+        "bulk-415",
+        "bulk-422",
+    ),
     auth=(
         {"flow": "basic", "login": "dam-sync", "password": "secret-a"},
         {

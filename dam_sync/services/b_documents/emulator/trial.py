@@ -5,6 +5,12 @@ from __future__ import annotations
 from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
+    readings=(
+        "bar_paths",
+        "index",
+        "older",
+        "ancient",
+    ),
     auth=(
         {"flow": "basic", "login": "Administrator", "password": "secret-b"},
         {"flow": "token", "token": "7f3c1a52-7d0e-4b7b-9a3e-login-token-b"},

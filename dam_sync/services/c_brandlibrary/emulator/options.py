@@ -35,6 +35,8 @@ VARIANTS: Mapping[str, str] = {
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
     "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
     "composed": "names of new sections, collections and labels are trimmed, their letters composed (wire C 5.2)",
+    "bare_user": "a permission names its user without `data` (wire C 2, as one description shows it)",
+    "name_on_put": "a change of an asset must send its name, else 422 (wire C, a published schema)",
     "plain_user": "`whoami` tells a bare user without an id (wire C 1: nobody shows its body)",
     "short_pages": "`per` above 10 is clamped to 10 (wire C 2: what is above the limit is not shown)",
     "short_names": "a name is cut after 40 letters (wire C 6.4: nothing is said of its length)",
@@ -51,7 +53,7 @@ VARIANTS: Mapping[str, str] = {
 SECOND = frozenset(
     {"window", "dates_on_lists", "slug_taken", "small_single", "name_required", "value_404", "collection_events"}
     | {"owner_hidden", "count_only", "plain_errors", "own_first", "value_array", "bare_answers", "messy", "strict"}
-    | {"post_only", "location_body", "single_use", "partial_chunks"}
+    | {"post_only", "location_body", "single_use", "partial_chunks", "bare_user"}
 )
 TOUCHING = frozenset(
     {"name", "description", "section", "approval", "availability", "attachments", "tags", "custom_fields"}

@@ -201,11 +201,12 @@ class Document:
         return resource(tag.id, "tags", attributes)
 
     def permission(self, permission: Permission, kind: str, key: str) -> Json:
-        """Who may do what; the description shows the user without its `data` (wire C 2)."""
+        """Who may do what; one description shows the user without its `data` (wire C 2)."""
         user = self.tenant.accounts.users[permission.user]
         self._included[("users", user.id)] = user_resource(user)
+        shown = {"id": user.id, "type": "users"}
         relations = {
-            "user": {"id": user.id, "type": "users"},
+            "user": shown if "bare_user" in self.tenant.plays else {"data": shown},
             "permissible": {"data": {"id": key, "type": kind}},
         }
         return resource(permission.id, "user_permissions", {"permission_level": permission.level}, relations)

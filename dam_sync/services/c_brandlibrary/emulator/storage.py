@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dam_sync.emulation.object_store import Held, TooLong
-from dam_sync.emulation.storage import BlobResponse, body_of
+from dam_sync.emulation.storage import BlobResponse, body_of, carries_credential
 from dam_sync.services.c_brandlibrary.emulator.links import Links
 from dam_sync.services.c_brandlibrary.emulator.records import Refusal
 from dam_sync.services.c_brandlibrary.emulator.state import Tenant
@@ -41,7 +41,7 @@ class Storage:
         self._tenant.settle()
         request = Request(scope, receive, send)
         try:
-            if "authorization" in request.headers or "cookie" in request.headers:
+            if carries_credential(request.headers):
                 raise StoreRefusal(400, "InvalidArgument", "Only one auth mechanism allowed")
             answer = await handlers[prefix](request)
         except StoreRefusal as refusal:

@@ -5,6 +5,20 @@ from __future__ import annotations
 from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
+    readings=(
+        "plain_user",
+        "short_pages",
+        "stale_size",
+        "lists_from_index",
+        "auto_tags",
+        "shuffled",
+        "retry_after",
+        "no_cdn",
+        "cdn_strict",
+        "section_files",
+        "no_empties",
+        "composed",
+    ),
     auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
     denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
     lacks=frozenset({"place", "relate", "holds:relations", "holds:groups", "limits:per_second", "limits:largest_bytes"})

@@ -56,7 +56,10 @@ class Writing:
     async def update(self, call: Call) -> Reply:
         """Only the attributes that are sent change."""
         asset = self._tenant.asset(call.id, call.caller(), "collaborator")
-        changed = self._creator.update(asset, await call.attributes())
+        sent = await call.attributes()
+        if "name_on_put" in self._tenant.plays and not sent.get("name"):
+            raise Refusal(422, "`name` is required")
+        changed = self._creator.update(asset, sent)
         return self._one(self._document().asset(changed))
 
     async def delete(self, call: Call) -> Reply:

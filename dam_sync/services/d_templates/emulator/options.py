@@ -31,7 +31,8 @@ VARIANTS: Mapping[str, str] = {
     "both_spellings": "`placed_graphic` and `placed-graphic` are taken (wire D 3.4)",
     "collection_lag": "searches for collections read the lagging index, too (wire D 2)",
     "no_scan_filters": "`filters` of a scan are not heeded (wire D 14, 6)",
-    "small_multipart": "files under 5 MB may be sent with `filesize` (wire D 6.1, public sample)",
+    "least_multipart": "files under 5 MB may not be sent with `filesize` (wire D 6.1)",
+    "refuse_empty": "the store takes no file of no bytes (wire D 6.1)",
     "older": "a server without the calls of v1.5 (wire D 10)",
 }
 SECOND = frozenset(

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dam_sync.emulation.object_store import Blob, Held, TooLong
-from dam_sync.emulation.storage import BlobResponse, body_of
+from dam_sync.emulation.storage import BlobResponse, body_of, carries_credential
 from dam_sync.services.d_templates.emulator.formats import mime_of
 from dam_sync.services.d_templates.emulator.records import Record
 from dam_sync.services.d_templates.emulator.state import Tenant
@@ -79,7 +79,7 @@ class Storage:
             await self._inner(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        if "authorization" in request.headers:
+        if carries_credential(request.headers):
             return xml(400, "InvalidArgument", "Only one auth mechanism allowed")
         path = request.scope.get("raw_path", request.url.path.encode()).decode("ascii").partition("?")[0]
         query = dict(parse_qsl(request.url.query, keep_blank_values=True))
@@ -116,6 +116,8 @@ class Storage:
             blob = await self._tenant.objects.put(body_of(request), self._tenant.options.put_most)
         except TooLong:
             return xml(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+        if not blob.size and "refuse_empty" in self._tenant.options.plays:
+            return xml(400, "InvalidRequest", "The request body is empty.")
         self._tenant.settle()
         if self.uploads is None:
             etag = None

@@ -7,6 +7,18 @@ from dam_sync.emulation.trial import Trial, words
 _NAMED = {"release_field": "released", "expiry_field": "expires"}
 
 TRIAL = Trial(
+    readings=(
+        "missing_404",
+        "refuse_complete,always_urls",
+        "links_move",
+        "hyphen",
+        "both_spellings",
+        "collection_lag",
+        "no_scan_filters",
+        "least_multipart",
+        "refuse_empty",
+        "older",
+    ),
     auth=(
         {"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "s3cret-Pass1"},
         {

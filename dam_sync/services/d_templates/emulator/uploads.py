@@ -82,8 +82,8 @@ class Creation:
         if size is None:
             return None
         options = self._tenant.options
-        lenient = {"small_multipart", "always_urls"} & options.plays
-        least = 1 if lenient else options.multipart_least
+        strict = "least_multipart" in options.plays and "always_urls" not in options.plays
+        least = options.multipart_least if strict else 1
         if not isinstance(size, int) or not least <= size <= PARTS_MOST * options.part:
             raise failed(403, "Failed to parse Asset")
         return size

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dam_sync.emulation.object_store import Blob, Held, ObjectStore
-from dam_sync.emulation.storage import BlobResponse
+from dam_sync.emulation.storage import BlobResponse, carries_credential
 from dam_sync.services.e_profiles.emulator.formats import format_of
 from dam_sync.services.e_profiles.emulator.records import Asset, Version, expired, released
 from dam_sync.services.e_profiles.emulator.state import Tenant
@@ -59,7 +59,7 @@ class Links:
             await self._inner(scope, receive, send)
 
     def _answer(self, request: Request, path: str) -> Response:
-        if "authorization" in request.headers or "cookie" in request.headers:
+        if carries_credential(request.headers):
             return _xml(400, "InvalidArgument", "Only one auth mechanism allowed")
         if request.method not in ("GET", "HEAD"):
             return _xml(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")

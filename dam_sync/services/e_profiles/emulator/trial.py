@@ -7,6 +7,13 @@ from dam_sync.emulation.trial import Trial, words
 _CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
 
 TRIAL = Trial(
+    readings=(
+        "ignore_unknown",
+        "void_json",
+        "no_chunks",
+        "no_webhooks",
+        "older",
+    ),
     auth=(
         {"flow": "token", "token": "wat_demo_b1d3c61e03c6"},
         {"flow": "token", "token": "wat_demo_b1d3c61e03c6", "form": "basic"},
