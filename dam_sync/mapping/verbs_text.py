@@ -5,21 +5,15 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from html.parser import HTMLParser
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from dam_sync.mapping.html_text import text_of_html
 from dam_sync.mapping.names import safe_name, whole_letters
 from dam_sync.mapping.shapes import Fate, Made, Note, shown
 from dam_sync.mapping.verb import EachVerb, Setting
 from dam_sync.model.values import Scalar
-
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-BLOCKS = frozenset(
-    (*HEADINGS, "p", "div", "br", "hr", "li", "ul", "ol", "dt", "dd", "tr", "table", "pre", "blockquote", "section")
-)
-SILENT = frozenset(("script", "style", "head", "title"))
 
 
 class TextVerb(EachVerb):
@@ -114,7 +108,7 @@ class StripHtml(TextVerb):
 
     def change(self, text: str) -> str:
         """See `TextVerb.change`."""
-        lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in _text_of_html(text).split("\n"))
+        lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in text_of_html(text).split("\n"))
         return "\n".join(line for line in lines if line)
 
 
@@ -184,36 +178,3 @@ class Split(EachVerb):
     def many(self, many: bool) -> bool:
         """Several, always."""
         return True
-
-
-def _text_of_html(text: str) -> str:
-    reader = _TextOfHtml()
-    try:
-        reader.feed(text)
-        reader.close()
-    except AssertionError:  # the standard parser's answer to a broken declaration
-        return html.unescape(re.sub(r"<[^<>]*>", " ", text))
-    return "".join(reader.parts)
-
-
-class _TextOfHtml(HTMLParser):
-    """Collects text; blocks begin a new line, scripts and styles say nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self.silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.silent += tag in SILENT
-        if tag in BLOCKS:
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.silent = max(0, self.silent - (tag in SILENT))
-        if tag in BLOCKS:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self.silent:
-            self.parts.append(data)
