@@ -91,6 +91,10 @@ class _Account:
         left = self._left(labels)
         if left:
             held = path == "machine_tags" or path in self.books.holds
+            told = self.skipped.get(f"{path}[]", "")
+            if told:
+                self.losses.append(Loss(path, OTHER_TYPE, told))
+                return
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
 
     def single(self, path: str, value: str) -> None:
@@ -101,7 +105,9 @@ class _Account:
         if path not in self.consumed:
             self.tally[path, DROPPED] += 1
             held = name == "substatus" or name.removesuffix("_at") in self.books.holds
-            self.losses.append(Loss(name, NOT_MAPPED if held else NOT_HELD, value))
+            told = self.skipped.get(path, "")
+            rule = OTHER_TYPE if told else NOT_MAPPED if held else NOT_HELD
+            self.losses.append(Loss(name, rule, told or value))
 
 
 def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:

@@ -218,6 +218,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         release=single(("security", "release"), body.security.release, Fit(text_field("release", kind=moment))),
         expiry=single(("security", "expiry"), body.security.expiry, Fit(text_field("expiry", kind=moment))),
         rights_by_day=target.rights_by_day,
+        held_by=target.held_by,
         profiles=Profiles(_profile_line(builder), makes.by_profile),
         relations=body.relations.kinds,
     )

@@ -61,6 +61,7 @@ class Plan:
     release: Line | None = None
     expiry: Line | None = None
     rights_by_day: bool = False
+    held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types by what they alone hold
     profiles: Profiles = field(default_factory=Profiles)
     relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
 
@@ -155,6 +156,7 @@ class _Drafting:
         """Run every line and close the books."""
         crosswalk, plan = self.crosswalk, self.crosswalk.plan
         profile = self._text(plan.profiles.line)
+        plan = self._held(plan, plan.profiles.types.get(profile))
         if plan.filename is None:
             self.consumed["filename"] = 1
         draft = Draft(
@@ -165,7 +167,7 @@ class _Drafting:
             fields=self._fields(plan.profiles.types.get(profile), marker_value),
             placements=self._placements(),
             tags=frozenset(str(value) for value in self._values(plan.tags)),
-            rights=self._rights(),
+            rights=self._rights(plan),
         )
         losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped, self._within_reach)
         return Drafted(
@@ -175,6 +177,20 @@ class _Drafting:
             tuple(self.new_terms.values()),
             dict(self.tally + counted),
             self.decided,
+        )
+
+    def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
+        """The plan without lines for what these types of the target do not hold; what they would read is a loss."""
+        lines = {"status": plan.status, "tags": plan.tags, "release": plan.release, "expiry": plan.expiry}
+        for feature, line in lines.items():
+            held = plan.held_by.get(feature)
+            if line is None or held is None or types is None or held & types:
+                continue
+            names = line.reads(self.asset, self.setting)
+            self.skipped.update(dict.fromkeys(names, f"{', '.join(sorted(types))} holds no {feature}"))
+            lines[feature] = None
+        return replace(
+            plan, status=lines["status"], tags=lines["tags"], release=lines["release"], expiry=lines["expiry"]
         )
 
     def _within_reach(self) -> set[str]:
@@ -227,8 +243,7 @@ class _Drafting:
         self.losses[start:] = told_once(self.losses[start:])
         return frozenset(Placement(kind, container_of(value, kind)) for ran, kind in made for value in ran.values)
 
-    def _rights(self) -> Rights:
-        plan = self.crosswalk.plan
+    def _rights(self, plan: Plan) -> Rights:
         release = next((value for value in self._values(plan.release)), None)
         expiry = next((value for value in self._values(plan.expiry)), None)
         groups = frozenset(self._groups(plan.groups))

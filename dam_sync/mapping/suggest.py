@@ -241,7 +241,7 @@ class _Suggesting:
     def _security(self) -> Iterator[SuggestedLine]:
         holds, ours, theirs = self.target.holds, self.source.groups, self.target.groups
         if "groups" in holds:
-            more: Mapping[str, Json] = {} if theirs is None or (ours and ours <= theirs) else {"on_error": "drop"}
+            more: Mapping[str, Json] = {} if ours and theirs and ours <= theirs else {"on_error": "drop"}
             if "groups" in self.target.needs:
                 more = self._needed(more)
             elif more:

@@ -93,6 +93,7 @@ class Schema:
     relation_circles: bool = True  # relations of one kind may lead back to where they began
     rights_by_day: bool = False  # release and expiry are days: a time of day is lost
     fileless: bool = True  # it takes assets without a file
+    held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types of a feature; absent: all
     needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
     trims: bool = False  # whitespace at the ends of texts is not kept
     closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees

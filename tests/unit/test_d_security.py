@@ -171,3 +171,11 @@ async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Sta
         with tenant.costs() as spent:
             await service.update(made, change)
         assert sum(spent.values()) == sum(told.values())
+
+
+async def test_a_feature_of_an_attribute_is_held_by_the_templates_that_have_it(start: Start) -> None:
+    names = {"status_field": "state", "tags_field": "tags"}
+    rows = [*SCHEMA, {"record": "type", "name": "Video"}, field("state", "term", vocabulary="subjects")]
+    schema = await (await connected(start(rows, tags_field="tags"), **names)).schema()
+    assert {"status", "tags"} <= schema.holds
+    assert schema.held_by["status"] == {"Photo"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.mapping.suggest import suggest
+from dam_sync.model.asset import Asset, AssetId, Loss, Revision
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Schema
 from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
@@ -62,3 +63,43 @@ def test_a_suggestion_names_the_only_group_or_says_that_one_is_needed(tmp_path: 
     found = suggest(SOURCE, GROUPS)
     assert any("the target needs a group for each asset" in note and "public, staff" in note for note in found.notes)
     assert "needs a group for each asset" in faults(tmp_path, found.text(), GROUPS)
+
+
+STATES = replace(TARGET, holds=TARGET.holds | {"status"}, held_by={"status": frozenset({"Images"})})
+BY_TYPE = """\
+version: 1
+profile: {from: type, cases: {Picture: images}, default: documents}
+asset:
+  status: {from: status}
+unmapped: ignore
+fields:
+  srckey: {marker: true}
+  title: {from: filename}
+"""
+
+
+@pytest.mark.parametrize(("kind", "status"), [("Picture", "published"), ("Document", "")])
+def test_what_a_type_does_not_hold_is_a_loss_and_parks_nothing(tmp_path: Path, kind: str, status: str) -> None:
+    crosswalk = compiled(tmp_path, BY_TYPE, SOURCE, STATES)
+    asset = Asset(AssetId("1"), Revision("1"), "a.jpg", "published", type=kind)
+    drafted = crosswalk.draft(asset, "mark", {})
+    assert not drafted.faults
+    assert drafted.draft.status == status
+    losses = [loss for loss in drafted.losses if loss.path == "status"]
+    assert losses == ([] if status else [Loss("status", "not in this type", "Documents holds no status")])
+
+
+def test_tags_that_a_type_does_not_hold_are_a_loss(tmp_path: Path) -> None:
+    target = replace(TARGET, held_by={"tags": frozenset({"Images"})})
+    text = BY_TYPE.replace("asset:\n  status: {from: status}\n", 'tags: {from: "tags[]"}\n')
+    asset = Asset(AssetId("1"), Revision("1"), "a.pdf", type="Document", tags=frozenset({"sea", "wood"}))
+    drafted = compiled(tmp_path, text, SOURCE, target).draft(asset, "mark", {})
+    assert drafted.draft.tags == frozenset()
+    assert [loss for loss in drafted.losses if loss.path == "tags"] == [
+        Loss("tags", "not in this type", "Documents holds no tags")
+    ]
+
+
+def test_groups_are_dropped_where_the_target_does_not_list_its_own() -> None:
+    (line,) = [one for one in suggest(SOURCE, replace(TARGET, groups=None)).lines if one.target == "groups"]
+    assert line.more == {"on_error": "drop"}

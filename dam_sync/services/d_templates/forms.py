@@ -223,7 +223,7 @@ def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
             fields[key] = _field(attribute, types, forms)
     used = {field.vocabulary for field in fields.values()} - {""}
     holds = {"groups", "versions", "relations"}
-    holds |= {name for name in ("release", "expiry", "status", "tags") if getattr(named, name)}
+    optional = {name: key for name in ("release", "expiry", "status", "tags") if (key := getattr(named, name))}
     return Schema(
         fields=fields,
         vocabularies={key: _vocabulary(key, forms) for key in sorted(used)},
@@ -235,8 +235,17 @@ def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
         relation_kinds=frozenset(facts.KINDS_OF_LINK),
         relation_circles=False,  # wire D 11.18
         rights_by_day=True,
-        holds=frozenset(holds),
+        holds=frozenset(holds | optional.keys()),
+        held_by=dict(_held_by(forms, optional)),
     )
+
+
+def _held_by(forms: Forms, optional: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The templates that have the attribute of a feature, where others have it not."""
+    for name, key in optional.items():
+        types = frozenset(template.name for template in forms.templates.values() if key in template.attributes)
+        if len(types) < len(forms.templates):
+            yield name, types
 
 
 def check(forms: Forms, named: Named) -> None:
