@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Loss, Patch, Relation
-from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, Unsupported
+from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.reading import given
@@ -158,3 +158,26 @@ async def test_an_older_release_adopts_no_media_of_another_user(
     finding: Finding = service._finding
     media = {"id": 1, "_embedded": {"importUser": {"id": int(importer)}} if importer else {}}
     assert await finding._is_ours(media) is ours
+
+
+@pytest.mark.parametrize("total", [1_000_000, None])
+async def test_a_listing_that_repeats_its_page_ends_at_the_second(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, total: int | None
+) -> None:
+    """As some proxy or a fault may answer: always the same page, and always another one to come."""
+    service: Any = opened(asset(1)).connect()
+    asked: list[Ask] = []
+
+    async def repeating(self: Tenant, ask: Ask) -> Any:
+        asked.append(ask)
+        page = {"_links": {"next": {"href": "http://x/again"}}, "_embedded": {"label": [{"id": 1, "title": "x"}]}}
+        return page if total is None else {**page, "totalCount": total}
+
+    monkeypatch.setattr(Tenant, "json", repeating)
+    reading = service._tenant.listed(Ask("GET", "labels"), "label")
+    if total is None:
+        assert await reading == [{"id": 1, "title": "x"}]
+    else:
+        with pytest.raises(TruncatedListing, match="1 of 1000000"):
+            await reading
+    assert len(asked) == 2

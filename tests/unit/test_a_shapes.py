@@ -79,7 +79,8 @@ def test_a_field_that_told_no_flag_is_cleared_in_every_language_where_nothing_is
 def test_what_is_no_text_has_no_languages_whatever_its_flag_says(kind: str, raw: Json, value: Value) -> None:
     forms = form_of({"internalName": "f", "type": kind, "localized": True})
     readings = [reading("en", f=raw), reading("fr", f=raw)]
-    assert wire.metadata_of(readings, forms.by_id["1"], UTC) == {"f": value}
+    assert wire.metadata_of(readings, forms.by_id["1"], UTC, lost := []) == {"f": value}
+    assert not lost
     (put,) = writes_of({"f": value}, forms, LOCALES, whole=True).puts
     assert put.value == raw
 
@@ -143,7 +144,6 @@ def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -
         ("GEO", {"lat": "48.5", "lon": "-4.5"}, Place(48.5, -4.5)),
         ("GEO", {"latitude": "48.5", "longitude": "-4.5", "address": "Brest"}, Place(48.5, -4.5, "Brest")),
         ("GEO", {"latitude": 0, "longitude": 0.0}, Place(0, 0.0)),
-        ("GEO", {"x": 3}, '{"x": 3}'),
         ("CHECK_BOX", "Oui", True),
         ("CHECK_BOX", "Y", True),
         ("CHECK_BOX", "1.0", True),

@@ -108,7 +108,7 @@ def whole(value: Json) -> int | None:
         return None
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -116,11 +116,11 @@ def moment(value: Json) -> datetime | None:
     """An instant in RFC 3339, or in seconds or milliseconds since 1970."""
     if not value or isinstance(value, bool):
         return None
-    if isinstance(value, (int, float)):
-        return datetime.fromtimestamp(value / 1000 if value >= _EPOCH_MS else value, UTC)
     try:
+        if isinstance(value, (int, float)):
+            return datetime.fromtimestamp(value / 1000 if value >= _EPOCH_MS else value, UTC)
         return parse_instant(str(value))
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return None
 
 

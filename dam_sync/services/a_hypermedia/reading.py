@@ -18,6 +18,7 @@ from dam_sync.services.a_hypermedia.wire import (
     attachment_count,
     attachment_of,
     current_file,
+    file_losses,
     folder_ids,
     is_online,
     needs_more_calls,
@@ -89,7 +90,7 @@ class Reading:
             versions=versions,
             attachments=attachments,
             relations=relations or frozenset(),
-            losses=(*away, *lost),
+            losses=(*asset.losses, *away, *lost),
         )
 
     def is_whole(self, media: Json) -> bool:
@@ -121,7 +122,8 @@ class Reading:
         items = await self.attachment_items(asset)
         away = [item for item in items if not is_online(item)]
         files = [attachment_of(asset, item, self._tenant.words) for item in items if item not in away]
-        return tuple(files), tuple(offline_loss(item) for item in away)
+        strange = [loss for item in items for loss in file_losses(item, "attachments")]
+        return tuple(files), (*(offline_loss(item) for item in away), *strange)
 
     async def attachment_items(self, asset: str) -> list[Json]:
         """The same as JSON."""

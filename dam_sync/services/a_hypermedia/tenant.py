@@ -130,11 +130,14 @@ class Tenant:
         Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
         """
         rows: list[Json] = []
+        before: list[Json] = []
         for number in range(1, _PAGES_AT_MOST):
             paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
             page = await self.json(_with_params(ask, paged))
             found, total = either(page, key), total_of(page)
-            rows += found
+            if found and found == before:
+                break  # the same page again: there is nothing else to be had
+            rows, before = rows + found, found
             if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
                 break
         if counted and total is not None and len(rows) < total:

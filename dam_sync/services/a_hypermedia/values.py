@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from dam_sync.model.schema import FieldKind
+from dam_sync.model.shapes import is_textual
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value, parse_instant
 from dam_sync.services.a_hypermedia.forms import FormField
 
@@ -17,31 +17,55 @@ _LATITUDE = ("latitude", "lat")
 _LONGITUDE = ("longitude", "lng", "lon", "long")
 
 
-def decode(field: FormField, item: Json, zone: tzinfo = UTC) -> Value | None:
-    """The value of a metadata item; None when it is empty. A shape that fits no type of field is kept as text."""
+class Strange(ValueError):
+    """JSON that is no value of its type of field."""
+
+
+def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json] | None = None) -> Value | None:
+    """The value of a metadata item; None when it is empty. strange: takes what has another shape and is left out."""
     found = _found(item)
     if found is None or found in ("", []):
         return None
-    if field.multiple:
-        rows = found if isinstance(found, list) else [found]
-        values = tuple(value for row in rows if (value := _scalar(field, row, zone)) is not None)
+    values = _readable(found, lambda row: _scalar(field, row, zone), strange)
+    if field.multiple or len(values) > 1:  # several also of a type that is new, or single by our reading alone
         return values or None
-    if isinstance(found, list) and len(found) > 1:  # of a type that is new, or single by our reading alone
-        return tuple(value for row in found if (value := _scalar(field, row, zone)) is not None) or None
-    return _scalar(field, found[0] if isinstance(found, list) else found, zone)
+    return values[0] if values else None
 
 
-def decode_untyped(item: Json) -> Value | None:
+def decode_untyped(item: Json, strange: list[Json] | None = None) -> Value | None:
     """The value of a field whose form is not known: as its JSON looks."""
     found = _found(item)
-    if isinstance(found, list):
-        return tuple(value for row in found if (value := _looks_like(row)) is not None) or None
-    return _looks_like(found)
+    values = _readable(found, _looks_like, strange)
+    return (values or None) if isinstance(found, list) else values[0] if values else None
+
+
+def _readable(found: Json, read: Callable[[Json], Scalar | None], strange: list[Json] | None) -> tuple[Scalar, ...]:
+    values = []
+    for row in found if isinstance(found, list) else [found]:
+        try:
+            value = read(row)
+        except (Strange, OverflowError, OSError):  # an instant may be beyond the years there are
+            if strange is not None:
+                strange.append(row)
+            continue
+        if value is not None:
+            values.append(value)
+    return tuple(values)
+
+
+def _plain(raw: Json) -> str:
+    """A text or a number as text; empty for nothing. Raises Strange."""
+    if raw is None:
+        return ""
+    if not is_textual(raw):
+        raise Strange(raw)
+    return str(raw)
 
 
 def _found(item: Json) -> Json:
     """`value`, or what is embedded as `value` (wire A 11.8)."""
-    inner = (item.get("_embedded") or {}).get("value")
+    embedded = item.get("_embedded")
+    inner = embedded.get("value") if isinstance(embedded, dict) else None
     return item.get("value") if inner is None else inner
 
 
@@ -67,55 +91,71 @@ def _scalar(field: FormField, raw: Json, zone: tzinfo) -> Scalar | None:
 
 def _term(raw: Json, field: FormField) -> Scalar | None:
     if isinstance(raw, dict):
-        title, identity = str(raw.get("title") or raw.get("name") or ""), raw.get("id")
-        return Term(title, "" if identity is None else str(identity)) if title or identity is not None else None
-    return Term(str(raw), field.choices.get(str(raw), "")) if raw != "" else None
+        title, identity = _plain(raw.get("title") or raw.get("name")), _plain(raw.get("id"))
+        if title or identity:
+            return Term(title, identity)
+        raise Strange(raw)
+    text = _plain(raw)
+    return Term(text, field.choices.get(text, "")) if text else None
 
 
 def _person(raw: Json) -> Scalar | None:
     if not isinstance(raw, dict):
-        return Person(str(raw)) if raw else None
-    full = " ".join(str(raw[part]) for part in ("lastName", "firstName") if raw.get(part))
-    return Person(str(raw.get("title") or raw.get("name") or full), str(raw.get("id") or ""))
+        text = _plain(raw)
+        return Person(text) if text else None
+    full = " ".join(_plain(raw[part]) for part in ("lastName", "firstName") if raw.get(part))
+    person = Person(_plain(raw.get("title") or raw.get("name")) or full, _plain(raw.get("id")))
+    if person == Person(""):
+        raise Strange(raw)
+    return person
 
 
 def _row(raw: Json) -> Scalar | None:
     if not isinstance(raw, dict):
-        return str(raw) if raw not in (None, "") else None
+        return _plain(raw) or None
     return Row({key: cell for key, part in raw.items() if (cell := _cell(part)) is not None})
 
 
 def _place(raw: Json) -> Scalar | None:
     if not isinstance(raw, dict):
-        return Place(address=str(raw)) if raw else None
+        text = _plain(raw)
+        return Place(address=text) if text else None
     latitude, longitude = (_first_degrees(raw, names) for names in (_LATITUDE, _LONGITUDE))
-    place = Place(latitude, longitude, str(raw.get("address") or ""))
+    place = Place(latitude, longitude, _plain(raw.get("address")))
     if place != Place():
         return place
-    told = {key: part for key, part in raw.items() if part not in (None, "")}
-    return json.dumps(told, ensure_ascii=False, sort_keys=True) if told else None
+    if any(part not in (None, "") for part in raw.values()):
+        raise Strange(raw)
+    return None
 
 
 def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
-    return next((found for name in names if (found := degrees(raw.get(name))) is not None), None)
+    told = next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
+    found = degrees(told)
+    if told is not None and found is None:
+        raise Strange(raw)
+    return found
 
 
 def degrees(raw: Json) -> float | int | None:
     """A latitude or longitude; read as text too."""
-    found = None if raw is None or isinstance(raw, bool) else _number(raw)
+    found = _number(raw) if is_textual(raw) else None
     return found if isinstance(found, (int, float)) else None
 
 
 def _text(raw: Json) -> Scalar | None:
     if isinstance(raw, dict):
-        raw = raw.get("title") or raw.get("name") or raw.get("value")
-    return str(raw) if raw not in (None, "") else None
+        inner = raw.get("title") or raw.get("name") or raw.get("value")
+        if inner is None:
+            raise Strange(raw)
+        raw = inner
+    return _plain(raw) or None
 
 
 def _number(raw: Json) -> Scalar | None:
     if isinstance(raw, (int, float)) and not isinstance(raw, bool):
         return raw
-    text = str(raw).strip()
+    text = _plain(raw).strip()
     try:
         return int(text)
     except ValueError:
@@ -129,19 +169,21 @@ def _number(raw: Json) -> Scalar | None:
 def _flag(raw: Json) -> Scalar | None:
     if isinstance(raw, bool):
         return raw
-    word = str(raw).strip().casefold()
+    word = _plain(raw).strip().casefold()
     if word in _YES or word in _NO:
         return word in _YES
-    return str(raw)  # nobody said what it means
+    return _plain(raw)  # nobody said what it means
 
 
 def _instant(raw: Json) -> Scalar | None:
-    if isinstance(raw, (int, float)):
+    if isinstance(raw, (int, float)) and not isinstance(raw, bool):
         return datetime.fromtimestamp(raw / 1000, UTC)
     try:
-        return parse_instant(str(raw))
+        return parse_instant(_plain(raw))
+    except Strange:
+        raise
     except ValueError:
-        return str(raw) or None
+        return _plain(raw) or None
 
 
 def _day(raw: Json, zone: tzinfo) -> Scalar | None:
@@ -164,9 +206,9 @@ def _looks_like(raw: Json) -> Scalar | None:
         if not {"latitude", "address", "lat"}.isdisjoint(raw):
             return _place(raw)
         if "title" in raw:
-            return Term(str(raw["title"]), str(raw.get("id") or ""))
+            return Term(_plain(raw["title"]), _plain(raw.get("id")))
         return _row(raw)
-    return raw if isinstance(raw, (str, bool, int, float)) else str(raw)
+    return raw if isinstance(raw, bool) or is_textual(raw) else _plain(raw)
 
 
 def _cell(raw: Json) -> Value | None:

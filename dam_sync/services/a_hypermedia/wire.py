@@ -8,6 +8,7 @@ from datetime import UTC, tzinfo
 
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.model.shapes import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.hal import (
@@ -50,6 +51,9 @@ class Sense:
     zone: tzinfo = UTC
 
 
+DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate": "imported_at"}
+
+
 # -- listings ----------------------------------------------------------------------------------------------------------
 
 
@@ -84,23 +88,29 @@ def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
     A reading is (language really served, JSON). Relations, older versions and attachments take calls of their own.
     """
     media = readings[0][1]
+    losses = [
+        unreadable(path, media[key], key)
+        for key, path in DATES.items()
+        if media.get(key) and moment(media[key]) is None
+    ]
     form = sense.forms.by_id.get(tail(link(media, sense.words.rel("form"))))
-    base, substatus = _status(media, sense)
+    base, substatus = _status(media, sense, losses)
     return Asset(
         id=AssetId(wanted_id(media)),
         revision=revision_of(media),
-        filename=str(media.get("originalFileName") or ""),
+        filename=text_in(media, "originalFileName", "filename", losses),
         status=base,
         substatus=substatus,
-        form_type=str(media.get("formType") or ""),
+        form_type=text_in(media, "formType", "form_type", losses),
         type=form.name if form else "",
-        fields={**_own_fields(media, sense), **metadata_of(readings, form, sense.zone)},
+        fields={**_own_fields(media, sense, losses), **metadata_of(readings, form, sense.zone, losses)},
         versions=current_file(media, sense.words),
-        placements=_placements(media, sense),
+        placements=_placements(media, sense, losses),
         rights=Rights(restrictions=restrictions_of(media)),
         created_at=moment(media.get("creationDate")),
         changed_at=moment(media.get("updateDate")),
         imported_at=moment(media.get("importDate")),
+        losses=tuple(dict.fromkeys((*losses, *file_losses(media)))),
     )
 
 
@@ -113,20 +123,33 @@ def restrictions_of(media: Json) -> frozenset[Restriction]:
     )
 
 
-def metadata_of(readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo) -> dict[str, Value]:
+def metadata_of(
+    readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo, losses: list[Loss]
+) -> dict[str, Value]:
     """The form's values; localized ones gathered over the readings, each under the language really served."""
     values: dict[str, Value] = {}
     for language, media in readings:
         for item in embedded(media, "metadata"):
-            name = str(item.get("id") or "")
-            known = form.fields.get(name) if form else None
-            if known and known.localized:
-                _add_language(values, known.key, language, decode(known, item, zone))
-            elif (key := known.key if known else name) not in values:
-                value = decode(known, item, zone) if known else decode_untyped(item)
-                if value is not None:
-                    values[key] = value
+            if not isinstance(item, dict):
+                losses.append(unreadable("fields", item, "metadata"))
+                continue
+            strange: list[Json] = []
+            _read_item(values, item, form, zone, language, strange)
+            losses += [unreadable(f"fields.{item.get('id')}", raw, "value") for raw in strange]
     return values
+
+
+def _read_item(
+    values: dict[str, Value], item: Json, form: Form | None, zone: tzinfo, language: str, strange: list[Json]
+) -> None:
+    name = str(item.get("id") or "")
+    known = form.fields.get(name) if form else None
+    if known and known.localized:
+        _add_language(values, known.key, language, decode(known, item, zone, strange))
+    elif (key := known.key if known else name) not in values:
+        value = decode(known, item, zone, strange) if known else decode_untyped(item, strange)
+        if value is not None:
+            values[key] = value
 
 
 def _add_language(values: dict[str, Value], key: str, language: str, value: Value | None) -> None:
@@ -146,7 +169,7 @@ def _add_language(values: dict[str, Value], key: str, language: str, value: Valu
 
 def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
     """The file of the media; nothing for a media that is metadata only."""
-    name, size = str(media.get("originalFileName") or ""), whole(media.get("fileSize"))
+    name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
     if not name and not size:
         return ()
     version = tail(link(media, "current"))
@@ -156,7 +179,7 @@ def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
 
 def version_of(media: str, item: Json, words: Words) -> FileRef:
     """One item of the list of file versions (wire A 3.2)."""
-    name = str(item.get("originalFileName") or "")
+    name = text_in(item, "originalFileName", "filename", [])
     return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
 
 
@@ -170,7 +193,7 @@ def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
 
 def attachment_of(media: str, item: Json, words: Words) -> FileRef:
     """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
-    name = str(item.get("fileName") or item.get("title") or "")
+    name = text_in(item, "fileName", "attachments", []) or text_in(item, "title", "attachments", [])
     return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, words, "download-link"))
 
 
@@ -185,14 +208,26 @@ def offline_loss(item: Json) -> Loss:
     return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
 
 
+def file_losses(item: Json, path: str = "filename") -> list[Loss]:
+    """What a file says of itself in a shape that cannot be read."""
+    losses: list[Loss] = []
+    for key in ("originalFileName", "fileName", "mediaType"):
+        text_in(item, key, path, losses)
+    sums = item.get("checkSums")
+    if sums is not None and not (isinstance(sums, dict) and is_textual(sums.get("md5", ""))):
+        losses.append(unreadable("digests", sums, "checkSums"))
+    return losses
+
+
 def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
-    sums = item.get("checkSums") or {}
+    sums = item.get("checkSums")
+    md5 = sums.get("md5") if isinstance(sums, dict) else None
     return FileRef(
         id=identity,
         name=name,
         size=whole(item.get("fileSize")),
-        media_type=str(item.get("mediaType") or ""),
-        digests={"md5": str(sums["md5"]).lower()} if sums.get("md5") else {},
+        media_type=text_in(item, "mediaType", "media_type", []),
+        digests={"md5": md5.lower()} if isinstance(md5, str) and md5 else {},
         created_at=moment(item.get("creationDate")),
         link=file_address(address),
     )
@@ -238,40 +273,47 @@ def attachment_count(media: Json) -> int:
     return sum(whole(value) or 0 for value in counts.values()) if isinstance(counts, dict) else 0
 
 
-def _status(media: Json, sense: Sense) -> tuple[str, str]:
+def _status(media: Json, sense: Sense, losses: list[Loss]) -> tuple[str, str]:
     known = sense.statuses.get(tail(link(media, sense.words.rel("custom-status"))))
-    base = str(media.get("status") or (known.base if known else "")).lower()
+    base = (text_in(media, "status", "status", losses) or (known.base if known else "")).lower()
     return base, known.title if known and known.custom else ""
 
 
-def _placements(media: Json, sense: Sense) -> frozenset[Placement]:
+def _placements(media: Json, sense: Sense, losses: list[Loss]) -> frozenset[Placement]:
     """Folders by their path, labels by their title."""
     places = set()
     for folder in placed_in(media, "folder"):
-        path = sense.folders.get(wanted_id(folder)) or (str(folder.get("title") or folder["id"]),)
+        path = sense.folders.get(wanted_id(folder)) or (
+            text_in(folder, "title", "folder", losses) or wanted_id(folder),
+        )
         places.add(Placement("folder", path, wanted_id(folder)))
     for label in placed_in(media, "label"):
-        places.add(Placement("label", (str(label.get("title") or label["id"]),), wanted_id(label)))
+        places.add(
+            Placement("label", (text_in(label, "title", "label", losses) or wanted_id(label),), wanted_id(label))
+        )
     return frozenset(places)
 
 
-def _own_fields(media: Json, sense: Sense) -> dict[str, Value]:
+def _own_fields(media: Json, sense: Sense, losses: list[Loss]) -> dict[str, Value]:
     """Properties of the media itself that are told as fields; absent and unset ones are left out."""
     point = media.get("pointOfInterest") or {}
-    annotation = str(media.get("annotation") or "")
+    if not isinstance(point, dict) or not all(is_textual(part) for part in point.values()):
+        losses.append(unreadable("fields.point_of_interest", point, "pointOfInterest"))
+        point = {}
+    annotation = text_in(media, "annotation", "fields.annotation", losses)
     own: dict[str, Value | None] = {
         "stat_views": whole(media.get("statViews")),
         "stat_downloads": whole(media.get("statDownloads")),
         "width": whole(media.get("width")) or None,
         "height": whole(media.get("height")) or None,
         "resolution": whole(media.get("resolution")) or None,
-        "orientation": media.get("orientation") or None,
-        "color_space": media.get("colorSpace") or None,
+        "orientation": text_in(media, "orientation", "fields.orientation", losses) or None,
+        "color_space": text_in(media, "colorSpace", "fields.color_space", losses) or None,
         "page_count": whole(media.get("pageCount")) or None,
         "duration": _seconds(media.get("durationInSeconds")),
         "latitude": degrees(media.get("latitude")),
         "longitude": degrees(media.get("longitude")),
-        "address": media.get("address") or None,
+        "address": text_in(media, "address", "fields.address", losses) or None,
         "point_of_interest": f"{point['x']},{point['y']}" if "x" in point and "y" in point else None,
         "annotation": annotation if annotation not in ("", "NONE") else None,
     }
@@ -279,4 +321,4 @@ def _own_fields(media: Json, sense: Sense) -> dict[str, Value]:
 
 
 def _seconds(value: Json) -> float | int | None:
-    return value if isinstance(value, (int, float)) and value > 0 else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None

@@ -12,6 +12,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Pa
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.codec import fingerprint
 from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.shapes import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Value
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts
@@ -47,28 +48,30 @@ Counts = Mapping[str, int]
 def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
     """A whole asset from a row with its relations."""
     attributes = row["attributes"]
-    files = [file_of(each, row["id"], counts) for each in attachments_of(row)]
+    lost: list[Loss] = []
+    files = [file_of(each, row["id"], counts, lost) for each in attachments_of(row)]
+    name = text_in(attributes, "name", "fields.name", lost)
     changed = moment(attributes.get("updated_at"))
     asset = Asset(
         id=AssetId(row["id"]),
         revision=Revision(""),
-        filename=files[0].name if files else str(attributes.get("name") or ""),
+        filename=files[0].name if files else name,
         status=PENDING if attributes.get("approved") is False else PUBLISHED,
         form_type=row["type"],
         type=row["type"],
-        fields=_fields(row, sense.keys),
+        fields=_fields(row, sense.keys, name, lost),
         versions=tuple(files[:1]),
         attachments=tuple(files[1:]),
-        placements=frozenset(_placements(row, sense)),
-        tags=frozenset(_tags(row, machine=False)),
-        machine_tags=frozenset(_tags(row, machine=True)),
+        placements=frozenset(_placements(row, sense, lost)),
+        tags=frozenset(_tags(row, lost, machine=False)),
+        machine_tags=frozenset(_tags(row, lost, machine=True)),
         rights=Rights(
             moment(attributes.get(DATES[0])), moment(attributes.get(DATES[1])), restrictions=restrictions_of(row, sense)
         ),
         created_at=moment(attributes.get("created_at")),
         changed_at=changed,
         imported_at=moment(attributes.get("created_at")),
-        losses=tuple(_losses(row, counts)),
+        losses=(*dict.fromkeys(lost), *_losses(row, counts)),
     )
     return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
 
@@ -94,16 +97,17 @@ def entry_of(asset: Asset) -> Entry:
     return Entry(asset.id, asset.revision, asset.changed_at, asset)
 
 
-def file_of(attachment: Json, asset: str, counts: Counts) -> FileRef:
-    """One attachment; its id changes with every new version, whose bytes alone can be read."""
+def file_of(attachment: Json, asset: str, counts: Counts, lost: list[Loss]) -> FileRef:
+    """One attachment; its id changes with every new version, whose bytes alone can be read. lost: takes what has
+    another shape."""
     attributes = attachment["attributes"]
     size = attributes.get("size")
     return FileRef(
         id=file_id(asset, attachment["id"], counts.get(attachment["id"], 1)),
-        name=str(attributes.get("filename") or ""),
-        size=size if isinstance(size, int) else None,
-        media_type=str(attributes.get("mimetype") or ""),
-        link=str(attributes.get("url") or ""),
+        name=text_in(attributes, "filename", "filename", lost),
+        size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+        media_type=text_in(attributes, "mimetype", "filename", lost),
+        link=text_in(attributes, "url", "file", lost),
     )
 
 
@@ -255,14 +259,13 @@ def text_at(fields: Mapping[str, Value | None], key: str) -> str:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-def _fields(row: Json, keys: Keys) -> dict[str, Value]:
+def _fields(row: Json, keys: Keys, title: str, lost: list[Loss]) -> dict[str, Value]:
     attributes = row["attributes"]
-    found: dict[str, Value] = {}
-    for name, text in ((NAME, attributes.get("name")), (DESCRIPTION, unmarked(attributes.get("description")))):
-        if text:
-            found[name] = str(text)
+    described = unmarked(text_in(attributes, "description", f"fields.{DESCRIPTION}", lost))
+    found: dict[str, Value] = {name: text for name, text in ((NAME, title), (DESCRIPTION, described)) if text}
     if row["type"] not in FILES and attributes.get(PAYLOAD):
         found[PAYLOAD] = json.dumps(attributes[PAYLOAD], ensure_ascii=False, sort_keys=True)
+    lost += [unreadable(f"fields.{key_of(name)}", raw, "value") for name, raw in _strange_values(row)]
     for name, texts in values_of(row).items():
         key = key_of(name)
         value = decode(keys.fields.get(key) or Field(key, FieldKind.TEXT), list(texts.values()))
@@ -276,26 +279,34 @@ def values_of(row: Json) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for record in related(row, "custom_field_values"):
         attributes = record["attributes"]
-        if attributes.get("key") is not None and attributes.get("value") is not None:
+        if is_textual(attributes.get("key")) and is_textual(attributes.get("value")):
             found.setdefault(str(attributes["key"]).strip(), {})[record["id"]] = str(attributes["value"])
     return found
 
 
-def _tags(row: Json, *, machine: bool) -> Iterable[str]:
+def _strange_values(row: Json) -> Iterable[tuple[str, Json]]:
+    """Records that hold no text, by the name of their key."""
+    for record in related(row, "custom_field_values"):
+        key, value = record["attributes"].get("key"), record["attributes"].get("value")
+        if value is not None and not (is_textual(key) and is_textual(value)):
+            yield str(key), value
+
+
+def _tags(row: Json, lost: list[Loss], *, machine: bool) -> Iterable[str]:
     for tag in related(row, "tags"):
-        attributes = tag["attributes"]
-        if attributes.get("name") and bool(attributes.get("auto_generated")) == machine:
-            yield str(attributes["name"])
+        name = text_in(tag["attributes"], "name", "tags", lost)
+        if name and bool(tag["attributes"].get("auto_generated")) == machine:
+            yield name
 
 
-def _placements(row: Json, sense: Sense) -> Iterable[Placement]:
+def _placements(row: Json, sense: Sense, lost: list[Loss]) -> Iterable[Placement]:
     for section in related(row, "section"):
-        name = section["attributes"].get("name") or sense.names.get(section["id"])
+        name = text_in(section["attributes"], "name", "section", lost) or sense.names.get(section["id"])
         if name:
-            yield Placement("section", (str(name),), section["id"])
+            yield Placement("section", (name,), section["id"])
     for collection in related(row, "collections"):
-        if collection["attributes"].get("name"):
-            yield Placement("collection", (str(collection["attributes"]["name"]),), collection["id"])
+        if name := text_in(collection["attributes"], "name", "collection", lost):
+            yield Placement("collection", (name,), collection["id"])
 
 
 def _losses(row: Json, counts: Counts) -> Iterable[Loss]:

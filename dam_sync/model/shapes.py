@@ -1,0 +1,34 @@
+"""Values of another JSON type than is documented: they never become text, and they are never dropped without a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from dam_sync.model.asset import Loss
+from dam_sync.model.values import Json
+
+UNREADABLE = "has a shape that is not documented"
+_SHOWN = 80  # characters of the value that a loss shows
+_NAMES = {bool: "true or false", list: "a list", dict: "an object"}
+
+
+def is_textual(raw: Json) -> bool:
+    """Whether it can be read as text: text itself, or a number."""
+    return isinstance(raw, str) or (isinstance(raw, (int, float)) and not isinstance(raw, bool))
+
+
+def unreadable(path: str, raw: Json, what: str = "") -> Loss:
+    """The loss of a value that cannot be read. what: its name in the answer."""
+    shown = json.dumps(raw, ensure_ascii=False, default=str)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return Loss(path, UNREADABLE, f"{what} is {_NAMES.get(type(raw), 'not text')}: {shown}".lstrip())
+
+
+def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss]) -> str:
+    """A text; empty where there is none, and where there is something else, which is added to the losses."""
+    raw = holder.get(key)
+    if raw is None or is_textual(raw):
+        return "" if raw is None else str(raw)
+    losses.append(unreadable(path, raw, key))
+    return ""
