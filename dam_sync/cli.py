@@ -48,6 +48,9 @@ NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Accept = Annotated[bool, typer.Option("--accept-changes", help="Go on where a guard stopped the run.")]
 Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Also read every asset at the target, and set right what was changed there.")
+]
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
 
 KEYWORD = Parameter.KEYWORD_ONLY
@@ -204,11 +207,13 @@ def plan(
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
     detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")] = False,
     full: Full = False,
+    repair: Repair = False,
     only: Only = None,
     accept_changes: Accept = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
-    wish = Wish(full=full, only=frozenset(only or ()), accept_changes=accept_changes, output=out, html=html)
+    wish = Wish(full=full, repair=repair, only=frozenset(only or ()), output=out, html=html)
+    wish.accept_changes = accept_changes
 
     async def act(wish: Wish) -> int:
         report = await plan_job(job, wish)
@@ -224,6 +229,7 @@ def run(
     output: Output,
     job: JobFile,
     full: Full = False,
+    repair: Repair = False,
     only: Only = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take at most N assets.")] = None,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="API calls to each, at most.")] = None,
@@ -245,6 +251,7 @@ def run(
     wish = _asked(
         output,
         full=full,
+        repair=repair,
         only=frozenset(only or ()),
         accept_changes=accept_changes,
         limit=limit,

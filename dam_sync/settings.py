@@ -202,6 +202,7 @@ class Exposure(Part):
     download_widened: Waiver | None = None
     container_widened: Waiver | None = None
     sensitive_widened: Waiver | None = None
+    reopened_by_repair: Literal[Waiver.ACCEPT] | None = None
 
     @property
     def waivers(self) -> Mapping[ExposureRule, Waiver]:

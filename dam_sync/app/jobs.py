@@ -22,6 +22,7 @@ from dam_sync.engine.afterwards import left_over
 from dam_sync.engine.dry import DryFiles, DryTarget
 from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
+from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
 from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
 from dam_sync.engine.session import Session
@@ -174,7 +175,8 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     report.resumed = session.run.resumed
     report.counts = done.rest(await session.store.tally(session.run.id))
     report.notes.extend(done.told(session.run))
-    report.operations = count_operations(await _ledger_names(session.store, session.run, done.ledger))
+    names, report.repaired = await _ledger_counts(session.store, session.run, done.ledger)
+    report.operations = count_operations(names)
     report.digest = await operations_digest(session.store, session.run.id, done.ledger)
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
@@ -256,12 +258,15 @@ async def _ledger_start(store: SqlStore, run: Run) -> int:
     return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
 
 
-async def _ledger_names(store: SqlStore, run: Run, after: int) -> Counter[str]:
-    names: Counter[str] = Counter()
+async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter[str], dict[str, int]]:
+    """Writes of a run by their names, and assets by the part that was repaired."""
+    names, repaired = Counter[str](), Counter[str]()
     while rows := await store.ledger(after, PAGE):
         after = rows[-1].seq
-        names.update(row.operation for row in rows if row.run == run.id)
-    return names
+        ours = [row for row in rows if row.run == run.id]
+        names.update(row.operation for row in ours)
+        repaired.update(path for row in ours for path in repaired_of(row.operation, row.detail))
+    return names, dict(sorted(repaired.items()))
 
 
 def _forecast_seconds(report: Report, opened: Opened, files: DryFiles, started: float) -> float:

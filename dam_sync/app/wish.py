@@ -28,6 +28,7 @@ class Wish:
     """One command's options, its progress, and the means to stop it."""
 
     full: bool = False
+    repair: bool = False
     only: frozenset[str] = frozenset()
     accept_changes: bool = False
     limit: int | None = None
@@ -49,7 +50,7 @@ class Wish:
         """For the engine; the same object every time, so that it can be stopped."""
         ask = self.ask
         ask.full, ask.only, ask.assets = self.full, self.only, self.limit
-        ask.accept_changes = self.accept_changes
+        ask.repair, ask.accept_changes = self.repair, self.accept_changes
         if self.max_duration:
             ask.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
         return ask

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-
-from dam_sync.engine.changes import changes_of_draft, changes_of_patch
-from dam_sync.engine.compare import foreign_edits
+            await self._apply(known, action.patch, link.draft, number, steps)
+        again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
+        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps, again)
+        await self._attach(known, action.attachments, steps, again)
+        written = frozenset(_keys((*action.versions, *action.attachments)))
 from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
     Able,
@@ -21,6 +19,7 @@ from dam_sync.engine.plan import (
     fresh_relations,
     version_key,
 )
+from dam_sync.engine.repair import STEP, Repair, Repairer, refuse_conflicts
 from dam_sync.engine.report import INNER
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import refuse_removed
@@ -93,6 +92,7 @@ class Bulk:
 
 
 NOTHING = Bulk()
+REPAIRED = "@"  # before the run, in the names of steps that write a file once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,32 @@ class Actor:
         able = Able.of(session.target.operations, session.target_schema)
         steps = session.store.steps(prepared.work, session.run.id)
         meant = await intended_before(steps) if prepared.work.begun else []
-        link = prepared.link
+        link, repair = prepared.link, await self._to_repair(prepared, meant)
         patch = patch_over([link.draft, *meant], drafted.draft) if link is not None and meant else None
+        if repair is not None:
+            link, patch = repair.link, repair.patch
         action = decide(asset, drafted.draft, link, able, session.policy, patch)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
             case Skip():
-                return self._settled("unchanged", prepared, prepared.link)
+                return self._settled("unchanged", prepared, prepared.link, losses=repair.losses if repair else ())
             case Create():
                 return await self._create(prepared, action, meant)
             case Update():
-                return await self._update(prepared, action, meant)
+                return await self._update(prepared, action, meant, repair)
+
+    async def _to_repair(self, prepared: Prepared, meant: Sequence[Json]) -> Repair | None:
+        """What the target really has of a linked asset, in a run that repairs. Raises Conflict."""
+        (asset, drafted), link = prepared.whole(), prepared.link
+        if link is None or not self.session.ask.repair:
+            return None
+        try:
+            return await Repairer(self.session).of(asset, drafted.draft, link, meant)
+        except Conflict:
+            if drafted.draft.closed:
+                await self.hide(prepared.work, link)
+            raise
 
     async def hide(self, work: Work, link: LinkRow) -> LinkRow:
         """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
@@ -165,32 +179,52 @@ class Actor:
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
         return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))
 
-    async def _update(self, prepared: Prepared, action: Update, meant: Sequence[Json]) -> Outcome:
+    async def _update(
+        self, prepared: Prepared, action: Update, meant: Sequence[Json], repair: Repair | None
+    ) -> Outcome:
         (asset, drafted), link = prepared.whole(), prepared.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
         steps = self.session.store.steps(prepared.work, self.session.run.id)
         known = AssetId(link.target)
         number = await intend(steps, drafted.draft, meant)
-        if not action.patch.empty:
+        if repair is not None and repair.paths:
+            await self._repair(known, action.patch, repair, steps)
+        elif not action.patch.empty:
             try:
-                await self._refuse_conflict(known, link, action.patch, meant)
+                if repair is None:  # else it was compared before
+                    await self._refuse_conflict(known, link, action.patch, meant)
             except Conflict:
                 if action.patch.closed:
                     await self.hide(prepared.work, link)
                 raise
             await self._apply(known, action.patch, link.draft, number, steps)
-        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps)
-        await self._attach(known, action.attachments, steps)
+        again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
+        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps, again)
+        await self._attach(known, action.attachments, steps, again)
+        written = frozenset(_keys((*action.versions, *action.attachments)))
         fresh = replace(
             self._link(asset, drafted.draft, known, action.versions),
             versions=(*link.versions, *_keys(action.versions)),
-            attachments=(*link.attachments, *_keys(action.attachments)),
-            relations=(*link.relations, *_pairs(action.relations)),
+            attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
+            relations=tuple(dict.fromkeys((*link.relations, *_pairs(action.relations)))),
             made_at=self._now() if action.versions or action.attachments else link.made_at,
+            proofs={key: proof for key, proof in link.proofs.items() if key not in written},
         )
         bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
-        return self._settled("updated", prepared, fresh, bulk, action.losses)
+        return self._settled("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
+
+    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, steps: Steps) -> None:
+        """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
+
+        async def call() -> Json:
+            if not patch.empty:
+                await self.session.target.update(known, patch)
+            return repair.detail
+
+        changes = changes_of_patch(patch, repair.before, self.session.policy.ledger)
+        with self._recording(known, changes):
+            await steps.once(f"{STEP}{self.session.run.id}", call, harmless=True)
 
     async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Steps) -> None:
         """One update. before: the draft last written; number: that of the draft among those of this asset."""
@@ -202,10 +236,16 @@ class Actor:
         return recording(WriteRecord(target, changes))
 
     async def _add_versions(
-        self, made: AssetId, versions: tuple[FileRef, ...], current: FileRef | None, draft: Draft, steps: Steps
+        self,
+        made: AssetId,
+        versions: tuple[FileRef, ...],
+        current: FileRef | None,
+        draft: Draft,
+        steps: Steps,
+        again: str = "",
     ) -> None:
         for file in versions:
-            key = version_key(file)
+            key = f"{version_key(file)}{again}"
 
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft, current) as content:
@@ -216,9 +256,9 @@ class Actor:
             with self._recording(made, {"version": [None, file.name]}):
                 await steps.once(f"version:{key}", add, harmless=True)
 
-    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps) -> None:
+    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps, again: str = "") -> None:
         for file in files:
-            key = version_key(file)
+            key = f"{version_key(file)}{again}"
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
                 async with self.session.contents(file, file.name) as content:
@@ -230,21 +270,14 @@ class Actor:
                 await steps.once(f"attach:{key}", attach, harmless=True)
 
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
-        """Somebody else changed, in the target, a field that we are about to change."""
-        if self.session.policy.conflicts != "park" or not patch.fields:
+        """Somebody else changed, in the target, what we are about to change."""
+        overwrites = patch.fields or patch.filename is not None or patch.status is not None
+        if self.session.policy.conflicts != "park" or not overwrites:
             return
         now = await self.session.target.fetch(known)
         if now.status == TRASH:
             raise NotFound(f"{known} is in the target's trash", asset=link.source)
-        before: list[Mapping[str, Json]] = [draft["fields"] for draft in (link.draft, *meant)]
-        edited = foreign_edits(before, patch.fields, now, self.session.target_schema)
-        if edited:
-            raise Conflict(
-                f"changed in the target by somebody else: {', '.join(sorted(edited))}",
-                asset=link.source,
-                code="conflict",
-                hint="settle which side is right, or set `policy: {conflicts: overwrite}`",
-            )
+        refuse_conflicts(self.session, now, link, patch, [link.draft, *meant])
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
         """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""

@@ -194,13 +194,27 @@ def is_added_to(expected: Value, have: Value | None, field: Field | None, schema
     return several and want < found
 
 
+def field_differs(expected: Value, now: Value | None, field: Field | None, schema: Schema) -> bool:
+    """Whether a field lacks something of what it should hold, or holds something else instead."""
+    same = _held_texts(expected, field, schema) == _held_texts(now, field, schema)
+    return not same and not is_added_to(expected, now, field, schema)
+
+
+def field_is_extra(expected: Value | None, now: Value | None, field: Field | None, schema: Schema) -> bool:
+    """Whether a field holds more than it should, and everything that it should."""
+    have = _held_texts(now, field, schema)
+    if field is not None and field.kind is FieldKind.FLAG and have == ["false"]:
+        return False  # a box that is not ticked: some services tell it of every asset
+    return is_added_to(expected, now, field, schema) if expected is not None else bool(have)
+
+
 def _field_differences(
     expected: Mapping[str, Value], actual: Mapping[str, Value], schema: Schema
 ) -> Iterator[Difference]:
     for key, value in expected.items():
         field, now = schema.fields.get(key), actual.get(key)
-        want, have = _held_texts(value, field, schema), _held_texts(now, field, schema)
-        if want != have and not is_added_to(value, now, field, schema):
+        if field_differs(value, now, field, schema):
+            want, have = _held_texts(value, field, schema), _held_texts(now, field, schema)
             yield Difference(f"fields.{key}", _cut(want), _cut(have))
 
 
@@ -209,11 +223,9 @@ def _field_extras(
 ) -> Iterator[Difference]:
     for key in sorted(written & actual.keys()):
         field, now = schema.fields.get(key), actual[key]
-        want, have = _held_texts(expected.get(key), field, schema), _held_texts(now, field, schema)
-        more = [text for text in have if text not in want]
-        if field is not None and field.kind is FieldKind.FLAG and have == ["false"]:
-            continue  # a box that is not ticked: some services tell it of every asset
-        if more and (key not in expected or is_added_to(expected[key], now, field, schema)):
+        if field_is_extra(expected.get(key), now, field, schema):
+            want, have = _held_texts(expected.get(key), field, schema), _held_texts(now, field, schema)
+            more = [text for text in have if text not in want]
             yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True)
 
 
@@ -231,13 +243,24 @@ def _set_extras(path: str, expected: frozenset[str], more: frozenset[str]) -> It
 def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> Iterator[Difference]:
     yield from _set_difference("groups", draft.rights.groups, actual.rights.groups)
     for path, want, have in _dates(draft, actual):
-        if want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1))):
+        if want is not None and date_differs(want, have, precision):
             yield Difference(path, instant_text(want), instant_text(have) if have else "")
+
+
+def date_differs(want: datetime | None, have: datetime | None, precision: timedelta) -> bool:
+    """Whether a date that should be there is not, or is another one."""
+    return want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1)))
+
+
+def date_is_extra(path: str, want: datetime | None, actual: Asset) -> bool:
+    """Whether there is a release or expiry date that nobody asked for."""
+    have = actual.rights.release_at if path == "release" else actual.rights.expires_at
+    return want is None and have is not None and not _is_arrival(path, have, actual)
 
 
 def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterator[Difference]:
     for path, want, have in _dates(draft, actual):
-        if path in written and want is None and have is not None and not _is_arrival(path, have, actual):
+        if have is not None and path in written and date_is_extra(path, want, actual):
             yield Difference(path, "", instant_text(have), extra=True)
 
 
@@ -255,9 +278,13 @@ def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, dat
 
 
 def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
-    """A draft may name a status or one of the tenant's own below it."""
-    if want and want.casefold() not in (actual.status.casefold(), actual.substatus.casefold()):
+    if status_differs(want, actual):
         yield Difference("status", want, actual.substatus or actual.status)
+
+
+def status_differs(want: str, actual: Asset) -> bool:
+    """A draft may name a status or one of the tenant's own below it."""
+    return bool(want) and want.casefold() not in (actual.status.casefold(), actual.substatus.casefold())
 
 
 def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:

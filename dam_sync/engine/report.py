@@ -31,7 +31,8 @@ class Side:
 class Report:
     """kind: plan, run or verify. counts: assets by what happened to them. losses: by path and rule, with their assets.
 
-    operations: how many writes of each kind. parked: cause, operation, hint, count, example. exposure: by rule, how
+    operations: how many writes of each kind. repaired: assets by the part that was changed at the target and is set
+    right. parked: cause, operation, hint, count, example. exposure: by rule, how
     many assets more people would see, or see by the operator's word: rule, fate, assets, examples, meaning.
     """
 
@@ -48,6 +49,7 @@ class Report:
     bytes: int = 0
     operations: dict[str, int] = field(default_factory=dict)
     digest: str = ""
+    repaired: dict[str, int] = field(default_factory=dict)
     losses: list[dict[str, Json]] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
     exposure: list[dict[str, Json]] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -18,8 +19,10 @@ from dam_sync.engine.guards.sight import (
     refuse_incredible_listing,
     refuse_mass_removal,
 )
+from dam_sync.engine.lag import lag_left
 from dam_sync.engine.names import Names
 from dam_sync.engine.pipeline import Pipeline
+from dam_sync.engine.repair import TARGET
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after
 from dam_sync.engine.sweeping import sweep
@@ -68,6 +71,9 @@ async def _phases(session: Session) -> None:
         await window_of(session)
         await look_after(session, run=session.run.id)
     await retry_exposed(session)
+    if session.ask.repair:
+        session.progress.phase = "waiting for the target's index"
+        await session.clock.sleep(await lag_left(session))
     session.progress.phase = "reading the target"
     names = Names(session)
     await names.take()
@@ -199,17 +205,19 @@ async def _window(session: Session) -> Window:
 
 
 async def window_of(session: Session) -> Json:
-    """From when on changes are listed (`since`), and whether each asset is looked at (`full`): decided once a run, safe
-    to repeat. A run that is to be a full one only now begins anew: what it did before is looked at once more."""
-    key, full = f"window:{session.run.id}", session.ask.full
-    known = await session.store.noted(key)
+    """From when on changes are listed (`since`), whether each asset is looked at (`full`), and whether the target is
+    repaired (`repair`): decided once a run, safe to repeat. A run that is to be a full one, or a repair, only now
+    begins again: what it did before is looked at once more. A repair that was stopped is resumed as one."""
+    ask, key = session.ask, f"window:{session.run.id}"
+    full, known = ask.full or ask.repair, await session.store.noted(key)
     if known is None:
-        known = {"since": None if full else await session.store.noted("watermark"), "full": full}
+        known = {"since": None if full else await session.store.noted("watermark"), "full": full, "repair": ask.repair}
         await session.store.note(key, known)
-    elif full and not known.get("full"):
+    elif (full and not known.get("full")) or (ask.repair and not known.get("repair")):
         await session.store.begin_anew(session.run.id)
-        known = {"since": None, "full": True}
+        known = {"since": None, "full": True, "repair": ask.repair}
         await session.store.note(key, known)
+    ask.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 
@@ -227,11 +235,14 @@ async def _members_last(session: Session) -> bool:
 
 
 async def _read_members(session: Session) -> None:
-    if Operation.MEMBERS not in session.source.operations:
-        return
+    """Memberships of the source, and those of the target where it is to be repaired."""
+    sides = [(session.source, ""), *([(session.target, TARGET)] if session.ask.repair else [])]
     await session.store.begin_members(session.run.id)
-    async for membership in session.source.members():
-        await session.store.add_members(session.run.id, membership)
+    for service, prefix in sides:
+        if Operation.MEMBERS in service.operations:
+            async for membership in service.members():
+                named = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
+                await session.store.add_members(session.run.id, replace(membership, assets=named))
 
 
 async def close_books(session: Session, outcome: Json) -> None:

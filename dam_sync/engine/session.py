@@ -61,6 +61,7 @@ class Ask:
     only: frozenset[str] = frozenset()
     deadline: float | None = None  # on the clock's monotonic scale
     full: bool = False
+    repair: bool = False  # also set right what somebody changed at the target
     accept_changes: bool = False
     stopped: str = ""
     hurry: bool = False

@@ -12,20 +12,21 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import Defaults, Difference, Scope, differences, extras
+from dam_sync.engine.compare import Difference, Scope, differences, extras
 from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.sight import refuse_mostly_unlisted
+from dam_sync.engine.lag import lag_left
 from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
+from dam_sync.engine.scope import defaults_of, scope_of
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, until_text
 from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
-from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
 from dam_sync.model.errors import DamSyncError, Disposition, NotFound, StopRequested
@@ -67,7 +68,7 @@ class Verifier:
         await self._account_for_source()
         await refuse_mostly_unlisted(session, self.verdict.linked)
         await self._load_terms()
-        self.patience = await self._lag_left()
+        self.patience = await lag_left(session)
         await self._load_members()
         async for shard in session.target.shards(Window()):
             async for batch in session.target.crawl(shard, None):
@@ -86,14 +87,6 @@ class Verifier:
         left = await self.session.store.unsettled()
         if left.last:
             self.verdict.early, self.verdict.until = left.number, until_text(self.session, left.last)
-
-    async def _lag_left(self) -> float:
-        """Seconds for which the target's index may still be behind the last run."""
-        runs = await self.session.store.runs()
-        ended = runs[0].ended_at if runs else None
-        now = self.session.clock.now()
-        since = (now - ended).total_seconds() if ended else 0.0
-        return max(0.0, self.session.target.limits.lag.total_seconds() - since) if runs else 0.0
 
     async def _look_again(self) -> None:
         """What looked different is looked at until it agrees, or until the index cannot be behind any more."""
@@ -182,6 +175,8 @@ class Verifier:
         async with self.gate:
             try:
                 judged = await self._judge(link, listed)
+                if judged.fate == "different" and listed is not None and self.patience <= 0:
+                    judged = await self._judge(link, None)  # a listing may be behind: read it by itself
             except DamSyncError as error:
                 if error.disposition in (Disposition.STOP, Disposition.RETRY):
                     raise
@@ -231,7 +226,7 @@ class Verifier:
         files = paired(asset, actual, kept_versions(asset, session.target.operations, session.policy), link)
         found += [*files.differences(actual), *await compare_relations(session, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
-        judged = Judged("equal", found, unread=self._unread(asset, hidden))
+        judged = Judged(_fate(found), found, unread=self._unread(asset, hidden))
         if (
             found and self.patience > 0 and any(not one.extra for one in found)
         ):  # it will be looked at again; no need to fetch its bytes now
@@ -243,8 +238,7 @@ class Verifier:
         judged.proofs += [Proof(part, version_key(file), "V0") for part, file in files.missing]
         if session.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
-        if any(not difference.extra for difference in judged.found):
-            judged.fate = "different"
+        judged.fate = _fate(judged.found)
         return judged
 
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
@@ -275,19 +269,6 @@ class Verifier:
         return frozenset(hidden) | {part for part, there, held in parts if there and not held}
 
 
-def defaults_of(session: Session, draft: Draft) -> Defaults:
-    """What the target gives an asset of this draft by itself."""
-    groups = session.target.audience(draft).groups or frozenset()
-    return Defaults(groups, session.target_schema.container_default)
-
-
-def scope_of(crosswalk: Crosswalk) -> Scope:
-    """What a mapping writes."""
-    plan = crosswalk.plan
-    return Scope(
-        fields=frozenset(plan.fields),
-        containers=frozenset(kind for _, kind in plan.placements),
-        tags=plan.tags is not None,
-        groups=plan.groups is not None,
-        dates=frozenset(name for name, line in (("release", plan.release), ("expiry", plan.expiry)) if line),
-    )
+def _fate(found: Iterable[Difference]) -> str:
+    """Of an asset with these differences; additions alone leave it equal."""
+    return "different" if any(not difference.extra for difference in found) else "equal"

@@ -28,6 +28,7 @@ class ExposureRule(StrEnum):
     DOWNLOAD = "download_widened"
     CONTAINER = "container_widened"
     SENSITIVE = "sensitive_widened"
+    REOPENED = "reopened_by_repair"
 
 
 class Waiver(StrEnum):
@@ -51,6 +52,8 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "mapping line of `security: groups` that reads `placements` and gives groups is taken as your decision",
     ExposureRule.SENSITIVE: "has values that only some users see at the source; the target shows them to everybody "
     "who sees the asset",
+    ExposureRule.REOPENED: "hidden or limited by hand at the target; `run --repair` leaves its status and rights as "
+    "they are unless this rule is accepted",
 }
 OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.UNRELEASED: ExposureRule.UNRELEASED,
@@ -114,6 +117,20 @@ def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audien
     if "expiry" in decided.same and target.expires_at is None:
         target = replace(target, expires_at=draft.rights.expires_at)
     return target
+
+
+def is_wider(now: Audience, then: Audience, moment: datetime, precision: timedelta) -> bool:
+    """Whether somebody would see an asset `then` who does not see it `now`, by status, dates and groups."""
+    if then.hidden:
+        return False
+    if now.hidden:
+        return True
+    release, earlier = now.release_at, then.release_at
+    expiry, later = now.expires_at, then.expires_at
+    sooner = release is not None and release > moment and (earlier is None or earlier < release - precision)
+    longer = expiry is not None and (later is None or later > expiry + precision)
+    groups = now.groups is not None and (then.groups is None or bool(then.groups - now.groups))
+    return sooner or longer or groups
 
 
 def _status(asset: Asset, draft: Draft, source: Audience, decided: Decided) -> Iterator[Widening]:

@@ -25,6 +25,7 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
     _pairs(console, "Assets", report["counts"])
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
+    _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report["repaired"])
     if report["verdict"]:
         _verdict(console, report["verdict"])
     seen = [

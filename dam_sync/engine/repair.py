@@ -1,0 +1,189 @@
+"""`run --repair`: what somebody changed at the target is made as the draft says again, where the policy allows it.
+
+Each linked asset is read at the target. Additions of others stay (unless `extras: fail`); a field that changed on both
+sides is a conflict; what would make an asset visible that somebody hid or limited by hand is left until the job accepts
+it. Assets that are gone are not made again: see `guards.missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, paired
+from dam_sync.engine.intended import patch_over
+from dam_sync.engine.plan import kept_versions, version_key
+from dam_sync.engine.relations import RELATIONS, lacking_relations
+from dam_sync.engine.repair_patch import Repairing, repaired_paths
+from dam_sync.engine.scope import defaults_of, scope_of
+from dam_sync.engine.session import Session
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
+from dam_sync.model.codec import rights_to_json
+from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
+from dam_sync.model.service import TRASH, Operation
+from dam_sync.model.values import Json, value_to_json
+from dam_sync.store.rows import LinkRow
+
+LEFT = "left closed"  # the fate of an asset that a repair would show again
+STEP = "repair:"  # begins the name of the step that repairs
+TARGET = "target:"  # before the ids of target assets among the members that a run keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What is to be done to one asset. link: as if only what is really at the target had been written; before: what the
+    target has where the patch changes it; paths: what the repair sets right, beyond what changed at the source; losses:
+    what it cannot or may not."""
+
+    patch: Patch
+    link: LinkRow
+    before: Json
+    paths: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def detail(self) -> Json:
+        """For the ledger."""
+        return {"repaired": list(self.paths)}
+
+
+def repaired_of(operation: str, detail: Json) -> Sequence[str]:
+    """The parts that a ledger row says were repaired; none for other writes."""
+    return detail["repaired"] if operation.startswith(STEP) else ()
+
+
+@dataclass(slots=True)
+class _Lost:
+    """What of a link is not at the target any more, by key, and what cannot be brought back."""
+
+    versions: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Repairer:
+    """Compares assets with what the target really has; writes nothing."""
+
+    session: Session
+
+    async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json]) -> Repair:
+        """What makes this asset right. meant: drafts that earlier tries may have written in part. One read of the
+        target. Raises NotFound and Conflict."""
+        actual = await self._actual(link)
+        base = patch_over([link.draft, *meant], draft)
+        if self.session.policy.conflicts == "park":
+            refuse_conflicts(self.session, actual, link, base, [link.draft, *meant])
+        patch = self._patch(asset, draft, link, actual)
+        patch, losses = self._without_reopening(draft, actual, patch)
+        lost = self._lost_files(asset, actual, link)
+        relations = await lacking_relations(self.session, asset, actual, link)
+        lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
+        seen = replace(
+            link,
+            versions=tuple(key for key in link.versions if key not in lost.versions),
+            attachments=tuple(key for key in link.attachments if key not in lost.attachments),
+            relations=tuple(pair for pair in link.relations if pair not in lacking),
+        )
+        parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
+        paths = (*repaired_paths(patch, base), *(part for part, some in parts if some))
+        return Repair(patch, seen, _before(actual, patch), paths, (*losses, *lost.losses))
+
+    async def _actual(self, link: LinkRow) -> Asset:
+        target = self.session.target
+        actual = await target.fetch(AssetId(link.target))
+        if actual.status == TRASH:
+            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        if Operation.MEMBERS in target.operations:
+            key = AssetId(f"{TARGET}{link.target}")
+            members = await self.session.store.members_of([key])
+            actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
+        return actual
+
+    def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:
+        session = self.session
+        named = draft if asset.file is not None else replace(draft, filename="")
+        return Repairing(
+            draft=named,
+            last=link.draft,
+            actual=actual,
+            schema=session.target_schema,
+            limits=session.target.limits,
+            scope=scope_of(session.crosswalk),
+            defaults=defaults_of(session, draft),
+            keep=session.policy.extras != "fail",
+        ).patch()
+
+    def _without_reopening(self, draft: Draft, actual: Asset, patch: Patch) -> tuple[Patch, list[Loss]]:
+        """A repair shows nobody what was hidden or limited by hand, unless the job accepts it: status and rights then
+        stay as they are."""
+        session = self.session
+        if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
+            return patch, []
+        now = replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements)
+        then = replace(now, status=patch.status or now.status, rights=patch.rights or now.rights)
+        audience = session.target.audience
+        if not is_wider(audience(now), audience(then), session.clock.now(), session.target.limits.precision):
+            return patch, []
+        rule = ExposureRule.REOPENED
+        if session.policy.exposure.get(rule) is Waiver.ACCEPT:
+            return patch, [Loss(EXPOSURE, f"{rule.value} accepted")]
+        return replace(patch, status=None, rights=None, cleared=frozenset()), [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
+
+    def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
+        """Files of ours that somebody replaced or removed. An older version cannot be put back before newer ones."""
+        able = self.session.target.operations
+        kept = kept_versions(asset, able, self.session.policy)
+        files, lost = paired(asset, actual, kept, link), _Lost()
+        wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]
+        wrong += [(part, version_key(file)) for part, file in files.missing]
+        for part, key in wrong:
+            if part == ATTACHMENTS and Operation.ATTACH in able:
+                lost.attachments.append(key)
+            elif part == FILE and Operation.REPLACE in able and key in link.versions:
+                lost.versions.append(key)
+            elif part != FILE or key in link.versions:
+                lost.losses.append(Loss(part, "not repaired", WHY[part]))
+        return lost
+
+
+WHY: Mapping[str, str] = {
+    FILE: "the target takes no new file version",
+    VERSIONS: "an older version cannot be put back before newer ones",
+    ATTACHMENTS: "the target takes no attachments",
+}
+
+
+def _before(actual: Asset, patch: Patch) -> Json:
+    """The parts of the asset that a patch changes, in the form of a draft."""
+    fields = {key: value_to_json(actual.fields[key]) for key in patch.fields if key in actual.fields}
+    rights = rights_to_json(actual.rights)
+    return {"fields": fields, "filename": actual.filename, "status": actual.status, "rights": rights}
+
+
+def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
+    """Whether the target has another file, by what both sides tell, or by what a verification found."""
+    return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
+
+
+def refuse_conflicts(session: Session, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
+    """Raises Conflict where somebody else changed, in the target, what a patch is about to change. before: drafts of
+    which the target may hold any."""
+    fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, session.target_schema)
+    edited = [f"fields.{key}" for key in fields]
+    names = {state["filename"] for state in before}
+    if patch.filename is not None and actual.filename not in (*names, patch.filename, ""):
+        edited.append("filename")
+    statuses = {state["status"].casefold() for state in before} | {(patch.status or "").casefold()}
+    now = {actual.status.casefold(), actual.substatus.casefold()}
+    if patch.status is not None and "" not in statuses and not now & statuses and patch.closed is None:
+        edited.append("status")
+    if edited:
+        raise Conflict(
+            f"changed in the target by somebody else: {', '.join(sorted(edited))}",
+            asset=link.source,
+            code="conflict",
+            hint="settle which side is right, or set `policy: {conflicts: overwrite}`",
+        )

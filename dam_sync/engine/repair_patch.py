@@ -1,0 +1,154 @@
+"""What makes an asset of the target, whatever somebody changed of it, as its draft says. Pure.
+
+What others added is kept, unless additions count as differences. What we wrote before and the draft does not say any
+more was not added by others: it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dam_sync.engine.compare import (
+    Defaults,
+    Extras,
+    Scope,
+    as_held,
+    canonical,
+    date_differs,
+    date_is_extra,
+    field_differs,
+    field_is_extra,
+    status_differs,
+)
+from dam_sync.engine.plan import patch_between
+from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
+from dam_sync.model.codec import rights_from_json
+from dam_sync.model.limits import Limits
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json, Localized, Row, Scalar, Value, value_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Repairing:
+    """One asset to be repaired. last: the draft we last wrote, as JSON; keep: leave what others added."""
+
+    draft: Draft
+    last: Json
+    actual: Asset
+    schema: Schema
+    limits: Limits
+    scope: Scope
+    defaults: Defaults
+    keep: bool = True
+
+    def patch(self) -> Patch:
+        """Everything that an update can set right, and nothing that is right already."""
+        draft, actual, wanted = self.draft, self.actual, patch_between(self.last, self.draft)
+        extras = Extras.of(draft, actual, self.scope, self.defaults)
+        found = Patch(
+            fields=dict(self._fields()),
+            filename=draft.filename if draft.filename not in ("", actual.filename) else None,
+            placements_add=draft.placements - actual.placements,
+            placements_remove=self._misplaced(extras, wanted),
+            tags_add=draft.tags - actual.tags,
+            tags_remove=actual.tags & (wanted.tags_remove if self.keep else wanted.tags_remove | extras.tags),
+            closed=wanted.closed,
+        )
+        if draft.closed or wanted.closed is not None:  # hidden, or opened again: status and rights go as a whole
+            return replace(found, status=wanted.status, rights=wanted.rights, cleared=wanted.cleared)
+        rights, cleared = self._rights(extras)
+        return replace(found, status=self._status(), rights=rights, cleared=cleared)
+
+    def _fields(self) -> Iterator[tuple[str, Value | None]]:
+        """Those that differ, then those that are empty in the draft: we wrote them before, or nobody may add any."""
+        draft, now = self.draft.fields, self.actual.fields
+        before = {key: value_from_json(value) for key, value in self.last["fields"].items()}
+        for key, value in draft.items():
+            field = self.schema.fields.get(key)
+            merged = self._with_additions(key, value, before.get(key))
+            if field_differs(value, now.get(key), field, self.schema) or (
+                field_is_extra(value, now.get(key), field, self.schema)
+                and canonical(as_held(merged, field, self.schema)) != canonical(now.get(key))
+            ):
+                yield key, merged
+        for key in sorted(now.keys() - draft.keys()):
+            added = key in self.scope.fields and not self.keep
+            field = self.schema.fields.get(key)
+            if (key in before or added) and field_is_extra(None, now[key], field, self.schema):
+                yield key, None
+
+    def _with_additions(self, key: str, value: Value, before: Value | None) -> Value:
+        """With the further values, or languages, that others gave it."""
+        now, field = self.actual.fields.get(key), self.schema.fields.get(key)
+        if not self.keep or now is None:
+            return value
+        held, former = as_held(value, field, self.schema), as_held(before, field, self.schema)
+        if isinstance(held, Localized) and isinstance(now, Localized):
+            ours = former.texts if isinstance(former, Localized) else {}
+            more = {locale: text for locale, text in now.texts.items() if locale not in (*held.texts, *ours)}
+            return Localized({**held.texts, **more}) if more else value
+        if isinstance(value, tuple) and isinstance(now, tuple) and not any(isinstance(row, Row) for row in value):
+            known = {*canonical(held), *canonical(former)}
+            more_rows: tuple[Scalar, ...] = tuple(row for row in now if not known.intersection(canonical(row)))
+            return (*value, *more_rows)
+        return value
+
+    def _misplaced(self, extras: Extras, wanted: Patch) -> frozenset[Placement]:
+        """What it has to leave: containers we put it into before, those of a kind of which it has one at most, and all
+        that others put it into where nobody may."""
+        kinds = {place.kind for place in self.draft.placements}
+        single = {kind for kind, most in self.schema.container_most.items() if most == 1 and kind in kinds}
+        moved = {place for place in extras.placements if place.kind in single or not self.keep}
+        return frozenset(moved) | frozenset(
+            place for place in self.actual.placements if place in wanted.placements_remove
+        )
+
+    def _status(self) -> str | None:
+        return self.draft.status if status_differs(self.draft.status, self.actual) else None
+
+    def _rights(self, extras: Extras) -> tuple[Rights | None, frozenset[str]]:
+        """The rights as a whole where one of them is to change, and the dates to be cleared."""
+        ours, theirs, before = self.draft.rights, self.actual.rights, rights_from_json(self.last["rights"])
+        added = extras.groups - before.groups
+        kept = added if self.keep else frozenset()
+        gone = (extras.groups - kept) if ours.groups else frozenset()
+        cleared = {name for name, attribute in DATES.items() if self._clears(name, attribute, before)}
+        dates = {
+            attribute: getattr(ours, attribute) or (None if name in cleared else getattr(theirs, attribute))
+            for name, attribute in DATES.items()
+        }
+        wrong = [name for name, attribute in DATES.items() if self._differs(attribute)]
+        if not (wrong or cleared or gone or ours.groups - theirs.groups):
+            return None, frozenset()
+        groups = ours.groups | kept if ours.groups else frozenset()
+        return Rights(dates["release_at"], dates["expires_at"], groups), frozenset(cleared)
+
+    def _differs(self, attribute: str) -> bool:
+        want, have = getattr(self.draft.rights, attribute), getattr(self.actual.rights, attribute)
+        return date_differs(want, have, self.limits.precision)
+
+    def _clears(self, name: str, attribute: str, before: Rights) -> bool:
+        """Whether a date has to go that the draft does not say."""
+        extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual)
+        return extra and (getattr(before, attribute) is not None or (name in self.scope.dates and not self.keep))
+
+
+DATES: Mapping[str, str] = {"release": "release_at", "expiry": "expires_at"}
+
+
+def repaired_paths(patch: Patch, base: Patch) -> list[str]:
+    """What of a patch sets right what others changed: all that an ordinary update (`base`) would not have written."""
+    paths = [f"fields.{key}" for key in sorted(patch.fields) if key not in base.fields]
+    pairs = (
+        ("filename", patch.filename is not None and base.filename is None),
+        ("status", patch.status is not None and base.status is None),
+        ("tags", bool(patch.tags_add - base.tags_add or patch.tags_remove - base.tags_remove)),
+        ("placements", bool(_moves(patch) - _moves(base))),
+        ("rights", patch.rights is not None and base.rights is None),
+    )
+    return paths + [path for path, repaired in pairs if repaired]
+
+
+def _moves(patch: Patch) -> set[tuple[bool, Placement]]:
+    return {(True, place) for place in patch.placements_add} | {(False, place) for place in patch.placements_remove}

@@ -1,0 +1,26 @@
+"""What a mapping writes, and what the target gives by itself: where a comparison may find too much."""
+
+from __future__ import annotations
+
+from dam_sync.engine.compare import Defaults, Scope
+from dam_sync.engine.session import Session
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.model.asset import Draft
+
+
+def scope_of(crosswalk: Crosswalk) -> Scope:
+    """What a mapping writes."""
+    plan = crosswalk.plan
+    return Scope(
+        fields=frozenset(plan.fields),
+        containers=frozenset(kind for _, kind in plan.placements),
+        tags=plan.tags is not None,
+        groups=plan.groups is not None,
+        dates=frozenset(name for name, line in (("release", plan.release), ("expiry", plan.expiry)) if line),
+    )
+
+
+def defaults_of(session: Session, draft: Draft) -> Defaults:
+    """What the target gives an asset of this draft by itself."""
+    groups = session.target.audience(draft).groups or frozenset()
+    return Defaults(groups, session.target_schema.container_default)

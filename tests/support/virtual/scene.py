@@ -1,0 +1,123 @@
+"""A library moved between two services of one kind, and somebody who edits the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dam_sync.app.connecting import connect, job_of
+from dam_sync.app.jobs import plan_job, run_job, verify_job
+from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
+from dam_sync.app.wish import Wish
+from dam_sync.engine.report import Report
+from dam_sync.model.asset import AssetId
+from dam_sync.model.service import Service
+from dam_sync.services import trial_of
+from dam_sync.transfer.budget import MemoryBudget
+from tests.support.anypair import asked_of
+from tests.support.everything import OWN_MARKS
+from tests.support.virtual.edits import Edit, Hand, library, receiving
+from tests.support.virtual.moves import LAGS, options_of
+from tests.support.virtual.universe import Tenant, Universe
+
+ACCEPTED = dict.fromkeys(("expiry_dropped", "unreleased_as_released", "groups_widened"), "accept")
+REOPENS = {**ACCEPTED, "reopened_by_repair": "accept"}
+SPARE = 3  # assets that nobody edits
+
+
+@dataclass
+class Scene:
+    """A library that was moved between two services of one kind, and somebody who edits the target."""
+
+    universe: Universe
+    source: Tenant
+    target: Tenant
+    job: Path
+    edits: Sequence[Edit]
+    edited: dict[str, Edit] = field(default_factory=dict)  # by target id
+
+    def run(self, **wish: Any) -> Report:
+        """One run, and time for every index to catch up."""
+        report = self.universe.do(run_job(self.job, Wish(**wish)))
+        self.universe.do(self._settle())
+        return report
+
+    async def _settle(self) -> None:
+        """Let every index catch up; emulators go on with what they process when they are called."""
+        for _ in range(2):
+            await self.universe.clock.sleep(LAGS)
+            service = self._connected()
+            await service.probe()
+            await service.close()
+
+    def _connected(self) -> Service:
+        return connect(job_of(self.job), "target", Wish(), MemoryBudget(1 << 24), read_only=False)
+
+    def plan(self, **wish: Any) -> Report:
+        """A plan."""
+        return self.universe.do(plan_job(self.job, Wish(**wish)))
+
+    def verify(self) -> Any:
+        """What a verification finds."""
+        return self.universe.do(verify_job(self.job, Wish(), "digest", "100%")).verdict
+
+    def found(self, verdict: Any) -> dict[str, set[str]]:
+        """Names of the edits by what was reported of their assets: differences and additions, by path."""
+        told: dict[str, set[str]] = {}
+        for part in ("differences", "extras"):
+            for _, target, difference in verdict[part]:
+                told.setdefault(self.edited[target].name if target in self.edited else target, set()).add(
+                    f"{part}: {difference['path']}"
+                )
+        return told
+
+    def edit(self) -> None:
+        """Every edit, on an asset of its own."""
+        self.universe.do(self._edit())
+        self.universe.do(self._settle())
+
+    async def _edit(self) -> None:
+        service = self._connected()
+        try:
+            await service.probe()
+            await service.schema()
+            ids = sorted(row["id"] for row in self.target.assets if row["status"] != "trash")
+            spare = tuple(AssetId(each) for each in ids[len(self.edits) :])
+            hand = Hand(service, self.target.kind, self.target.app.state, spare)
+            for identity, edit in zip(ids, self.edits, strict=False):
+                self.edited[identity] = edit
+                await edit.change(hand, await service.fetch(AssetId(identity)))
+        finally:
+            await service.close()
+
+    def policy(self, **policy: Any) -> None:
+        """Another policy in the job file."""
+        yaml = YAML()
+        data = yaml.load(self.job.read_text(encoding="utf-8"))
+        data["policy"] = policy
+        with self.job.open("w", encoding="utf-8") as out:
+            yaml.dump(data, out)
+
+
+@contextmanager
+def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iterator[Scene]:
+    """Moved, and verified to be clean."""
+    with Universe(1) as universe:
+        source, target = (
+            universe.tenant(kind, rows, **options_of(kind)) for rows in (library(len(edits) + SPARE), receiving())
+        )
+        mapping, into = folder / "mapping.yaml", Emulated(kind, target.url, trial_of(kind).parted)
+        job = write_job(folder / "job.yaml", "move", Emulated(kind, source.url, asked_of(kind)), into, mapping)
+        universe.do(write_suggested_mapping(job, mapping, trial_of(kind).prefix + OWN_MARKS))
+        made = Scene(universe, source, target, job, edits)
+        made.policy(**policy)
+        report = made.run()
+        assert report.counts["created"] == len(edits) + SPARE, report.parked
+        verdict = made.verify()
+        assert (verdict["clean"], made.found(verdict)) == (True, {}), verdict["differences"] + verdict["extras"]
+        yield made
