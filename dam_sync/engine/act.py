@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-            await self._apply(known, action.patch, link.draft, number, steps)
-        again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
-        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps, again)
-        await self._attach(known, action.attachments, steps, again)
-        written = frozenset(_keys((*action.versions, *action.attachments)))
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.intended import intend, intended_before, patch_over
 from dam_sync.engine.plan import (
     Able,

@@ -86,8 +86,9 @@ class Scene:
         try:
             await service.probe()
             await service.schema()
-            ids = sorted(row["id"] for row in self.target.assets if row["status"] != "trash")
-            spare = tuple(AssetId(each) for each in ids[len(self.edits) :])
+            rows = sorted(self.target.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
+            ids = [row["id"] for row in rows]
+            spare = tuple(AssetId(each) for each in reversed(ids[len(self.edits) :]))  # the last leads to no other
             hand = Hand(service, self.target.kind, self.target.app.state, spare)
             for identity, edit in zip(ids, self.edits, strict=False):
                 self.edited[identity] = edit
