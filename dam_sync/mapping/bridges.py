@@ -69,6 +69,8 @@ def bridge(given: Given, wanted: Field, *, rule: str = "", language: str = "") -
 def fits_surely(given: Given, wanted: Field) -> bool:
     """Whether every value can be brought over, and not only those that are written in the right way."""
     shape = SHAPES[wanted.kind]
+    if (shape is PLACE and wanted.coordinates) or (shape is ROW and wanted.cells):
+        return False
     return given.shape is shape or shape not in UNSURE or {given.shape, shape} in ({DATE, INSTANT}, {FLAG, NUMBER})
 
 
@@ -84,14 +86,16 @@ def _steps(given: Given, wanted: Field, rule: str, language: str) -> Iterator[Js
     if shape is TERM and rule:
         yield {"vocabulary": rule}
     if given.many:
-        yield from _gathered(shape, wanted)
+        yield from _gathered(shape, wanted, labels=given.shape is TERM)
     if shape is TEXT:
         yield from _shortened(given, wanted)
         if wanted.localized and language:
             yield {"language": language}
 
 
-def _gathered(shape: Shape, wanted: Field) -> Iterator[Json]:
+def _gathered(shape: Shape, wanted: Field, *, labels: bool) -> Iterator[Json]:
+    if labels and shape is TEXT:
+        yield from ("text", "unique")  # two terms may have one label
     if shape is TERM:
         yield "unique"
     if not wanted.multiple:

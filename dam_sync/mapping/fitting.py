@@ -10,6 +10,7 @@ from datetime import date, datetime
 from dam_sync.mapping.shapes import SHAPES, SPEAKING, Fate, Made, Note, Shape, aware, shape_of, shown
 from dam_sync.mapping.verb import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
 
@@ -86,7 +87,18 @@ class Fit:
         if made is None:
             misfit, hint = self.misfit(shape_of(value))
             return _refused(KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is no {self.shape.value}")
-        return self._checked(made)
+        lacking = self._lacking(made)
+        return _refused(KIND, lacking) if lacking else self._checked(made)
+
+    def _lacking(self, value: Scalar) -> str:
+        """What a place or a row has not, or has too much, for this field."""
+        if isinstance(value, Place) and self.field.coordinates and None in (value.latitude, value.longitude):
+            return f"{shown(value.address)} has no latitude and longitude, which the target needs"
+        if isinstance(value, Row) and self.field.cells:
+            strange = sorted(set(value.cells) - self.field.cells)
+            if strange:
+                return f"the target's rows have no cell {', '.join(strange)}; {nearest(strange[0], self.field.cells)}"
+        return ""
 
     def _checked(self, value: Scalar) -> Made:
         if self.trims and isinstance(value, str) and value != value.strip():

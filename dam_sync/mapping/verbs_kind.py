@@ -13,8 +13,7 @@ from dam_sync.mapping.shapes import ANY, Made, Shape, Tongue, number_text, shown
 from dam_sync.mapping.verb import EachVerb, Setting
 from dam_sync.model.values import Json, Localized, Place, Row, Scalar, value_from_json, value_to_json
 
-_DEGREES = r"[+-]?\d{1,3}(?:\.\d+)?"
-COORDINATES = re.compile(rf"\s*({_DEGREES})?\s*,\s*({_DEGREES})?\s*(?:,\s*(.*))?", re.DOTALL | re.ASCII)
+DEGREES = re.compile(r"[+-]?\d{1,3}(?:\.\d{1,400})?", re.ASCII)
 BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 ROW = "row"
 
@@ -116,20 +115,30 @@ def place_text(place: Place) -> str:
     latitude, longitude, address = _degrees(place.latitude), _degrees(place.longitude), place.address.strip()
     if latitude or longitude:
         return f"{latitude}, {longitude}" + (f", {address}" if address else "")
-    return f", , {address}" if COORDINATES.fullmatch(address) else address
+    return f", , {address}" if _point(address) else address
 
 
 def read_place(text: str) -> Place | None:
     """The inverse of `place_text`; what is no point on the globe is an address. None for a blank."""
     plain = text.strip()
-    match = COORDINATES.fullmatch(plain)
-    if match is not None:
-        latitude, longitude = (float(part) if part else None for part in match.group(1, 2))
-        address = (match[3] or "").strip()
+    point = _point(plain)
+    if point is not None:
+        latitude, longitude, address = point
         on_globe = abs(latitude or 0) <= 90 and abs(longitude or 0) <= 180
         if on_globe and not (latitude is None and longitude is None and not address):
             return Place(latitude, longitude, address)
     return Place(address=plain) if plain else None
+
+
+def _point(text: str) -> tuple[float | None, float | None, str] | None:
+    """Latitude, longitude and address of `48.4, -4.5, Brest`, each of which may be left out; None for other texts."""
+    first, comma, rest = text.partition(",")
+    second, _, address = rest.partition(",")
+    parts = [first.strip(), second.strip()]
+    if not comma or any(part and not DEGREES.fullmatch(part) for part in parts):
+        return None
+    latitude, longitude = (float(part) if part else None for part in parts)
+    return latitude, longitude, address.strip()
 
 
 def row_text(row: Row) -> str | None:

@@ -31,8 +31,10 @@ class FieldKind(StrEnum):
 class Field:
     """One metadata field; `key` is what never changes, `label` what people read.
 
-    types: names of the asset types (forms, metadata types) that have it, empty = all. `derived` fields follow from the
-    bytes (width, duration) and need no mapping line. `system` fields are kept by the service and cannot be written.
+    types: names of the asset types (forms, metadata types) that have it, empty = all. coordinates: a place needs both
+    of them, an address alone is not taken. cells: names of the cells of its rows, empty where any will do. `derived`
+    fields follow from the bytes (width, duration) and need no mapping line. `system` fields are kept by the service and
+    cannot be written.
     """
 
     key: str
@@ -46,6 +48,8 @@ class Field:
     max_length: int | None = None
     vocabulary: str = ""
     types: frozenset[str] = frozenset()
+    coordinates: bool = False
+    cells: frozenset[str] = frozenset()
     system: bool = False
     derived: bool = False
 

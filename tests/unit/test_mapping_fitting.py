@@ -123,3 +123,28 @@ def test_fitting_is_total_and_agrees_with_what_compiling_says(kind: FieldKind, v
         assert shape_of(value) in TAKES[SHAPES[kind]]
     assert bool(fit(kind).misfit(shape_of(value))[0]) == (shape_of(value) not in TAKES[SHAPES[kind]])
     assert Shape.ROW not in TAKES[Shape.TEXT]
+
+
+@pytest.mark.parametrize("place", [Place(address="Brest"), Place(48.4, None, "Brest"), Place(None, -4.5)])
+def test_a_place_without_a_point_does_not_fit_where_one_is_needed(place: Place) -> None:
+    made = fit(FieldKind.PLACE, coordinates=True).each(place, Setting())
+    assert made.values == ()
+    assert made.note is not None
+    assert "no latitude and longitude" in made.note.detail
+    assert fit(FieldKind.PLACE).each(place, Setting()).values == (place,)
+
+
+def test_a_text_is_no_point() -> None:
+    assert fit(FieldKind.PLACE, coordinates=True).each("somewhere", Setting()).values == ()
+    point = Place(0.0, 0.0)
+    assert fit(FieldKind.PLACE, coordinates=True).each(point, Setting()).values == (point,)
+
+
+def test_a_row_with_a_cell_that_the_target_has_not_does_not_fit() -> None:
+    known = fit(FieldKind.ROWS, cells=frozenset({"latitude", "longitude"}))
+    made = known.each(Row({"lat": 1.0, "longitude": 2.0}), Setting())
+    assert made.values == ()
+    assert made.note is not None
+    assert "no cell lat" in made.note.detail
+    row = Row({"latitude": 1.0})
+    assert known.each(row, Setting()).values == (row,)

@@ -244,3 +244,10 @@ def test_no_bridge_raises_on_any_value(
 )
 def test_the_verbs_of_a_bridge(given_: Given, wanted: Field, steps: tuple[Json, ...]) -> None:
     assert bridge(given_, wanted, rule="r", language="en") == steps
+
+
+@pytest.mark.parametrize("text", [" " * 300_000, "1" + " " * 300_000 + "x", "," + " " * 300_000 + "x", "1," * 150_000])
+def test_long_texts_are_read_in_one_pass(text: str) -> None:
+    """A time that grows with the square of the length would be hours."""
+    place = read_place(text)
+    assert (place is None) is (not text.strip())

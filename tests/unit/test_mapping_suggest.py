@@ -17,9 +17,9 @@ from dam_sync.mapping.likeness import likeness
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.shapes import empty
 from dam_sync.mapping.suggest import SuggestedLine, Suggestion, suggest
-from dam_sync.model.asset import Asset
+from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Term
 from tests.support.schemas import compiled, schema
 from tests.support.values import assets
 
@@ -292,6 +292,26 @@ def test_terms_find_terms_and_make_them_where_the_list_is_open() -> None:
     }
     assert suggest(E, A).vocabularies["country"]["unmatched"] == "park"
     assert by_target(found)["subject"].pipe == ({"vocabulary": "subject"}, "unique")
+
+
+def test_two_terms_of_one_label_become_one_text(tmp_path: Path) -> None:
+    target = schema(Field("keywords", TEXT, max_length=100), Field("words", TEXT, multiple=True))
+    source = schema(
+        *(Field(key, TERM, multiple=True, vocabulary=key) for key in ("keywords", "words")),
+        vocabularies={key: Vocabulary(key, hierarchical=True) for key in ("keywords", "words")},
+    )
+    found = suggest(source, target)
+    assert by_target(found)["keywords"].pipe[:3] == ("text", "unique", {"join": "; "})
+    terms = (Term("music", "1"), Term("music", "2"), Term("text", "3"))
+    asset = Asset(AssetId("1"), Revision("1"), fields={"keywords": terms, "words": terms})
+    drafted = walked(tmp_path, found, source, target).draft(asset, "mark", {})
+    assert drafted.draft.fields == {"keywords": "music; text", "words": ("music", "text")}
+
+
+def test_a_place_that_may_lack_its_point_is_dropped_and_parks_nothing() -> None:
+    target = schema(Field("spot", FieldKind.PLACE, coordinates=True))
+    line = by_target(suggest(schema(Field("spot", TEXT)), target))["spot"]
+    assert (line.pipe, line.more) == (("place",), {"on_error": "drop"})
 
 
 def test_two_lists_into_one_have_a_block_each(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def _field(one: FormField, form: str) -> Field:
         max_length=one.max_length,
         vocabulary=one.vocabulary,
         types=frozenset({form}),
+        coordinates=one.kind is FieldKind.PLACE,  # wire A 6.5: an address alone is refused
     )
 
 

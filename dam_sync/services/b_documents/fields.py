@@ -206,6 +206,7 @@ def _field(info: FieldInfo) -> Field:
         max_length=info.max_length,
         vocabulary=info.vocabulary,
         types=info.types,
+        cells=frozenset(info.parts) if info.kind is FieldKind.ROWS else frozenset(),
         system=info.key in SYSTEM,
         derived=derived,
     )

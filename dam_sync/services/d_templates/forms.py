@@ -290,6 +290,7 @@ def _field(attribute: Attribute, types: frozenset[str], forms: Forms) -> Field:
         max_length=attribute.length,
         vocabulary=forms.vocabulary_key(attribute) if attribute.kind is FieldKind.TERM else "",
         types=types,
+        cells=frozenset(cell.key for cell in attribute.cells),
         system=attribute.system,
     )
 
