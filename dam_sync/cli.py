@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from rich.console import Console
 
 from dam_sync import __version__
 from dam_sync.app.adopting import Adoption, adopt_job
@@ -27,10 +24,10 @@ from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_h
 from dam_sync.app.logs import reported, set_up_logs
 from dam_sync.app.state_files import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.app.wish import Wish, run_async
-from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
-from dam_sync.model.shown import csv_cell, visible, visible_json, visible_lines
-from dam_sync.render.progress import showing
-from dam_sync.render.terminal import print_report, print_table
+from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.shown import csv_cell
+from dam_sync.render.next_step import after_check, after_errors, after_report, after_status
+from dam_sync.render.output import Output
 
 cli = typer.Typer(
     name="dam-sync",
@@ -54,7 +51,6 @@ Repair = Annotated[
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
 
 KEYWORD = Parameter.KEYWORD_ONLY
-PIPE_WIDTH = 400  # a pipe gets plain lines that nobody has wrapped
 COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("as_json", AsJson, False),
     ("no_progress", NoProgress, False),
@@ -62,63 +58,6 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("log_format", LogFormat, "console"),
     ("yes", Yes, False),
 )
-
-
-class Piped(Console):
-    """A console whose reader may go away (`| head`): the rest is not printed, and that is no error."""
-
-    def on_broken_pipe(self) -> None:
-        """See `Console`."""
-        let_go_of_stdout()
-
-
-def let_go_of_stdout() -> None:
-    """Nobody reads any more: what is still to be printed goes nowhere, also at the end of the process."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class Output:
-    """Where results and words go: results to stdout, everything else to stderr."""
-
-    def __init__(self, as_json: bool = False, no_progress: bool = False, verbose: int = 0) -> None:
-        self.as_json = as_json
-        self.verbose = verbose
-        self.progress = not no_progress
-        self.out = Piped(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-    def report(self, report: Mapping[str, Any]) -> None:
-        """A plan, run or verification."""
-        if self.as_json:
-            self.data(report)
-        else:
-            print_report(self.out, report)
-
-    def data(self, data: Any) -> None:
-        """JSON on stdout."""
-        try:
-            sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
-            sys.stdout.flush()
-        except BrokenPipeError:
-            let_go_of_stdout()
-
-    def error(self, error: DamSyncError) -> None:
-        """What happened, and what to do next."""
-        if self.as_json:
-            self.data(error.as_json())
-        self.told(error)
-
-    def told(self, error: DamSyncError) -> None:
-        """The same beside a report, which is the only result on stdout."""
-        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or fault a line
-        self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
-        if error.hint:
-            self.note(f"hint: {visible(error.hint)}")
-
-    def note(self, text: str, style: str = "") -> None:
-        """Words beside the results; nothing in them steers the terminal."""
-        self.err.print(visible_lines(text), markup=False, style=style or None)
 
 
 def verb(act: Callable[..., None]) -> Callable[..., None]:
@@ -190,8 +129,10 @@ def check(output: Output, job: JobFile) -> None:
             output.data([finding.as_json() for finding in findings])
         else:
             rows = [(f.mark, f.subject, f.message, f.hint) for f in findings]
-            print_table(output.out, f"Check of {job}", ("", "what", "found", "what to do"), rows)
-        return max((finding.exit_code for finding in findings), default=0)
+            output.table(f"Check of {job}", ("", "what", "found", "what to do"), rows)
+        code = max((finding.exit_code for finding in findings), default=0)
+        output.next(*after_check(str(job), code))
+        return code
 
     _run(output, Wish(), act)
 
@@ -218,6 +159,7 @@ def plan(
     async def act(wish: Wish) -> int:
         report = await plan_job(job, wish)
         output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
         return 10 if detailed and report.operations else 0
 
     _run(output, wish, act)
@@ -246,6 +188,7 @@ def run(
         code, stop = unfinished(report)
         if stop is not None:
             output.told(stop)
+        output.next(*after_report(report.as_json(), str(job)))
         return code
 
     wish = _asked(
@@ -277,6 +220,7 @@ def verify(
     async def act(wish: Wish) -> int:
         report = await verify_job(job, wish, level, sample)
         output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0
 
     _run(output, Wish(html=html, accept_changes=accept_changes), act)
@@ -299,6 +243,7 @@ def adopt(
     async def act(wish: Wish) -> int:
         report = await adopt_job(job, wish, Adoption(dry_run, by_field, by_file, csv_file, decisions))
         output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
         return 4 if report.counts.get("ambiguous") else 0
 
     _run(output, Wish(accept_changes=accept_changes), act)
@@ -315,11 +260,13 @@ def status(output: Output, job: JobFile) -> None:
             output.data(data)
         else:
             now = [(str(key), str(value)) for key, value in data["now"].items()]
-            print_table(output.out, f"Job {data['job']}", ("", ""), now)
+            output.table(f"Job {data['job']}", ("", ""), now)
             rows = [
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
-            print_table(output.out, "Runs", ("run", "command", "started", "ended", "result"), rows)
+            output.table("Runs", ("run", "command", "started", "ended", "result"), rows)
+        finished = not data["runs"] or data["runs"][0]["result"] == "done"
+        output.next(*after_status(str(job), finished=finished, parked=data["now"].get("parked", 0)))
         return 0
 
     _run(output, Wish(), act)
@@ -348,11 +295,12 @@ def errors(
             return 0
         rows = [(r["cause"], r["operation"], str(r["count"]), r["example"], r["hint"]) for r in parked["causes"]]
         if not rows:
-            output.out.print("nothing is parked")
+            output.say("nothing is parked")
         columns = ("cause", "call", "assets", "for example", "what to do")
-        print_table(output.out, f"Parked: {parked['count']}", columns, rows)
+        output.table(f"Parked: {parked['count']}", columns, rows)
         if retry:
-            output.err.print(f"{parked['retried']} assets will be tried again by the next run")
+            output.note(f"{parked['retried']} assets will be tried again by the next run")
+        output.next(*after_errors(str(job), parked["count"], parked["retried"]))
         return 0
 
     _run(output, Wish(), act)
@@ -385,7 +333,7 @@ def state(
             output.data(data)
         else:
             rows = [(str(key), json.dumps(value, ensure_ascii=False)) for key, value in data.items()]
-            print_table(output.out, f"State of {job}", ("", ""), rows)
+            output.table(f"State of {job}", ("", ""), rows)
         return 0
 
     _run(output, Wish(), act)
@@ -409,7 +357,7 @@ def emulate(
     try:
         if assumptions:
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
-            print_table(output.out, "Assumptions", ("service", "no.", "assumed", "contract"), rows)
+            output.table("Assumptions", ("service", "no.", "assumed", "contract"), rows)
             return
         serve_emulation(Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ())))
     except DamSyncError as error:
@@ -429,8 +377,12 @@ def _asked(output: Output, **options: Any) -> Wish:
 def _run(output: Output, wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> None:
     """Run a verb; every error we know becomes two lines and its exit code."""
     try:
-        with showing(wish.snapshot, enabled=output.progress):
+        line = output.show_progress(wish.snapshot)
+        line.start()
+        try:
             code = run_async(wish, act)
+        finally:
+            line.stop()
     except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden
         known = reported(error)
         output.error(known)

@@ -10,7 +10,7 @@ from pathlib import Path
 from dam_sync.app.wish import Wish
 from dam_sync.engine.dry import DryTarget
 from dam_sync.engine.plan import Policy
-from dam_sync.engine.session import Contents, Session
+from dam_sync.engine.session import MOVING, PLANNING, Contents, Session
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import load_mapping
@@ -133,6 +133,7 @@ def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session
         target_contents=_contents(opened, opened.target, 0, wish),
         run=run,
         dry=isinstance(opened.target, DryTarget),
+        moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
         ask=wish.to_ask(),
         progress=wish.progress,

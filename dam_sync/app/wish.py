@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.engine.run import first_cause
-from dam_sync.engine.session import Ask, Progress
+from dam_sync.engine.session import COMPARING, MATCHING, MOVING, PLANNING, Ask, Progress
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
 from dam_sync.render.terminal import duration
 
+WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
 DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
 PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -66,6 +67,7 @@ class Wish:
             "phase": progress.phase,
             "expected": progress.expected,
             "done": progress.done,
+            "moves": progress.phase in WITH_ASSETS,
             "bytes": progress.bytes,
             "source_calls": source,
             "target_calls": target,

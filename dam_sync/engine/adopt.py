@@ -18,7 +18,7 @@ from dam_sync.engine.names import Names, with_suffix
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.plan import Able, fresh_attachments, fresh_relations, kept_versions, version_key
 from dam_sync.engine.run import list_everything, move
-from dam_sync.engine.session import Session
+from dam_sync.engine.session import MATCHING, Session
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
@@ -60,7 +60,7 @@ class Adopted:
 async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Adopted:
     """Reads both sides whole and matches them; the links of certain matches are in the session's store afterwards.
     The session's target must be one that only pretends to write."""
-    session.progress.phase = "reading the target"
+    session.progress.phase, session.moving = "reading the target", MATCHING
     await _gather(session, candidates, ways)
     await list_everything(session)
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))

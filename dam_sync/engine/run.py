@@ -99,11 +99,11 @@ async def move(session: Session, pipeline: Pipeline) -> None:
         session.progress.phase = "listing the source"
         await _crawl(session, pipeline.crawled)
         await _read_members(session)
-        session.progress.phase = "moving assets"
+        session.progress.phase = session.moving
         await pipeline.run()
     else:
         await _read_members(session)
-        session.progress.phase = "moving assets"
+        session.progress.phase = session.moving
         async with asyncio.TaskGroup() as group:
             group.create_task(_crawl(session, pipeline.crawled))
             group.create_task(pipeline.run())

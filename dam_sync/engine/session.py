@@ -17,6 +17,8 @@ from dam_sync.model.service import Account, Service
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 
+MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
+"""Phases in which assets are counted, as a terminal shows them."""
 LEASE = timedelta(minutes=10)
 Contents = Callable[[FileRef, str], AbstractAsyncContextManager[Content]]
 """(file, name to give it) -> its bytes, checked."""
@@ -91,6 +93,7 @@ class Session:
     target_contents: Contents
     run: Run
     dry: bool = False  # the target only pretends
+    moving: str = MOVING  # what is done with assets, as the progress says it
     alike: bool = False  # both sides are services of one kind
     ask: Ask = field(default_factory=Ask)
     progress: Progress = field(default_factory=Progress)

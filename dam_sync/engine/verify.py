@@ -23,7 +23,7 @@ from dam_sync.engine.names import with_suffix
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
 from dam_sync.engine.scope import defaults_of, scope_of
-from dam_sync.engine.session import Session
+from dam_sync.engine.session import COMPARING, Session
 from dam_sync.engine.settling import look_after, until_text
 from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
@@ -64,7 +64,7 @@ class Verifier:
         """Count, compare, and look for what is missing on either side."""
         session = self.session
         await self._look_for_removed()
-        session.progress.phase = "verifying"
+        session.progress.phase = COMPARING
         await self._account_for_source()
         await refuse_mostly_unlisted(session, self.verdict.linked)
         await self._load_terms()
@@ -190,6 +190,7 @@ class Verifier:
     async def _count(self, link: LinkRow, judged: Judged) -> None:
         self.session.progress.listed += 1
         self.verdict.count(link.source, link.target, judged)
+        self.session.progress.unchanged += 1
         if judged.fate in ("equal", "different") and self.level != "count":
             fresh = replace(link, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
             if fresh != link:

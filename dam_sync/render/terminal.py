@@ -15,6 +15,8 @@ from dam_sync.render.verdict import COLUMNS, VERDICT_ROWS, file_evidence, groupe
 TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
 SHOWN = 12
 ROWS_OF_GROUPS = 60
+ALIGNED = 40  # characters to which the cells of a plain table are aligned
+STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 
 def print_report(console: Console, report: Mapping[str, Any]) -> None:
@@ -95,16 +97,30 @@ def _table(
     rows = list(rows)
     if not rows:
         return
+    if len(rows) > shown:
+        rows = [*rows[:shown], (f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))]
+    if getattr(console, "plain", False):
+        _plain_table(console, title, columns, rows)
+        return
     whole = min(len(title), console.width)  # a title is not folded where there is room
     table = Table(
         title=plain(title), title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
     )
     for number, column in enumerate(columns):
-        right = all(row[number].replace(",", "").isdigit() for row in rows)
+        right = all(row[number].replace(",", "").isdigit() for row in rows[:shown])
         table.add_column(column, justify="right" if right else "left", overflow="fold")
-    for row in rows[:shown]:
-        table.add_row(*(plain(cell, lines=number > 0) for number, cell in enumerate(row)))
-    if len(rows) > shown:
-        table.add_row(f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))
+    for row in rows:
+        style = STYLES.get(row[0])
+        first = f"[{style}]{plain(row[0])}[/{style}]" if style else plain(row[0])
+        table.add_row(first, *(plain(cell, lines=True) for cell in row[1:]))
     console.print(table)
     console.print()
+
+
+def _plain_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """For a pipe: one line a row, aligned as far as short cells go, with nothing behind the last."""
+    shown = [*([columns] if any(columns) else []), *rows]
+    cells = [[visible(cell) for cell in row] for row in shown]
+    widths = [max(min(len(row[number]), ALIGNED) for row in cells) for number in range(len(columns))]
+    for text in (title, *("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells), ""):
+        console.print(visible(text.rstrip()), markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from dam_sync.render.output import PIPE_WIDTH
 from dam_sync.render.terminal import print_table
 from dam_sync.render.verdict import file_evidence, grouped
 
@@ -34,3 +35,25 @@ def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -
 def test_evidence_is_told_by_kind_of_file() -> None:
     verdict = {"files": {"file": {"V3": 2, "V4": 5}, "attachments": {"V0": 1}}}
     assert file_evidence(verdict) == {"attachments, V0": 1, "current files, V4": 5, "current files, V3": 2}
+
+
+def piped(rows: list[tuple[str, str]]) -> str:
+    console = Console(width=PIPE_WIDTH)
+    console.plain = True  # type: ignore[attr-defined]
+    with console.capture() as shown:
+        print_table(console, "Check of job.yaml", ("", "found"), rows)
+    return shown.get()
+
+
+def test_a_pipe_gets_one_line_a_row_with_nothing_behind_it() -> None:
+    long = "x" * 900
+    text = piped([("OK", "short"), ("FAULT", long)])
+    assert text.splitlines() == ["Check of job.yaml", "       found", "OK     short", f"FAULT  {long}", ""]
+
+
+def test_marks_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wants_them() -> None:
+    for environment, coloured in (({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
+        console = Console(width=80, force_terminal=True, _environ=environment)
+        with console.capture() as shown:
+            print_table(console, "Check", ("", "found"), [("FAULT", "a"), ("WARN", "b"), ("OK", "c")])
+        assert ("\x1b[31m" in shown.get() and "\x1b[33m" in shown.get() and "\x1b[32m" in shown.get()) == coloured

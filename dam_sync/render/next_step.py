@@ -1,0 +1,42 @@
+"""The command to type after another."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+
+def after_check(job: str, code: int) -> list[str]:
+    """A dry run, or the same again once the faults are mended."""
+    return [_line("plan" if code == 0 else "check", job)]
+
+
+def after_report(report: Mapping[str, Any], job: str) -> list[str]:
+    """What follows a plan, run, verification or adoption."""
+    if report["kind"] == "plan":
+        return [_line("run", job)]
+    if report["kind"] == "adopt":
+        return [_line("adopt", job, "--csv ambiguous.csv")] if report["counts"]["ambiguous"] else [_line("plan", job)]
+    if report["kind"] == "verify":
+        clean = report["verdict"] is not None and report["verdict"]["clean"]
+        return [_line("status", job)] if clean else [_line("plan", job, "--repair"), _line("run", job, "--repair")]
+    return [*([_line("errors", job)] if report["parked"] else []), _line("verify", job)]
+
+
+def after_errors(job: str, parked: int, retried: int) -> list[str]:
+    """Try them again, do so, or look whether all is there."""
+    if retried:
+        return [_line("run", job)]
+    return [_line("errors", job, "--retry")] if parked else [_line("verify", job)]
+
+
+def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
+    """Go on with what was stopped, look at what was set aside, or prove the rest."""
+    if not finished:
+        return [_line("run", job)]
+    return [_line("errors", job)] if parked else [_line("verify", job)]
+
+
+def _line(verb: str, job: str, options: str = "") -> str:
+    return " ".join(part for part in (verb, shlex.quote(job), options) if part)

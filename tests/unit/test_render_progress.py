@@ -1,0 +1,81 @@
+"""The progress line: what it says, and that it is never beside a result."""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import Any
+
+from dam_sync.render.progress import ERASE, ProgressLine, line
+
+STATE = {
+    "phase": "comparing",
+    "moves": True,
+    "expected": 200,
+    "done": 120,
+    "bytes": 0,
+    "source_calls": 12,
+    "target_calls": 1_311,
+    "rate": 29.4,
+    "parked": 0,
+    "left": "",
+}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_it_names_what_is_done_and_whose_calls_are_counted() -> None:
+    assert line(STATE) == "comparing · 120 of 200 assets · calls: source 12, target 1,311, 29 a second"
+
+
+def test_a_command_that_moves_nothing_counts_no_assets() -> None:
+    asking = {**STATE, "phase": "asking the services", "moves": False, "done": 0, "rate": 0.2}
+    assert line(asking) == "asking the services · calls: source 12, target 1,311"
+
+
+def drawn(state: dict[str, Any], stream: io.StringIO) -> ProgressLine:
+    shown = ProgressLine(lambda: state, enabled=False, stream=stream)
+    shown._draw(line(state))
+    return shown
+
+
+def test_the_line_is_erased_before_a_result_and_at_the_end() -> None:
+    stream = Terminal()
+    shown = drawn(STATE, stream)
+    with shown.hidden():
+        assert stream.getvalue().endswith(ERASE)
+        stream.write("result\n")
+    shown.stop()
+    assert stream.getvalue().endswith("result\n"), "nothing is erased twice"
+
+
+def test_a_line_is_never_longer_than_the_terminal(monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    drawn(STATE, stream)
+    assert len(stream.getvalue().removeprefix(ERASE)) == 39
+    assert stream.getvalue().endswith("…")
+
+
+def test_a_pipe_gets_whole_lines() -> None:
+    stream = io.StringIO()
+    drawn(STATE, stream).stop()
+    assert stream.getvalue() == line(STATE) + "\n"
+
+
+def test_nothing_is_shown_before_a_service_was_asked() -> None:
+    stream = Terminal()
+    waiting = threading.Event()
+
+    def snapshot() -> dict[str, Any]:
+        waiting.set()
+        return {**STATE, "source_calls": 0, "target_calls": 0}
+
+    shown = ProgressLine(snapshot, enabled=True, stream=stream)
+    shown.start()
+    assert waiting.wait(60)
+    shown.stop()
+    assert stream.getvalue() == ""
