@@ -26,6 +26,7 @@ from dam_sync.app.state_files import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.shown import csv_cell
+from dam_sync.render.causes import sentence
 from dam_sync.render.next_step import after_check, after_errors, after_report, after_status
 from dam_sync.render.output import Output
 
@@ -50,6 +51,7 @@ Repair = Annotated[
 ]
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
 
+SHOWN_PARKED = 30
 KEYWORD = Parameter.KEYWORD_ONLY
 COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("as_json", AsJson, False),
@@ -287,17 +289,23 @@ def errors(
         parked = await job_errors(job, cause or [], retry)
         if csv_file is not None:
             with written(csv_file, "the list") as out:
-                writer = csv.DictWriter(out, ["asset", "cause", "operation", "message", "hint"], extrasaction="ignore")
+                columns = ["asset", "filename", "title", "url", "cause", "operation", "message", "hint"]
+                writer = csv.DictWriter(out, columns, extrasaction="ignore")
                 writer.writeheader()
                 writer.writerows({key: csv_cell(text) for key, text in row.items()} for row in parked["assets"])
         if output.as_json:
             output.data(parked)
             return 0
-        rows = [(r["cause"], r["operation"], str(r["count"]), r["example"], r["hint"]) for r in parked["causes"]]
-        if not rows:
+        if not parked["causes"]:
             output.say("nothing is parked")
-        columns = ("cause", "call", "assets", "for example", "what to do")
-        output.table(f"Parked: {parked['count']}", columns, rows)
+        causes = [
+            (r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]
+        ]
+        output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
+        shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]
+        output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown[:SHOWN_PARKED])
+        if len(shown) > SHOWN_PARKED:
+            output.note(f"… and {len(shown) - SHOWN_PARKED:,} more: `errors {job} --csv FILE` lists them all")
         if retry:
             output.note(f"{parked['retried']} assets will be tried again by the next run")
         output.next(*after_errors(str(job), parked["count"], parked["retried"]))

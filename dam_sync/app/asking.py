@@ -12,6 +12,7 @@ from dam_sync.model.values import instant_text
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
+NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 
 async def job_status(path: Path) -> dict[str, Any]:
@@ -70,7 +71,14 @@ async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
     while rows := await store.parked(limit=PAGE, offset=offset):
         offset += len(rows)
         found += [
-            {"asset": r.asset, "cause": r.cause, "operation": r.operation, "message": r.message, "hint": r.hint}
+            {
+                "asset": r.asset,
+                **{key: r.named.get(key, "") for key in NAMED},
+                "cause": r.cause,
+                "operation": r.operation,
+                "message": r.message,
+                "hint": r.hint,
+            }
             for r in rows
             if not causes or r.cause in causes
         ]

@@ -15,6 +15,7 @@ from dam_sync.engine.act import Prepared
 from dam_sync.engine.compare import differences
 from dam_sync.engine.guards.marks import everything_in, is_marked
 from dam_sync.engine.names import Names, with_suffix
+from dam_sync.engine.naming import plain_text
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.plan import Able, fresh_attachments, fresh_relations, kept_versions, version_key
 from dam_sync.engine.run import list_everything, move
@@ -24,7 +25,6 @@ from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
-from dam_sync.model.values import Localized, Value
 from dam_sync.store.candidates import Candidates, Match
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -84,18 +84,9 @@ async def _gather(session: Session, candidates: Candidates, ways: Ways) -> None:
     marker, tenant = session.crosswalk.marker, session.source_account.tenant
     async for asset in everything_in(session.target):
         marked = marker is not None and is_marked(asset, marker, tenant)
-        value = text_of(asset.fields.get(marker)) if marker is not None and marked else ""
-        candidates.add(asset, value, text_of(asset.fields.get(ways.id_field)) if ways.id_field else "")
+        value = plain_text(asset.fields.get(marker)) if marker is not None and marked else ""
+        candidates.add(asset, value, plain_text(asset.fields.get(ways.id_field)) if ways.id_field else "")
         session.progress.listed += 1
-
-
-def text_of(value: Value | None) -> str:
-    """A field's value as an id: text as it is, of a text in several languages the first, whole numbers in digits."""
-    if isinstance(value, Localized):
-        value = next(iter(value.texts.values()), "")
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 class OwnNames(Names):

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from dam_sync.engine.act import Prepared
+from dam_sync.engine.naming import named
 from dam_sync.engine.session import LEASE, Session
 from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Transient
 from dam_sync.store.rows import Outcome, Work
 
@@ -124,7 +125,7 @@ class Pipeline:
                 await self._later(prepared.work, error)
                 continue
             if outcome is not None:
-                await self._settle(prepared.work, outcome)
+                await self._settle(prepared.work, _named(outcome, prepared.asset))
             self.in_hand.pop(prepared.work.asset, None)
 
     async def _give_back(self, work: Work) -> None:
@@ -155,11 +156,17 @@ class Pipeline:
                 hint="retry it later with `errors JOB --retry`",
                 operation=error.operation,
             )
+            outcome = _named(outcome, work.payload)
             await self._close(work, outcome)  # nothing got through by this: an outage must not park one after the other
         else:
             log.warning("asset.later", asset=work.asset, attempt=work.attempt, message=error.message)
             await self.session.store.retry_later(work, error.retry_after or float(2**work.attempt))
         return Prepared(replace(work, attempt=-1))
+
+
+def _named(outcome: Outcome, asset: Asset | None) -> Outcome:
+    """With what people know a parked asset by."""
+    return replace(outcome, named=named(asset)) if outcome.action == "parked" and asset is not None else outcome
 
 
 def _count(session: Session, outcome: Outcome) -> None:

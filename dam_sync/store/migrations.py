@@ -113,6 +113,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE ledger ADD COLUMN version TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE ledger ADD COLUMN seconds REAL",
     ),
+    7: ("ALTER TABLE work ADD COLUMN named TEXT NOT NULL DEFAULT '{}'",),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of strange objects in an error

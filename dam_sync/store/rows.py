@@ -138,6 +138,7 @@ class Outcome:
     """How a piece of work ended: created, updated, unchanged, removed, skipped or parked with its reason.
 
     placements: (container, target asset, add or remove) to be done in bulk later; relations: (kind, other source id).
+    named: how people know the asset, for one that is parked.
     """
 
     action: str
@@ -150,17 +151,19 @@ class Outcome:
     link: LinkRow | None = None
     placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
     relations: tuple[tuple[str, AssetId], ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """A parked asset."""
+    """A parked asset. named: file name, title and URL at the source, as far as they were known when it was parked."""
 
     asset: str
     cause: str
     operation: str
     message: str
     hint: str
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

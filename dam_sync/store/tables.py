@@ -93,6 +93,7 @@ class WorkTable(SQLModel, table=True):
     losses: str = "null"
     evidence: str = ""
     settled_at: str | None = None
+    named: str = "{}"
 
 
 class TallyTable(SQLModel, table=True):

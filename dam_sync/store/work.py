@@ -36,7 +36,7 @@ _CLOSED: dict[str, Any] = {
     "payload": None,
     **{
         name: bindparam(f"new_{name}")
-        for name in ("action", "cause", "operation", "message", "hint", "losses", "evidence", "settled_at")
+        for name in ("action", "cause", "operation", "message", "hint", "losses", "evidence", "settled_at", "named")
     },
 }
 _CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
@@ -176,10 +176,14 @@ class Queue(Part):
         """Parked assets in the order of their listing."""
         chosen = select(WORK).where(text(PARKED)).order_by(WORK.c.seq).limit(limit).offset(offset)
         chosen = chosen if cause is None else chosen.where(WORK.c.cause == cause)
-        fields = ("asset", "cause", "operation", "message", "hint")
-        return await self._read(
-            lambda c: [ParkedRow(**{name: getattr(row, name) for name in fields}) for row in c.execute(chosen)]
-        )
+
+        def job(c: Connection) -> list[ParkedRow]:
+            return [
+                ParkedRow(row.asset, row.cause, row.operation, row.message, row.hint, from_text(row.named))
+                for row in c.execute(chosen)
+            ]
+
+        return await self._read(job)
 
     async def parked_causes(self) -> list[tuple[str, str, str, int, str]]:
         """(cause, operation, hint, how many, one example with its message), most frequent first."""
@@ -242,6 +246,7 @@ def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         new_losses=to_text(outcome.losses),
         new_evidence=outcome.evidence,
         new_settled_at=now,
+        new_named=to_text(dict(outcome.named)),
     )
 
 

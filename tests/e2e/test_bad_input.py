@@ -296,7 +296,10 @@ def test_a_value_that_does_not_fit(
         (row,) = job.parked()
         assert all(word in row["message"] for word in words), row
         assert "mapping file" in row["hint"]
-        job.ran("errors", code=0).says("Parked: 1")
+        assert row["filename"], row
+        assert row["title"], row
+        shown = job.ran("errors", code=0).says("Parked: 1", row["filename"], row["title"])
+        assert shown.err.rstrip().endswith("--retry"), "the next command stands last"
         path.write_text(text.replace(start, good), encoding="utf-8")
         assert len(job.ends_complete("--full")) == 3
 
