@@ -64,7 +64,7 @@ async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Ado
     await _gather(session, candidates, ways)
     await list_everything(session)
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
-    containers = Containers(session.target, session.store.run_steps("containers"))
+    containers = Containers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
     worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
     await move(session, Pipeline(session, worker))
     candidates.settle_claims()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from dam_sync.model.asset import Asset, Draft, Placement
@@ -59,6 +59,7 @@ class Defaults:
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
     """Everything a draft names that the asset does not hold so; empty when they agree. A closed asset has another
     status and other rights than its draft says."""
+    actual = _named(actual, schema)
     return [
         *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
         *(() if draft.closed else _status_difference(draft.status, actual)),
@@ -72,7 +73,7 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
 def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
     """What the asset holds in addition to the draft, in the parts that the mapping writes. A place that already differs
     is not repeated here."""
-    more = Extras.of(draft, actual, scope, defaults)
+    more = Extras.of(draft, _named(actual, schema), scope, defaults)
     return [
         *_field_extras(draft.fields, actual.fields, schema, scope.fields),
         *_set_extras("tags", draft.tags, more.tags),
@@ -290,6 +291,13 @@ def status_differs(want: str, actual: Asset) -> bool:
 def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
     if want != have:
         yield Difference(path, _cut([want]), _cut([have]))
+
+
+def _named(actual: Asset, schema: Schema) -> Asset:
+    """With its containers called as the target asks for, so that one that people called otherwise is the same."""
+    if schema.naming is None:
+        return actual
+    return replace(actual, placements=frozenset(map(schema.naming.place, actual.placements)))
 
 
 def _places(placements: frozenset[Placement]) -> frozenset[str]:

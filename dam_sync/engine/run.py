@@ -66,7 +66,7 @@ def first_cause(several: BaseException) -> BaseException:
 
 async def _phases(session: Session) -> None:
     terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
-    containers = Containers(session.target, session.store.run_steps("containers"))
+    containers = Containers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
     if not session.ask.only:
         await window_of(session)
         await look_after(session, run=session.run.id)

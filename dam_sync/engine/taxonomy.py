@@ -11,6 +11,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Placement
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Unsupported
+from dam_sync.model.naming import Naming
 from dam_sync.model.ports import Steps
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
@@ -94,10 +95,12 @@ def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Ter
 
 @dataclass(slots=True)
 class Containers:
-    """The target's containers by kind and path, and the one place that adds to them."""
+    """The target's containers by kind and path, and the one place that adds to them. naming: how the target asks for
+    names; one that people called otherwise is found by the name that it should have."""
 
     target: Service
     steps: Steps
+    naming: Naming | None = None
     index: Known | None = None
 
     async def known(self) -> Known:
@@ -107,6 +110,8 @@ class Containers:
             if Operation.CONTAINERS in self.target.operations:
                 async for placement in self.target.containers():
                     index[placement.kind, placement.path] = placement.id
+            if self.naming is not None:
+                index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
             self.index = index
         return self.index
 

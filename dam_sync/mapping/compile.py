@@ -23,7 +23,7 @@ from dam_sync.mapping.checks import (
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
 from dam_sync.mapping.document import Document, PlacementLine, placement_places
 from dam_sync.mapping.document import Line as WrittenLine
-from dam_sync.mapping.fitting import Fit, GroupFit, text_field
+from dam_sync.mapping.fitting import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.lines import Line
 from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.placing import ContainerFit
@@ -207,7 +207,9 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
     moment = FieldKind.INSTANT
     return Plan(
         fields=dict(_field_lines(builder)),
-        filename=single(("asset", "filename"), body.asset.filename, Fit(text_field("filename"))),
+        filename=single(
+            ("asset", "filename"), body.asset.filename, NameFit(text_field("filename"), naming=target.naming)
+        ),
         status=single(("asset", "status"), body.asset.status, Fit(text_field("status"), target.statuses)),
         tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True))),
         placements=tuple(_placement_lines(builder)),
@@ -220,6 +222,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         rights_by_day=target.rights_by_day,
         held_by=target.held_by,
         profiles=Profiles(_profile_line(builder), makes.by_profile),
+        naming=target.naming,
         relations=body.relations.kinds,
     )
 
@@ -244,7 +247,9 @@ def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:
         kind = _container_kind(builder, place, spec)
         choices = builder.target.labels if kind == LABEL else None
         depth = builder.target.container_depth.get(kind)
-        fit = ContainerFit(text_field("placements", multiple=True), choices, kind=kind, depth=depth)
+        fit = ContainerFit(
+            text_field("placements", multiple=True), choices, kind=kind, depth=depth, naming=builder.target.naming
+        )
         line = builder.build(place, spec, fit)
         yield (line if kind == LABEL else replace(line, paths=tuple(map(as_container, line.paths)))), kind
 

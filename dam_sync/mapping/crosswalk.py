@@ -10,6 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 from dam_sync.mapping.accounting import Books
 from dam_sync.mapping.document import Document
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
+from dam_sync.mapping.fitting import NameFit, text_field
 from dam_sync.mapping.lines import Line, Ran
 from dam_sync.mapping.placing import container_of, limit_containers, told_once
 from dam_sync.mapping.shapes import Tongue
@@ -18,6 +19,7 @@ from dam_sync.mapping.verb import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.exposure import Decided
+from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Scalar, Term, Value
 
@@ -64,6 +66,7 @@ class Plan:
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types by what they alone hold
     profiles: Profiles = field(default_factory=Profiles)
     relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
+    naming: Naming | None = None
 
     def lines(self) -> Iterator[Line]:
         """Every line there is."""
@@ -198,7 +201,12 @@ class _Drafting:
         return {name for line in self.crosswalk.plan.lines() for name in line.reads(self.asset, self.setting)}
 
     def _own_name(self) -> str:
-        return self.asset.filename or (self.asset.file.name if self.asset.file else "")
+        name = self.asset.filename or (self.asset.file.name if self.asset.file else "")
+        made = NameFit(text_field("filename"), naming=self.crosswalk.plan.naming).each(name, self.setting)
+        if not name or made.note is None:
+            return name
+        self.losses.append(Loss("filename", made.note.rule, made.note.detail))
+        return str(made.values[0])
 
     def _text(self, line: Line | None) -> str:
         return next((str(value) for value in self._values(line)), "")

@@ -11,11 +11,13 @@ from dam_sync.mapping.shapes import SHAPES, SPEAKING, Fate, Made, Note, Shape, a
 from dam_sync.mapping.verb import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.faults import nearest
+from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
 
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
 TRIMMED = "whitespace trimmed"
+RENAMED = "characters that the target avoids"
 
 TAKES: Mapping[Shape, frozenset[Shape]] = {
     Shape.TEXT: SPEAKING,
@@ -135,6 +137,22 @@ class Fit:
         gone = sorted(set(value.texts) - set(known))
         note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", Fate.KEPT) if gone else None
         return Made((Localized(known),), note)
+
+
+@dataclass(frozen=True, slots=True)
+class NameFit(Fit):
+    """A file name, changed where the target asks for some characters to be avoided."""
+
+    naming: Naming | None = None
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `Fit.each`."""
+        made = Fit.each(self, value, setting)
+        if made.note is not None or self.naming is None:
+            return made
+        before = str(made.values[0])
+        name = self.naming.filename(before)
+        return made if name == before else Made((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", Fate.KEPT))
 
 
 @dataclass(frozen=True, slots=True)

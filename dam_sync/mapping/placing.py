@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dam_sync.mapping.fitting import Fit
+from dam_sync.mapping.fitting import RENAMED, TRIMMED, Fit
 from dam_sync.mapping.lines import Ran
 from dam_sync.mapping.paths import LABEL
-from dam_sync.mapping.shapes import Fate, Made, Note
+from dam_sync.mapping.shapes import Fate, Made, Note, shown
 from dam_sync.mapping.verb import Setting
-from dam_sync.mapping.vocabulary import path_of
+from dam_sync.mapping.vocabulary import parts_of, path_of
 from dam_sync.model.asset import Loss, Placement
+from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
 
 FLATTENED = "flattened"
@@ -21,13 +22,16 @@ BETWEEN = " / "
 
 @dataclass(frozen=True, slots=True)
 class ContainerFit(Fit):
-    """A path as the target's containers of one kind take it; `depth`: the most levels, None for any number."""
+    """A path as the target's containers of one kind take it; `depth`: the most levels, None for any number. naming:
+    what their names must not hold."""
 
     kind: str = ""
     depth: int | None = None
+    naming: Naming | None = None
 
     def each(self, value: Scalar, setting: Setting) -> Made:
-        """The path, its deeper levels joined into the last one there may be; nothing for a path without a name."""
+        """The path, its deeper levels joined into the last one there may be, its names as the target takes them;
+        nothing for a path without a name."""
         made = Fit.each(self, value, setting)
         if made.note is not None or self.kind == LABEL:
             return made
@@ -35,9 +39,17 @@ class ContainerFit(Fit):
         path = path_of(text)
         if not path:
             return Made(())
-        if self.depth is None or len(path) <= self.depth:
-            return made
-        return Made((Placement("", flattened(path, self.depth)).text,), Note(FLATTENED, text, Fate.KEPT))
+        note = Note(TRIMMED, shown(text), Fate.KEPT) if _has_ends(text) else None
+        if self.depth is not None and len(path) > self.depth:
+            path, note = flattened(path, self.depth), Note(FLATTENED, text, Fate.KEPT)
+        if self.naming is not None and (named := self.naming.path(path)) != path:
+            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", Fate.KEPT)
+        return made if note is None else Made((Placement("", path).text,), note)
+
+
+def _has_ends(text: str) -> bool:
+    """Whether a name of the path has whitespace at its ends."""
+    return any(part != part.strip() for part in parts_of(text))
 
 
 def flattened(path: Sequence[str], depth: int) -> tuple[str, ...]:

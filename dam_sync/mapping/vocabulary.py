@@ -176,7 +176,12 @@ def path_text(term: Term) -> str:
 
 
 def path_of(text: str) -> tuple[str, ...]:
-    """The parts of `/Press/2024`; a slash inside a name is written `\\/`. Empty parts are left out."""
+    """The parts of `/Press/2024`, without whitespace at their ends; empty parts are left out."""
+    return tuple(part.strip() for part in parts_of(text) if part.strip())
+
+
+def parts_of(text: str) -> list[str]:
+    """The parts of `/Press/2024` as they are written; a slash inside a name is written `\\/`."""
     parts: list[str] = [""]
     letters = iter(text)
     for letter in letters:
@@ -186,7 +191,7 @@ def path_of(text: str) -> tuple[str, ...]:
             parts.append("")
         else:
             parts[-1] += letter
-    return tuple(part.strip() for part in parts if part.strip())
+    return parts
 
 
 def normal(text: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dam_sync.model.asset import Placement
+from dam_sync.model.naming import Naming
 
 
 class FieldKind(StrEnum):
@@ -99,6 +100,7 @@ class Schema:
     fileless: bool = True  # it takes assets without a file
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types of a feature; absent: all
     needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
+    naming: Naming | None = None  # what names of files and containers must not hold; None: any name is taken
     trims: bool = False  # whitespace at the ends of texts is not kept
     closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees
     holds: frozenset[str] = frozenset()

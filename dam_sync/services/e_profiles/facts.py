@@ -17,6 +17,7 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.naming import Naming
 from dam_sync.model.service import Assumption
 from dam_sync.net.rules import ErrorRule
 
@@ -59,6 +60,7 @@ SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
 CONTAINER_LEVELS = 40  # no category tree is deeper; bounds the walk
 MEMBER_BATCH = 100  # wire E 5.4: maximum not shown, batches of 100
 FILENAME = 128  # wire E 8: filenames of at most 128 characters
+NAMING = Naming(frozenset('<>:"/\\|?*,+%#()[]{};'), FILENAME)  # wire E 8: to be avoided, in containers too
 VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Service E: interface families; wire E 5.1
 
 EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,ai_tags"  # wire E 3.2: migration set
@@ -179,7 +181,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.URL: Held("", "as text"),
     Feature.MULTIPLE: Held("in lists and checkboxes", "in lists and checkboxes"),
     Feature.TERMS: Held("yes", "added"),
-    Feature.CATEGORY: YES,
+    Feature.CATEGORY: Held("yes", "characters to be avoided in full width"),
     Feature.COLLECTION: Held("yes", "filled; made as private ones"),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Held("yes", ""),

@@ -9,7 +9,7 @@ from datetime import datetime
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, parse_instant
-from dam_sync.services.e_profiles.facts import VALUE_LETTERS
+from dam_sync.services.e_profiles.facts import NAMING, VALUE_LETTERS
 
 LISTS = frozenset({"selection_list", "selection_list_multi", "checkboxes"})
 SEVERAL = frozenset({"selection_list_multi", "checkboxes"})
@@ -206,6 +206,7 @@ def schema_of(tenant: Tenant, now: datetime, *, versions: bool, closes: bool) ->
         groups=tenant.groups,
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
+        naming=NAMING,
         trims=True,  # wire E 6.4
         fileless=False,  # wire E 6.2: an asset is made by uploading its file
         closes=closes,

@@ -1,0 +1,57 @@
+"""Names of files and containers at a service that asks for some characters to be avoided. Pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from dam_sync.model.asset import Placement
+
+LONGEST_EXTENSION = 16
+DEVICES = frozenset({"CON", "PRN", "AUX", "NUL"} | {f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10)})
+_WIDE = 0xFEE0  # from a printable ASCII character to its full-width form
+_MARK = 8  # characters of a digest behind a name that was cut
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """avoided: printable ASCII characters. longest: characters of a name, with its extension."""
+
+    avoided: frozenset[str]
+    longest: int
+
+    def filename(self, name: str) -> str:
+        """The name with `_` for characters to be avoided, without whitespace or dots at the ends of its parts, no
+        device of a workstation, cut before the extension. Different names may become one."""
+        stem, extension = parted("".join("_" if self._is_avoided(letter) else letter for letter in name))
+        stem, extension = stem.strip(" .\t"), extension.strip(" .\t")
+        stem = f"{stem}_" if stem.upper() in DEVICES or not stem else stem
+        tail = f".{extension}" if extension else ""
+        return stem[: max(1, self.longest - len(tail))].rstrip(" .") + tail
+
+    def container(self, name: str) -> str:
+        """The name with characters to be avoided in full width, so that different names stay different and people can
+        read them; one that is cut ends with a digest."""
+        wide = "".join(chr(ord(letter) + _WIDE) if letter in self.avoided else letter for letter in name)
+        wide = "".join(letter for letter in wide if letter.isprintable()).strip() or "_"
+        if len(wide) <= self.longest:
+            return wide
+        mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+        return f"{wide[: self.longest - _MARK - 1]}~{mark}"
+
+    def path(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The same of each level."""
+        return tuple(self.container(name) for name in path)
+
+    def place(self, place: Placement) -> Placement:
+        """The same of a container."""
+        return Placement(place.kind, self.path(place.path), place.id)
+
+    def _is_avoided(self, letter: str) -> bool:
+        return letter in self.avoided or not letter.isprintable()
+
+
+def parted(name: str) -> tuple[str, str]:
+    """A file name's stem and extension; no extension where what stands behind the last dot is too long for one."""
+    stem, dot, extension = name.rpartition(".")
+    return (stem, extension) if dot and stem and len(extension) <= LONGEST_EXTENSION else (name, "")
