@@ -27,7 +27,7 @@ from dam_sync.app.wish import Wish, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.shown import csv_cell
 from dam_sync.render.causes import sentence
-from dam_sync.render.next_step import after_check, after_errors, after_report, after_status
+from dam_sync.render.next_step import after_check, after_demo, after_errors, after_report, after_state, after_status
 from dam_sync.render.output import Output
 
 cli = typer.Typer(
@@ -115,7 +115,9 @@ def demo_(
 
     async def act(wish: Wish) -> int:
         demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
-        return await run_demo(demo, wish, output.report, output.note)
+        code = await run_demo(demo, wish, output.report, output.note)
+        output.next(*after_demo(str(folder / "job.yaml"), code))
+        return code
 
     _run(output, Wish(), act)
 
@@ -342,6 +344,7 @@ def state(
         else:
             rows = [(str(key), json.dumps(value, ensure_ascii=False)) for key, value in data.items()]
             output.table(f"State of {job}", ("", ""), rows)
+        output.next(*after_state(str(job), what))
         return 0
 
     _run(output, Wish(), act)

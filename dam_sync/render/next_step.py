@@ -38,5 +38,15 @@ def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
+def after_state(job: str, what: str) -> list[str]:
+    """What follows a look at the state, a copy, or the restoring of one."""
+    return [_line("check" if what == "import" else "status", job)]
+
+
+def after_demo(job: str, code: int) -> list[str]:
+    """The services of a demonstration are gone: what is left is its state, and a job of one's own."""
+    return [_line("errors" if code == 4 else "status", job)]
+
+
 def _line(verb: str, job: str, options: str = "") -> str:
     return " ".join(part for part in (verb, shlex.quote(job), options) if part)
