@@ -14,6 +14,7 @@ from dam_sync.services import discover
 from dam_sync.services.a_hypermedia import fields as a
 from dam_sync.services.a_hypermedia import forms
 from dam_sync.services.e_profiles import fields as e
+from tests.support.stepped_clock import NOW
 from tests.support.virtual.lying import LONGEST
 
 KINDS = discover()
@@ -27,7 +28,7 @@ ABLE = {
 }
 SCHEMAS: Mapping[str, Schema] = {
     "a_hypermedia": a.schema_of(forms.Forms(), a.Offer()),
-    "e_profiles": e.schema_of(e.Tenant(), versions=True),
+    "e_profiles": e.schema_of(e.Tenant(), NOW, versions=True, closes=False),
 }
 READS: Mapping[str, frozenset[FieldKind]] = {
     "a_hypermedia": frozenset({*forms.KINDS.values(), FieldKind.TERM}),
