@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.session import Session
@@ -13,14 +14,17 @@ from dam_sync.model.values import Scalar, Term, Value
 
 @dataclass(slots=True)
 class Origins:
-    """Terms by vocabulary and id, read once a run, when the first term is to be made; vocabularies: by the fields of
-    the source whose terms are written with levels or languages."""
+    """Terms by vocabulary and id, read once a run, when the first term is to be made, or to be told from a namesake;
+    vocabularies: by the fields of the source whose terms are written with levels or languages; trees: those of them
+    whose terms are found by their place in the tree."""
 
     source: Service
     vocabularies: Mapping[str, str] = field(default_factory=dict)
+    trees: frozenset[str] = frozenset()
     by_id: dict[str, dict[str, Term]] = field(default_factory=dict)
     by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
     loaded: bool = False
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     def of(cls, session: Session) -> Origins:
@@ -28,18 +32,32 @@ class Origins:
         crosswalk, fields = session.crosswalk, session.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.books.read}
-        return cls(session.source, {key: name for key, name in known.items() if from_ & {"", name}})
+        trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
+        return cls(
+            session.source,
+            {key: name for key, name in known.items() if from_ & {"", name}},
+            frozenset(key for key, name in known.items() if trees & {"", name}),
+        )
+
+    async def placed(self, asset: Asset) -> Asset:
+        """The asset with whole terms, once those are read whose labels alone may lead to a namesake."""
+        if self._lacking(asset, self.trees):
+            await self.load(asset)
+        return self.whole(asset)
 
     async def load(self, asset: Asset) -> bool:
         """Whether the terms of this asset can be told better now than before; reads the vocabularies at most once."""
-        if self.loaded or not self._lacking(asset) or Operation.TERMS not in self.source.operations:
+        if self.loaded or not self._lacking(asset, self.vocabularies) or Operation.TERMS not in self.source.operations:
             return False
-        self.loaded = True
-        for vocabulary in sorted(set(self.vocabularies.values())):
-            known = self.by_id.setdefault(vocabulary, {})
-            async for term in self.source.terms(vocabulary):
-                known[term.id] = term
-                self.by_path.setdefault(term.path, term)
+        async with self._loading:
+            if self.loaded:
+                return True
+            for vocabulary in sorted(set(self.vocabularies.values())):
+                known = self.by_id.setdefault(vocabulary, {})
+                async for term in self.source.terms(vocabulary):
+                    known[term.id] = term
+                    self.by_path.setdefault(term.path, term)
+            self.loaded = True
         return True
 
     def whole(self, asset: Asset) -> Asset:
@@ -56,8 +74,8 @@ class Origins:
             return term
         return replace(term, labels=own.labels, synonyms=own.synonyms, descriptions=own.descriptions)
 
-    def _lacking(self, asset: Asset) -> bool:
-        values = [asset.fields[key] for key in self.vocabularies if key in asset.fields]
+    def _lacking(self, asset: Asset, fields: Iterable[str]) -> bool:
+        values = [asset.fields[key] for key in fields if key in asset.fields]
         return any(_bare(each) for value in values for each in (value if isinstance(value, tuple) else (value,)))
 
     def _told(self, key: str, value: Value) -> Value:

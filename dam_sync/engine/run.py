@@ -22,11 +22,12 @@ from dam_sync.engine.guards.sight import (
 from dam_sync.engine.lag import lag_left
 from dam_sync.engine.names import Names
 from dam_sync.engine.pipeline import Pipeline
+from dam_sync.engine.recalling import keep_terms, terms_of
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after
 from dam_sync.engine.sweeping import sweep
-from dam_sync.engine.taxonomy import Containers, Terms
+from dam_sync.engine.taxonomy import Containers
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.clock import Clock
@@ -65,11 +66,11 @@ def first_cause(several: BaseException) -> BaseException:
 
 
 async def _phases(session: Session) -> None:
-    terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
     containers = Containers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
     if not session.ask.only:
         await window_of(session)
         await look_after(session, run=session.run.id)
+    terms = await terms_of(session)
     await retry_exposed(session)
     if session.ask.repair:
         session.progress.phase = "waiting for the target's index"
@@ -87,6 +88,7 @@ async def _phases(session: Session) -> None:
     if session.ask.stopped:
         raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
     session.progress.phase = "placing and relating"
+    await keep_terms(session, terms)
     await place(session)
     await relate(session)
     session.progress.phase = "closing"

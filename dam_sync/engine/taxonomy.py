@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
 
+MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
 Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 """Ids of containers by kind and path."""
 
@@ -28,14 +29,35 @@ class Terms:
     target: Service
     steps: Steps
     vocabularies: tuple[str, ...] = ()
+    recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
+    doubted: bool = False  # something was refused that may have been written with a recalled term
     index: dict[str, TermIndex] | None = None
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read when first asked for, at what the service's listing costs, so that a
-        run that writes nothing reads none."""
+        run that writes nothing reads none. Of a vocabulary that earlier runs used, what they found, until a term comes
+        up that they did not meet."""
         if self.index is None:
-            self.index = {key: await self._read(key) for key in self.vocabularies}
+            self.index = {key: await self._first(key) for key in self.vocabularies}
         return self.index
+
+    async def completed(self) -> bool:
+        """Whether a vocabulary had to be read as a whole for the term that came up last."""
+        lacking = [key for key, index in (await self.known()).items() if index.lacking]
+        for key in lacking:
+            self.index = {**(self.index or {}), key: await self._read(key)}
+        return bool(lacking)
+
+    def pathless(self) -> bool:
+        """Whether a term came up of whose place in the source's tree nothing is known; said once."""
+        found = [index for index in (self.index or {}).values() if index.pathless]
+        for index in found:
+            index.pathless = False
+        return bool(found)
+
+    async def _first(self, vocabulary: str) -> TermIndex:
+        recalled = self.recalled.get(vocabulary)
+        return TermIndex(recalled=recalled, partial=True) if recalled else await self._read(vocabulary)
 
     async def _read(self, vocabulary: str) -> TermIndex:
         known = TermIndex()
@@ -43,6 +65,14 @@ class Terms:
             async for term in self.target.terms(vocabulary):
                 known.add(term)
         return known
+
+    def met(self) -> dict[str, dict[str, Term]]:
+        """What later runs may recall: what earlier ones found, and this one; nothing where that is in doubt."""
+        if self.doubted:
+            return {}
+        known = {key: {**self.recalled.get(key, {}), **index.found} for key, index in (self.index or {}).items()}
+        known = {**{key: dict(terms) for key, terms in self.recalled.items()}, **known}
+        return {key: terms for key, terms in known.items() if len(terms) <= MOST_RECALLED}
 
     async def ensure(self, needed: Sequence[tuple[str, Term]]) -> None:
         """Make the terms that are missing, parents first. Raises Unsupported where the target takes none."""

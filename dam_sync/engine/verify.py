@@ -20,6 +20,7 @@ from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.sight import refuse_mostly_unlisted
 from dam_sync.engine.lag import lag_left
 from dam_sync.engine.names import with_suffix
+from dam_sync.engine.origins import Origins
 from dam_sync.engine.plan import kept_versions, version_key
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
 from dam_sync.engine.scope import defaults_of, scope_of
@@ -53,11 +54,13 @@ class Verifier:
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
     files: FileCheck = field(init=False)
+    origins: Origins = field(init=False)
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self.verdict = Verdict(self.level, self.session.policy.extras)
         self.scope, self.files = scope_of(self.session.crosswalk), FileCheck(self.session, self.level)
+        self.origins = Origins.of(self.session)
         self.gate = asyncio.Semaphore(max(2, min(self.session.readers, self.session.writers)))
 
     async def run(self) -> Verdict:
@@ -245,7 +248,7 @@ class Verifier:
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
         marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = await draft_of(self.session, asset, marker, self.terms)
+        drafted = await draft_of(self.session, await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.session, asset, drafted, link)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.session.target.limits.filename)
         unfit += [

@@ -128,7 +128,12 @@ class Worker:
         return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
 
     async def _drafted(self, asset: Asset, marker: str) -> Drafted:
-        return await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+        drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+        if await self.terms.completed():  # a term that no run met before
+            drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+        if self.terms.pathless() and await self.origins.load(asset):  # its label alone may lead to a namesake
+            drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+        return drafted
 
     async def _completed(self, prepared: Prepared, marker: str) -> Prepared:
         """With the file name that is free, and the containers made."""
@@ -162,6 +167,7 @@ class Worker:
             if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:
                 await self.session.store.retry_later(work, 0.0)
                 return None
+            self.terms.doubted = True  # a term may be gone since it was met
             return self.outcome_of(error, work)
 
     async def _concluded(self, prepared: Prepared, outcome: Outcome) -> Outcome:

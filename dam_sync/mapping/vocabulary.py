@@ -16,9 +16,19 @@ UNMATCHED: Mapping[str, Fate] = {"park": Fate.PARKED, "drop": Fate.DROPPED, "kee
 
 @dataclass(slots=True)
 class TermIndex:
-    """The terms of one vocabulary of the target. `open_ended`: any term is taken to be there (for examples)."""
+    """The terms of one vocabulary of the target. `open_ended`: any term is taken to be there (for examples).
+
+    recalled: what earlier runs found, by `recall_key`; partial: nothing else was read yet; lacking: something was asked
+    for that is not recalled. found: what was asked for and is there, for later runs. pathless: between two trees, a
+    term was asked for of which only the label is known, which several may have.
+    """
 
     open_ended: bool = False
+    recalled: Mapping[str, Term] = field(default_factory=dict)
+    partial: bool = False
+    lacking: bool = False
+    found: dict[str, Term] = field(default_factory=dict)
+    pathless: bool = False
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
     _folded_paths: dict[tuple[str, ...], list[Term]] = field(default_factory=dict)
@@ -73,6 +83,21 @@ class TermIndex:
                 return found
         return None
 
+    def recall(self, rule: str, term: Term) -> Term | None:
+        """The target's term that an earlier run found for this very one by the same rule, while the vocabulary itself
+        was not read."""
+        key = recall_key(rule, term)
+        known = self.recalled.get(key) if self.partial else None
+        if known is None:
+            self.lacking = self.partial
+            return None
+        self.found[key] = known
+        return known
+
+    def recalls(self, rule: str, term: Term) -> bool:
+        """Whether an earlier run found this very term."""
+        return self.partial and recall_key(rule, term) in self.recalled
+
     def _pinned(self, term: Term, pins: Mapping[str, str]) -> Term | None:
         for key in (term.id, path_text(term), normal(term.label).strip()):
             if key and key in pins:
@@ -126,7 +151,14 @@ class VocabularyRule:
         term = spoken(value, tongue)
         if term is None or not term.label.strip():
             return Made((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
-        found = index.find(term, self.match, self.pins, by_path=self.by_path)
+        found = index.recall(self.name, term)
+        if found is None and not index.partial:
+            found = index.find(term, self.match, self.pins, by_path=self.by_path)
+        pathless = self.by_path and bool(term.id) and not term.path
+        if pathless and not index.recalls(self.name, term):
+            index.pathless = True
+        elif found is not None:
+            index.found[recall_key(self.name, term)] = slim(found)
         if found is not None:
             return Made((slim(found),))
         if self.unmatched == "create":
@@ -168,6 +200,11 @@ def spoken(value: Scalar, tongue: Tongue) -> Term | None:
 def slim(term: Term, *, known: bool = True) -> Term:
     """What a draft keeps of a term: label and the target's id, so that a draft changes only when the term does."""
     return Term(term.label, term.id if known else "")
+
+
+def recall_key(rule: str, term: Term) -> str:
+    """What tells one term of the source from another for as long as neither is renamed: its id, else its path."""
+    return "\n".join([rule, term.id or path_text(term), normal(term.label)])
 
 
 def path_text(term: Term) -> str:

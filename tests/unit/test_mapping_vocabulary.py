@@ -146,3 +146,16 @@ def test_paths_as_text_read_back(parts: list[str], odd: str) -> None:
     path = tuple(f"{part}{odd}x" for part in parts)
     assert path_of(Placement("folder", path).text) == path
     assert path_of(path_text(Term("x", path=path))) == path
+
+
+def test_what_earlier_runs_found_is_recalled_and_nothing_else_is_taken_for_missing() -> None:
+    rule = VocabularyRule("subjects", "subject", match=("exact",), unmatched="create")
+    known = index(SEA)
+    assert rule.apply(Term("Sea", "77"), known, Tongue(), "r").values == (Term("Sea", "1"),)
+    later = TermIndex(recalled=known.found, partial=True)
+    assert rule.apply(Term("Sea", "77"), later, Tongue(), "r").values == (Term("Sea", "1"),)
+    assert not later.lacking
+    for other in (Term("Sea", "78"), Term("See", "77"), Term("Sea")):
+        later = TermIndex(recalled=known.found, partial=True)
+        rule.apply(other, later, Tongue(), "r")
+        assert later.lacking, other
