@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from dam_sync.services import trial_of
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.anypair import asked_of
 from tests.support.everything import OWN_MARKS
-from tests.support.virtual.edits import Edit, Hand, library, receiving
+from tests.support.virtual.edits import Change, Edit, Hand, library, receiving
 from tests.support.virtual.moves import LAGS, options_of
 from tests.support.virtual.universe import Tenant, Universe
 
@@ -55,8 +56,8 @@ class Scene:
             await service.probe()
             await service.close()
 
-    def _connected(self) -> Service:
-        return connect(job_of(self.job), "target", Wish(), MemoryBudget(1 << 24), read_only=False)
+    def _connected(self, role: str = "target") -> Service:
+        return connect(job_of(self.job), role, Wish(), MemoryBudget(1 << 24), read_only=False)
 
     def plan(self, **wish: Any) -> Report:
         """A plan."""
@@ -95,6 +96,29 @@ class Scene:
                 await edit.change(hand, await service.fetch(AssetId(identity)))
         finally:
             await service.close()
+
+    def change_source(self, change: Change, *, every: bool = True) -> None:
+        """Change assets of the source: all of them, or the one whose twin was edited first."""
+        self.universe.do(self._change_source(change, every))
+
+    async def _change_source(self, change: Change, every: bool) -> None:
+        service = self._connected("source")
+        try:
+            await service.probe()
+            await service.schema()
+            first = self.source_of(next(iter(self.edited)))
+            hand = Hand(service, self.source.kind, self.source.app.state, ())
+            for row in self.source.assets:
+                if every or row["id"] == first:
+                    await change(hand, await service.fetch(AssetId(row["id"])))
+        finally:
+            await service.close()
+        await self.universe.clock.sleep(LAGS)
+
+    def source_of(self, target: str) -> str:
+        """The source asset that became this one."""
+        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
+            return str(connection.execute("SELECT source FROM link WHERE target = ?", (target,)).fetchone()[0])
 
     def policy(self, **policy: Any) -> None:
         """Another policy in the job file."""

@@ -1,0 +1,196 @@
+"""`run --repair` beside the usual: policies, conflicts, crashes, files without digests, and plain text in languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dam_sync.app.wish import Wish
+from dam_sync.model.asset import Asset, Patch
+from dam_sync.services import discover
+from tests.support.connected import Bytes
+from tests.support.steps import MemorySteps
+from tests.support.virtual.edits import (
+    ATTACHMENTS,
+    BY_HAND,
+    DATES,
+    GROUPS,
+    RELATIONS,
+    REPLACED,
+    TAGS,
+    TERMS,
+    Edit,
+    Hand,
+    field,
+    memberships,
+    status,
+)
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
+from tests.support.virtual.scene import ACCEPTED, REOPENS, scene
+
+KINDS = {kind[0]: kind for kind in discover()}
+NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))
+HIDDEN = Edit("status changed", "status", status("archived"), hides=True)
+
+
+def paths(found: dict[str, set[str]]) -> set[str]:
+    """All that was reported."""
+    return {path for some in found.values() for path in some}
+
+
+@pytest.mark.parametrize(
+    ("kind", "edits", "left"),
+    [
+        ("a", (TERMS[0], *memberships("label")[:1]), set()),
+        ("b", (TERMS[0], TAGS[0], GROUPS[0], *memberships("collection")[:1]), set()),
+        ("e", (TERMS[0], TAGS[0], GROUPS[0], *memberships("category")[:1]), set()),
+        ("b", (RELATIONS[0], ATTACHMENTS[0]), {"extras: relations", "extras: attachments"}),  # no call takes these away
+    ],
+)
+def test_where_nobody_may_add_additions_are_differences_and_are_taken_away(
+    tmp_path: Path, kind: str, edits: tuple[Edit, ...], left: set[str]
+) -> None:
+    with scene(tmp_path, KINDS[kind], edits, extras="fail", exposure=REOPENS) as made:
+        made.edit()
+        verdict = made.verify()
+        assert (verdict["clean"], verdict["different"], verdict["extra"]) == (False, len(edits), len(edits))
+        assert len(made.run(repair=True).repaired) == len(edits) - len(left)
+        assert paths(made.found(made.verify())) == left
+
+
+def test_additions_that_nobody_asks_for_are_not_told(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["b"], (TAGS[0], ATTACHMENTS[0]), extras="ignore", exposure=REOPENS) as made:
+        made.edit()
+        verdict = made.verify()
+        assert (verdict["clean"], verdict["extra"], made.found(verdict)) == (True, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "edits"),
+    [("a", (HIDDEN, NOTE)), ("b", (GROUPS[1], TAGS[1])), ("c", (DATES[0], TAGS[1])), ("e", (GROUPS[1], TAGS[1]))],
+)
+def test_what_was_hidden_by_hand_is_not_shown_again_unless_the_job_accepts_it(
+    tmp_path: Path, kind: str, edits: tuple[Edit, ...]
+) -> None:
+    with scene(tmp_path, KINDS[kind], edits, exposure=ACCEPTED) as made:
+        made.edit()
+        first = made.run(repair=True)
+        hidden = [edit for edit in edits if edit.hides]
+        (told,) = [row for row in first.exposure if row["rule"] == "reopened_by_repair"]
+        assert (told["fate"], told["assets"]) == ("left closed", len(hidden))
+        assert made.found(made.verify()).keys() == {edit.name for edit in hidden}
+        made.policy(exposure=REOPENS)
+        assert made.run(repair=True).operations["repair"] == len(hidden)
+        assert made.verify()["clean"]
+
+
+@pytest.mark.parametrize("policy", ["park", "overwrite"])
+def test_a_part_that_changed_on_both_sides_is_a_conflict(tmp_path: Path, policy: str) -> None:
+    with scene(tmp_path, KINDS["c"], (NOTE, TAGS[1]), conflicts=policy, exposure=REOPENS) as made:
+        made.edit()
+        made.change_source(lambda hand, asset: hand.service.update(asset.id, Patch(fields={"note": "at the source"})))
+        report = made.run(repair=True)
+        if policy == "park":
+            (parked,) = report.parked
+            assert (parked["cause"], parked["count"]) == ("conflict", 1)
+            assert "fields.note" in parked["example"]
+            assert made.found(made.verify()).keys() == {NOTE.name}
+        else:
+            assert report.parked == []
+            assert made.verify()["clean"]
+
+
+def test_a_status_or_name_that_changed_on_both_sides_is_a_conflict_in_any_run(tmp_path: Path) -> None:
+    renamed = Edit("renamed", "filename", lambda hand, asset: _rename(hand, asset, "by hand.jpg"))
+    with scene(tmp_path, KINDS["c"], (renamed,), exposure=REOPENS) as made:
+        made.edit()
+        made.change_source(lambda hand, asset: _rename(hand, asset, "at the source.jpg"), every=False)
+        (parked,) = made.run(full=True).parked
+        assert parked["cause"] == "conflict"
+        assert "filename" in parked["example"]
+
+
+async def _rename(hand: Hand, asset: Asset, name: str) -> None:
+    await hand.service.update(asset.id, Patch(filename=name))
+
+
+async def same_size(hand: Hand, asset: Asset) -> None:
+    """Another file of as many bytes."""
+    size = asset.versions[-1].size or 0
+    await hand.service.replace(asset.id, Bytes(asset.filename, b"x" * size, known=True), MemorySteps())
+
+
+@pytest.mark.parametrize("kind", ["c", "e"])
+def test_a_file_of_the_same_size_comes_back_once_a_verification_found_it(tmp_path: Path, kind: str) -> None:
+    edit = Edit("file of the same size", "file.digest", same_size)
+    with scene(tmp_path, KINDS[kind], (edit,), exposure=REOPENS) as made:
+        made.edit()
+        assert made.run(repair=True).repaired == {}, "neither side publishes a digest"
+        verdict = made.verify()
+        assert "differences: file.digest" in paths(made.found(verdict))
+        assert verdict["files"]["file"]["V0"] == 1
+        assert made.run(repair=True).repaired == {"file": 1}
+        assert made.verify()["clean"]
+
+
+PARTS = (0.6, 0.8, 0.97)  # of the commits and calls of a repair, once it has begun to write
+
+
+@pytest.mark.parametrize("kind", ["a", "b"])
+def test_a_repair_that_was_killed_is_resumed_by_the_next_run(tmp_path: Path, kind: str) -> None:
+    edits = (NOTE, TERMS[1], REPLACED, ATTACHMENTS[1], RELATIONS[1]) if kind == "a" else (*TAGS[1:], REPLACED)
+    points: list[Point | None] = [None]
+    for number, point in enumerate(points):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with scene(folder, KINDS[kind], edits, exposure=REOPENS) as made:
+            made.edit()
+            fuse = made.universe.live(made.job, Wish(repair=True), Fuse(point))
+            assert fuse.blown == (point is not None)
+            if point is None:
+                points += [
+                    Point(each, AFTER, int(fuse.counts[each] * part)) for part in PARTS for each in (COMMIT, CALL)
+                ]
+            made.run()
+            left = {path for path in paths(made.found(made.verify())) if path.startswith("differences")}
+            assert left == set(), f"{point}: {left}"
+            versions = [len(row["versions"]) for row in made.target.assets]
+            assert max(versions) == 4, f"{point}: two of ours, one by hand, ours once more"
+
+
+def test_what_the_source_dropped_goes_and_what_others_added_stays(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["b"], (TAGS[0],), exposure=REOPENS) as made:
+        made.edit()
+        made.change_source(lambda hand, asset: hand.service.update(asset.id, Patch(tags_remove=frozenset({"sea"}))))
+        made.run(repair=True)
+        (edited,) = made.edited
+        (row,) = [row for row in made.target.assets if row["id"] == edited]
+        assert sorted(row["tags"]) == ["handmade", "harbour"]
+        assert paths(made.found(made.verify())) == {"extras: tags"}
+
+
+def test_a_repair_and_a_plan_of_one_asset_look_at_that_one_alone(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["e"], (TAGS[1], TAGS[2]), exposure=REOPENS) as made:
+        made.edit()
+        first, second = made.edited
+        only = frozenset({made.source_of(first)})
+        assert made.plan(repair=True, only=only).repaired == {"tags": 1}
+        assert made.run(repair=True, only=only).repaired == {"tags": 1}
+        left = {target for _, target, _ in made.verify()["differences"]}
+        assert left == {second}
+
+
+def test_a_usual_run_does_not_repair(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["e"], (TAGS[1],), exposure=REOPENS) as made:
+        made.edit()
+        assert made.run(full=True).operations == {}
+        assert not made.verify()["clean"]
+
+
+def test_older_versions_written_before_are_no_additions_where_only_the_current_one_travels(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["b"], (), versions="all", exposure=REOPENS) as made:
+        made.policy(versions="current", exposure=REOPENS)
+        verdict = made.verify()
+        assert (verdict["clean"], verdict["extra"]) == (True, 0)
+        assert made.run(repair=True).operations == {}

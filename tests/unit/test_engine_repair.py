@@ -1,0 +1,194 @@
+"""What a repair writes: everything that differs, nothing that is right, and nothing over what others added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dam_sync.engine.compare import Defaults, Scope
+from dam_sync.engine.repair_patch import Repairing, repaired_paths
+from dam_sync.model.asset import Asset, AssetId, Draft, Patch, Placement, Revision, Rights
+from dam_sync.model.audience import Audience
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.exposure import is_wider
+from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Localized, Row, Term, Value
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(days=400)
+OURS, SPARE = Placement("folder", ("Ours",), "1"), Placement("folder", ("Spare",), "2")
+SCHEMA = Schema(
+    fields={
+        "title": Field("title", FieldKind.TEXT, localized=True),
+        "note": Field("note", FieldKind.TEXT),
+        "subject": Field("subject", FieldKind.TERM, multiple=True),
+        "sizes": Field("sizes", FieldKind.ROWS, multiple=True),
+    },
+    locales=("en", "fr"),
+)
+SCOPE = Scope(
+    frozenset(SCHEMA.fields), frozenset({"folder"}), tags=True, groups=True, dates=frozenset({"release", "expiry"})
+)
+DRAFT = Draft(
+    None,
+    "a.jpg",
+    status="published",
+    fields={"title": "Sea", "note": "as it was", "subject": (Term("Sea", "1"),)},
+    placements=frozenset({OURS}),
+    tags=frozenset({"sea"}),
+    rights=Rights(NOW, LATER, frozenset({"staff"})),
+)
+ACTUAL = Asset(
+    AssetId("t1"),
+    Revision("r"),
+    filename="a.jpg",
+    status="published",
+    fields={"title": Localized({"en": "Sea"}), "note": "as it was", "subject": (Term("Sea", "1"),)},
+    placements=frozenset({OURS}),
+    tags=frozenset({"sea"}),
+    rights=Rights(NOW, LATER, frozenset({"staff"})),
+)
+
+
+def patch(
+    actual: Asset, *, draft: Draft = DRAFT, last: Draft | None = None, keep: bool = True, schema: Schema = SCHEMA
+) -> Patch:
+    before = draft_to_json(last or draft)
+    return Repairing(draft, before, actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
+
+
+def fields(**values: Value) -> dict[str, Value]:
+    return {**ACTUAL.fields, **values}
+
+
+def test_what_is_as_it_should_be_is_not_written() -> None:
+    assert patch(ACTUAL).empty
+    assert patch(ACTUAL, keep=False).empty
+
+
+def test_everything_that_was_changed_is_written() -> None:
+    changed = replace(
+        ACTUAL,
+        filename="b.jpg",
+        status="archived",
+        fields={"title": Localized({"en": "Lake"}), "subject": ()},
+        placements=frozenset(),
+        tags=frozenset(),
+        rights=Rights(),
+    )
+    found = patch(changed)
+    assert found.fields == DRAFT.fields
+    assert (found.filename, found.status, found.rights) == ("a.jpg", "published", DRAFT.rights)
+    assert (found.tags_add, found.placements_add) == ({"sea"}, {OURS})
+    assert repaired_paths(found, Patch()) == [
+        "fields.note",
+        "fields.subject",
+        "fields.title",
+        "filename",
+        "status",
+        "tags",
+        "placements",
+        "rights",
+    ]
+
+
+def test_what_others_added_stays_unless_nobody_may_add() -> None:
+    more = replace(
+        ACTUAL,
+        fields=fields(
+            title=Localized({"en": "Sea", "fr": "Mer"}),
+            subject=(Term("Sea", "1"), Term("Sky", "2")),
+            sizes=(Row({"part": "by hand"}),),
+        ),
+        placements=frozenset({OURS, SPARE}),
+        tags=frozenset({"sea", "handmade"}),
+        rights=replace(ACTUAL.rights, groups=frozenset({"staff", "public"})),
+    )
+    assert patch(more).empty
+    strict = patch(more, keep=False)
+    assert strict.fields == {"title": "Sea", "subject": (Term("Sea", "1"),), "sizes": None}
+    assert (strict.tags_remove, strict.placements_remove) == ({"handmade"}, {SPARE})
+    assert strict.rights == DRAFT.rights
+
+
+def test_what_others_added_stays_beside_what_is_repaired() -> None:
+    mixed = replace(
+        ACTUAL,
+        fields=fields(title=Localized({"en": "Lake", "fr": "Mer"}), subject=(Term("Sky", "2"),)),
+        rights=Rights(NOW, None, frozenset({"public"})),
+    )
+    found = patch(mixed)
+    assert found.fields["title"] == Localized({"en": "Sea", "fr": "Mer"})
+    assert found.fields["subject"] == (Term("Sea", "1"), Term("Sky", "2"))
+    assert found.rights == Rights(NOW, LATER, frozenset({"staff", "public"}))
+
+
+def test_what_we_wrote_before_and_the_source_dropped_was_not_added_by_others() -> None:
+    last = replace(
+        DRAFT,
+        fields={**DRAFT.fields, "title": Localized({"en": "Sea", "fr": "Mer"}), "subject": (Term("Sea"), Term("Sky"))},
+        tags=frozenset({"sea", "old"}),
+        rights=Rights(NOW, LATER, frozenset({"staff", "guests"})),
+    )
+    held = replace(
+        ACTUAL,
+        fields=fields(title=Localized({"en": "Sea", "fr": "Mer"}), subject=(Term("Sea", "1"), Term("Sky", "2"))),
+        tags=frozenset({"sea", "old", "handmade"}),
+        rights=Rights(NOW, LATER, frozenset({"staff", "guests", "public"})),
+    )
+    found = patch(held, last=last)
+    assert found.fields == {"title": "Sea", "subject": (Term("Sea", "1"),)}
+    assert found.tags_remove == {"old"}
+    assert found.rights is not None
+    assert found.rights.groups == {"staff", "public"}
+
+
+def test_a_row_that_was_changed_is_no_addition() -> None:
+    draft = replace(DRAFT, fields={**DRAFT.fields, "sizes": (Row({"part": "frame"}),)})
+    changed = replace(ACTUAL, fields=fields(sizes=(Row({"part": "glass"}),)))
+    assert patch(changed, draft=draft).fields == {"sizes": (Row({"part": "frame"}),)}
+
+
+def test_where_an_asset_lies_in_one_container_it_is_moved_back() -> None:
+    single = replace(SCHEMA, container_most={"folder": 1})
+    found = patch(replace(ACTUAL, placements=frozenset({SPARE})), schema=single)
+    assert (found.placements_add, found.placements_remove) == ({OURS}, {SPARE})
+
+
+def test_dates_that_others_added_are_cleared_only_where_nobody_may_add() -> None:
+    draft = replace(DRAFT, rights=Rights(groups=frozenset({"staff"})))
+    assert patch(ACTUAL, draft=draft).empty
+    assert patch(ACTUAL, draft=draft, keep=False).cleared == {"release", "expiry"}
+    assert patch(ACTUAL, draft=draft, last=DRAFT).cleared == {"release", "expiry"}  # we wrote them
+
+
+def test_status_and_rights_of_a_closed_asset_are_left_alone() -> None:
+    closed = replace(DRAFT, closed=True)
+    hidden = replace(ACTUAL, status="draft", rights=Rights(), tags=frozenset())
+    found = patch(hidden, draft=closed)
+    assert (found.status, found.rights, found.closed, found.tags_add) == (None, None, None, {"sea"})
+    opened = patch(hidden, draft=DRAFT, last=closed)
+    assert (opened.status, opened.rights, opened.closed) == ("published", DRAFT.rights, False)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "wider"),
+    [
+        (Audience(), Audience(), False),
+        (Audience(hidden="archived"), Audience(), True),
+        (Audience(hidden="archived"), Audience(hidden="draft"), False),
+        (Audience(release_at=LATER), Audience(release_at=NOW), True),
+        (Audience(release_at=NOW - timedelta(days=1)), Audience(), False),
+        (Audience(expires_at=NOW), Audience(), True),
+        (Audience(), Audience(expires_at=LATER), False),
+        (Audience(groups=frozenset({"a"})), Audience(), True),
+        (Audience(groups=frozenset({"a"})), Audience(groups=frozenset({"a", "b"})), True),
+        (Audience(groups=frozenset({"a", "b"})), Audience(groups=frozenset({"b"})), False),
+        (Audience(), Audience(groups=frozenset({"b"})), False),
+    ],
+)
+def test_who_would_see_more(now: Audience, then: Audience, wider: bool) -> None:
+    assert is_wider(now, then, NOW, timedelta(seconds=1)) == wider
