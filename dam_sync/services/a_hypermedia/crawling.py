@@ -13,6 +13,7 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, total_of, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
@@ -161,6 +162,7 @@ class _Scan:
         """Newest first for changes: a media that changes meanwhile moves to the front, so nothing is skipped."""
         return "updateDate desc" if self._by == "updateDate" else "importDate"
 
+    @reads_answer
     def entry(self, row: Json) -> Entry:
         """A row as an entry."""
         return entry_of(row, self._whole.get(wanted_id(row)), deleted=self.trash)

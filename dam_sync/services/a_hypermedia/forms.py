@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 
 KINDS: Mapping[str, FieldKind] = {  # spec 000, Metadata: the 16 types
     "TEXT": FieldKind.TEXT,
@@ -106,6 +107,7 @@ class Forms:
         return f"media_{key}" if key in self.by_key else key
 
 
+@reads_answer
 def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languages: bool) -> FormField:
     """One field as read; what the form leaves out is taken from the instance-wide sheet field of the same name."""
     name = str(item.get("internalName") or item.get("name") or item.get("id"))
@@ -141,6 +143,7 @@ def _source(links: Mapping[str, Json], prefix: str, kind: str, forced: bool) -> 
     return None
 
 
+@reads_answer
 def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> Forms:
     """Forms as read, in order of id, with unique names, field keys and vocabulary keys.
 

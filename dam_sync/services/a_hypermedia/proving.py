@@ -12,6 +12,7 @@ import structlog
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import Proven
 from dam_sync.services.a_hypermedia.forms import FormField
 from dam_sync.services.a_hypermedia.values import decode
@@ -61,6 +62,7 @@ def first_of_each(puts: Iterable[Put], way: str) -> dict[str, Put]:
     return found
 
 
+@reads_answer
 def kept(put: Put, item: Json, zone: tzinfo) -> bool:
     """Whether a metadata item read back says what was written; spelling that a service may change is not compared."""
     field = put.of or FormField(put.field)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of
@@ -93,6 +94,7 @@ class Reading:
             losses=(*asset.losses, *away, *lost),
         )
 
+    @reads_answer
     def is_whole(self, media: Json) -> bool:
         """Whether a media says all there is, so that no call of its own is needed."""
         return not self._public_links and not needs_more_calls(media)
@@ -156,6 +158,7 @@ class Reading:
         reply = await self._tenant.call(ask)
         return served_language(reply.headers) or language, resource_of(reply)
 
+    @reads_answer
     def _has_languages(self, media: Json, sense: Sense) -> bool:
         form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
         return form is not None and any(field.localized for field in form.fields.values())

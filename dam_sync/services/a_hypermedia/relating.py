@@ -8,6 +8,7 @@ from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.proving import Proofs
@@ -152,6 +153,7 @@ class Relating:
         raise Unsupported(f"the media shows no type of link {title!r}", asset=asset, hint=hint)
 
 
+@reads_answer
 def _body(reply: Reply) -> Json:
     return reply.json() if reply.body.strip() else {}
 
@@ -166,6 +168,7 @@ async def _shown(reading: Awaitable[list[Json]], asset: str, what: str) -> list[
         raise Unsupported(f"the instance lists no {what} by its API", asset=asset) from error
 
 
+@reads_answer
 def _is_online(attachment: Json) -> bool:
     """Whether its bytes have come."""
     return str(attachment.get("status")).upper() == "ONLINE"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
@@ -81,5 +82,6 @@ class Rich:
         }
 
 
+@reads_answer
 def _same_state(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
     return one.get("updateDate") == other.get("updateDate")

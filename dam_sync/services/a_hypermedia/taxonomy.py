@@ -12,6 +12,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.faults import nearest
 from dam_sync.model.values import Json, Term
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, same_name, wanted_id
@@ -243,10 +244,12 @@ def _locale(code: str) -> str:
     return code.lower().replace("_", "-")
 
 
+@reads_answer
 def _by_locale(found: Json) -> dict[str, Any]:
     """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
     return {_locale(locale): value for locale, value in (found or {}).items()}
 
 
+@reads_answer
 def _texts(found: Json) -> dict[str, str]:
     return {locale: str(text) for locale, text in _by_locale(found).items() if text}

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Client, Reply, Request
 from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
@@ -184,6 +185,7 @@ class Tenant:
             raise
 
 
+@reads_answer
 def resource_of(reply: Reply) -> Json:
     """The resource of an answer. Raises ContractBroken when it is none."""
     body = reply.json()
@@ -192,6 +194,7 @@ def resource_of(reply: Reply) -> Json:
     return body
 
 
+@reads_answer
 def made_id(reply: Reply) -> str:
     """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
     location = reply.headers.get("location", "")
@@ -217,6 +220,7 @@ def _bare(href: str) -> str:
     return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
 
 
+@reads_answer
 def _release(text: Json) -> tuple[int, ...]:
     """A dotted number, compared number by number (wire A 10)."""
     return tuple(int(part) for part in re.findall(r"\d+", str(text or "")))

@@ -9,6 +9,7 @@ from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transie
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import api_path, link, tail
@@ -152,6 +153,7 @@ async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + MIB]
 
 
+@reads_answer
 def next_expected(descriptor: Json, complete: int) -> int:
     """The first offset of `nextExpectedRanges`; `complete` where there is none (wire A 6.2)."""
     ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
@@ -165,6 +167,7 @@ def next_expected(descriptor: Json, complete: int) -> int:
     return int(start)
 
 
+@reads_answer
 def _descriptor(reply: Reply, files: str) -> str:
     """Location first; else the link or id of the body (wire A 6.1)."""
     location = reply.headers.get("location", "")

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.shapes import is_textual
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia.forms import FormField
 
 _HALF_DAY = timedelta(hours=12)
@@ -21,6 +22,7 @@ class Strange(ValueError):
     """JSON that is no value of its type of field."""
 
 
+@reads_answer
 def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json] | None = None) -> Value | None:
     """The value of a metadata item; None when it is empty. strange: takes what has another shape and is left out."""
     found = _found(item)
@@ -32,6 +34,7 @@ def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json]
     return values[0] if values else None
 
 
+@reads_answer
 def decode_untyped(item: Json, strange: list[Json] | None = None) -> Value | None:
     """The value of a field whose form is not known: as its JSON looks."""
     found = _found(item)
@@ -137,6 +140,7 @@ def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
     return found
 
 
+@reads_answer
 def degrees(raw: Json) -> float | int | None:
     """A latitude or longitude; read as text too."""
     found = _number(raw) if is_textual(raw) else None

@@ -21,6 +21,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
@@ -396,6 +397,7 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
     return places
 
 
+@reads_answer
 def holds(media: Json, content: Content, md5: str) -> bool:
     """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()

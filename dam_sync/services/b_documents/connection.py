@@ -16,6 +16,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.auth import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.net.grants import Consent, Device, HeaderToken, JwtBearerGrant, LoginToken, OAuthClient, SharedConsent
@@ -151,6 +152,7 @@ class Line:
         return reply
 
 
+@reads_answer
 def _refuse_nothing_done(reply: Reply) -> None:
     """An answer that something on the way gave does not say that the operation ran."""
     said = reply.json()
@@ -316,6 +318,7 @@ def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> s
     return value
 
 
+@reads_answer
 def _all_texts(data: Json) -> list[str]:
     if isinstance(data, str):
         return [data]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
@@ -44,6 +45,7 @@ class Tree:
     folders: dict[str, Folder] = field(default_factory=dict)
     _titles: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    @reads_answer
     def add(self, row: Json) -> Folder:
         """A folder of a listing, or one met above a document; one of the trash takes no title from others."""
         path, trashed = str(row.get("path") or ""), wire.is_trashed(row)
@@ -305,10 +307,12 @@ def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return [spelled(title) for title in one] == [spelled(title) for title in other]
 
 
+@reads_answer
 def _is_called(row: Json, title: str) -> bool:
     return spelled(str(row.get("title") or "")) == spelled(title)
 
 
+@reads_answer
 def _names_of(row: Json, root: Root) -> tuple[str, ...]:
     """By names, where a folder between cannot be seen."""
     path = str(row.get("path") or "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.rights import lists_of, local_grants, strangers
@@ -79,6 +80,7 @@ class Giver:
             params = {"id": str(ace["id"]), "acl": "local"}
             await self.line.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
 
+    @reads_answer
     def _refuse_strangers(self, asset: AssetId, row: Json, groups: frozenset[str], user: str) -> None:
         if others := strangers(row, groups | {user}):
             raise Rejected(
@@ -90,6 +92,7 @@ class Giver:
             )
 
 
+@reads_answer
 def stale(row: Json, groups: frozenset[str]) -> list[Json]:
     """The document's own grants of `Read` to others than these."""
     return [ace for ace in local_grants(row) if ace.get("permission") == READ and ace.get("username") not in groups]

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
@@ -139,6 +140,7 @@ def timeout_headers(line: Line, seconds: float | None) -> dict[str, str]:
     return {line.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
 
 
+@reads_answer
 def _is_claimed(reply: Reply) -> bool:
     """Whether a 409 says that the same key is under way: it has no body and echoes the key (wire B 6.8)."""
     return not reply.body.strip() and "idempotency-key" in reply.headers

@@ -8,6 +8,7 @@ from functools import partial
 
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import Once
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
@@ -47,6 +48,7 @@ def _living_sections(after: str) -> str:
     return select(LIVE, "ecm:isTrashed = 0", after, source="Section")
 
 
+@reads_answer
 def _path(sections: dict[str, Json], uid: str) -> tuple[str, ...]:
     """Titles from the highest section down; what a section hangs under that is none is not part of it."""
     titles: list[str] = []

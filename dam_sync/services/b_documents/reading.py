@@ -12,6 +12,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.net.once import together
 from dam_sync.services.b_documents import facts, wire
@@ -159,6 +160,7 @@ def _versions_of(some: str, after: str) -> str:
     return select("ecm:isVersion = 1", some, after)
 
 
+@reads_answer
 def _addresses(row: Json) -> dict[str, str]:
     """Where the main file can be had for as long as the document stays: the server's own address of it, without the
     token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""

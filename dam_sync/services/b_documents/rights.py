@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import Loss
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 
 HIDDEN = "the service does not show who may read it"
@@ -53,6 +54,7 @@ class _Reading:
     refused: list[str] = field(default_factory=list)
     denied: set[str] = field(default_factory=set)  # those of `refused` behind whom somebody is let in
 
+    @reads_answer
     def take(self, ace: Json) -> bool:
         """Whether the entries behind this one count."""
         name, permission = (ace.get("username"), ace.get("permission")) if isinstance(ace, dict) else (None, None)
@@ -81,6 +83,7 @@ class _Reading:
         return True
 
 
+@reads_answer
 def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
     """Who may read a document. everybody: names that stand for all users. user: of the job, who is left out together
     with administrators, unless nobody else may read."""
@@ -103,6 +106,7 @@ def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
     )
 
 
+@reads_answer
 def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
     """Who may read, now or at some time, beside these and administrators; `HIDDEN` where nobody can tell."""
     lists = lists_of(row)
@@ -114,6 +118,7 @@ def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
     return frozenset(reading.readers | reading.for_a_time | unread) - known - {facts.ADMINISTRATORS}
 
 
+@reads_answer
 def lists_of(row: Json) -> list[list[Json]] | None:
     """The entries by list, inherited ones last; None where the service shows none. The enricher writes `acls` and
     `aces`, `@acl` writes `acl` and `ace` (wire B 3)."""
@@ -121,11 +126,13 @@ def lists_of(row: Json) -> list[list[Json]] | None:
     return None if lists is None else [_entries(acl) for acl in sorted(lists, key=_is_inherited)]
 
 
+@reads_answer
 def local_grants(row: Json) -> list[Json]:
     """The granting entries of the document's own list; inherited ones are computed and never written (wire B 5.3)."""
     return [ace for ace in _local(row) if isinstance(ace, dict) and ace.get("granted") is True and ace.get("id")]
 
 
+@reads_answer
 def is_blocked(row: Json) -> bool:
     """Whether the document inherits nothing."""
     blocked = (facts.EVERYONE, "Everything", False)

@@ -11,6 +11,7 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 
@@ -86,6 +87,7 @@ class Search:
         return hits_of(reply.json())
 
 
+@reads_answer
 def hits_of(reply: Json) -> Hits:
     """An answer. Raises ContractBroken when it is none. An index counts documents that it does not show, so its total
     is no promise."""

@@ -14,6 +14,7 @@ from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts
@@ -142,6 +143,7 @@ def enum_of(server: Server, vocabulary: str) -> Listed:
     return Listed(terms, {value: value for value in terms})
 
 
+@reads_answer
 def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
     """Terms, parents before children; an entry whose parent is missing stands at the top."""
     pending = [(directory, row, _text(row, "parent")) for directory, row in rows]
@@ -161,6 +163,7 @@ def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
     return listed
 
 
+@reads_answer
 def term_of(directory: Directory, row: Json, parent: Term | None) -> Term:
     """One entry. Its id is the path of entry ids, as documents store it."""
     properties = row.get("properties") or {}
@@ -209,10 +212,12 @@ def _known(listed: Listed, term: Term) -> Term | None:
     return next(found, None)
 
 
+@reads_answer
 def _entry_id(row: Json) -> str:
     return str(row.get("id") or (row.get("properties") or {}).get("id") or "")
 
 
+@reads_answer
 def _text(row: Json, name: str) -> str:
     value = (row.get("properties") or {}).get(name)
     return str(value) if value else ""

@@ -10,6 +10,7 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.net.once import Once, Turns, together
 from dam_sync.services.b_documents import facts, fields
@@ -223,6 +224,7 @@ def below(root: Root) -> str:
     return f"ecm:ancestorId = {quoted(root.uid)}" if root.path else ""
 
 
+@reads_answer
 def _user_of(reply: Reply) -> User:
     data = reply.json()
     name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents.fields import GROUP, USER, FieldInfo
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
@@ -22,6 +23,7 @@ SLASH = "/"  # between the ids of our terms, see `Taxonomy`
 _WHOLE = frozenset({"integer", "long"})
 
 
+@reads_answer
 def decode(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
     """A property's value; None where it has none."""
     if info.multiple:
@@ -292,6 +294,7 @@ def _worth(data: Json) -> Json:
         return str(data).lower()
 
 
+@reads_answer
 def words_of(rows: Sequence[Json], key: str) -> frozenset[str]:
     """The texts under `key` of rows that are objects, or the rows themselves."""
     found = (row.get(key) if isinstance(row, dict) else row for row in rows)

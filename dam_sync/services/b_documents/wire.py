@@ -10,6 +10,7 @@ from datetime import datetime
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
@@ -39,6 +40,7 @@ class Around:
     user: str = ""  # of the job
 
 
+@reads_answer
 def uid_of(row: Json) -> AssetId:
     """The document's id. Raises ContractBroken without one."""
     uid = row.get("uid") if isinstance(row, dict) else None
@@ -47,28 +49,33 @@ def uid_of(row: Json) -> AssetId:
     return AssetId(str(uid))
 
 
+@reads_answer
 def is_asset(row: Json) -> bool:
     """Whether a listed document is one of ours; the query has said so already (assumption 1)."""
     return not (row.get("isVersion") or row.get("isProxy") or facts.NO_ASSET_FACETS & set(row.get("facets") or ()))
 
 
+@reads_answer
 def is_trashed(row: Json) -> bool:
     """In the trash; older data has a state for it (wire B 6.5)."""
     return row.get("isTrashed") is True or row.get("state") == "deleted"
 
 
+@reads_answer
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
     """Moves with every change of the document, and where the path to it does (wire B 2.6)."""
     place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
 
 
+@reads_answer
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
     """A listed document; thin without `asset`."""
     changed = _moment(row.get("lastModified"))
     return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
 
 
+@reads_answer
 def asset_of(row: Json, server: Server, options: Options, around: Around) -> Asset:
     """A whole document as an asset."""
     properties = row.get("properties") or {}
@@ -157,11 +164,13 @@ def _placements(properties: Json, around: Around) -> frozenset[Placement]:
     return frozenset(found | ({Placement("folder", around.folder, around.folder_id)} if around.folder else set()))
 
 
+@reads_answer
 def collection_ids(row: Json) -> list[str]:
     """The collections a document says it is in (wire B 2.5)."""
     return [str(uid) for uid in (row.get("properties") or {}).get(COLLECTED) or ()]
 
 
+@reads_answer
 def status_of(row: Json, options: Options) -> str:
     """The neutral word for the life cycle state, or what the named property says (wire B 13)."""
     if is_trashed(row):
@@ -175,6 +184,7 @@ def status_of(row: Json, options: Options) -> str:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
     """The main files of versions and the live document, oldest first; a version that only changed words has the file
     of its neighbour (assumption 5). None where the live one has lost its file: an older one is not the current."""
@@ -200,6 +210,7 @@ def _is_same(one: FileRef, other: FileRef) -> bool:
     return bool(one.digests) and (one.name, one.size, one.digests) == (other.name, other.size, other.digests)
 
 
+@reads_answer
 def attachments_of(row: Json) -> tuple[FileRef, ...]:
     """Files beside the main one; items that lost their file are no files (wire B 6.4)."""
     rows = (row.get("properties") or {}).get(ATTACHED) or ()
@@ -210,6 +221,7 @@ def attachments_of(row: Json) -> tuple[FileRef, ...]:
     )
 
 
+@reads_answer
 def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
     """A stored file; its id is the document's and the path inside it."""
     return FileRef(
@@ -222,6 +234,7 @@ def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
     )
 
 
+@reads_answer
 def size_of(blob: Json) -> int | None:
     """Bytes; the wire writes them as a text (wire B 3)."""
     try:
@@ -231,6 +244,7 @@ def size_of(blob: Json) -> int | None:
     return size if size >= 0 else None
 
 
+@reads_answer
 def digests_of(blob: Json) -> dict[str, str]:
     """The digest, where it is one: after a direct upload it is missing or something else for a while (wire B 3)."""
     name = str(blob.get("digestAlgorithm") or "").lower().replace("-", "").replace("_", "")
@@ -239,6 +253,7 @@ def digests_of(blob: Json) -> dict[str, str]:
     return {name: digest} if fits else {}
 
 
+@reads_answer
 def version_number(row: Json) -> tuple[int, int]:
     """Major and minor, by which versions are in order (assumption 4)."""
     properties = row.get("properties") or {}
@@ -249,6 +264,7 @@ def version_number(row: Json) -> tuple[int, int]:
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
 
 
+@reads_answer
 def may_have_versions(row: Json) -> bool:
     """Whether asking for versions is worth a call: one without a number never had any (wire B 3)."""
     return row.get("isCheckedOut") is False or version_number(row) != (0, 0) or row.get("versionLabel") is None

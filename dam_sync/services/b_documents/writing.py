@@ -10,6 +10,7 @@ from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
@@ -297,6 +298,7 @@ class Writer:
             await self.line.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
 
 
+@reads_answer
 def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
     """The tags with their owners, some gone and some added."""
     now = [tag for tag in (row.get("properties") or {}).get(wire.TAGS) or () if isinstance(tag, dict)]
@@ -306,6 +308,7 @@ def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
     return [*kept, *({"label": tag, "username": user} for tag in added)]
 
 
+@reads_answer
 def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
     """Raises Rejected when the service dropped or changed what it was sent (wire B 6.4)."""
     if gone := lost(sent, reply.get("properties") or {}):
@@ -317,6 +320,7 @@ def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
         )
 
 
+@reads_answer
 def _blob(row: Json) -> Json:
     return (row.get("properties") or {}).get(wire.CONTENT)
 

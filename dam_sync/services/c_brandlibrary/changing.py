@@ -9,6 +9,7 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -246,6 +247,7 @@ def _same(told: Json, sent: Json) -> bool:
     return composed(str(told or "")) == composed(str(sent or ""))
 
 
+@reads_answer
 def _file_names(row: Json) -> Json:
     """File names of the attachments by id."""
     return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}

@@ -10,6 +10,7 @@ from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -231,6 +232,7 @@ async def _given(value: Json) -> Json:
     return value
 
 
+@reads_answer
 def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
     """Whether a row of a list says all that is compared: dates may come with single assets alone (wire C 3.2)."""
     if content is not None and not related(row, "attachments"):
@@ -251,6 +253,7 @@ def hiding_form(draft: Draft, now: datetime) -> str:
     return DATED if (release is not None and release > now) or (expiry is not None and expiry <= now) else ""
 
 
+@reads_answer
 def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> None:
     """Raises Rejected when status or dates are not as they were written (wire C 6.3). held_back: the approval is to
     come."""
@@ -274,6 +277,7 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
             )
 
 
+@reads_answer
 def refuse_other_file(row: Json, content: Content, waited: bool) -> None:
     """Raises IntegrityError when the file is missing, or has another size than was sent."""
     files = related(row, "attachments")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Document:
         return self.rows[0]
 
 
+@reads_answer
 def document_of(reply: Json, operation: str) -> Document:
     """A document from an answer; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
     if not isinstance(reply, dict):
@@ -55,6 +57,7 @@ def document_of(reply: Json, operation: str) -> Document:
     return Document(tuple(_row(row, included) for row in data), total if isinstance(total, int) else None, more)
 
 
+@reads_answer
 def made_of(reply: Json, operation: str) -> Json:
     """The resource an answer to a write tells: the first object with an id, however it is wrapped (wire C 11.39)."""
     waiting = [reply]
@@ -69,6 +72,7 @@ def made_of(reply: Json, operation: str) -> Json:
     raise ContractBroken("the answer to a write names no resource", operation=operation)
 
 
+@reads_answer
 def related(row: Json, name: str) -> list[Json]:
     """The related rows of that name; none where it was not included."""
     found: list[Json] = row["related"].get(name, [])

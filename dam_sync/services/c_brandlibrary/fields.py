@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import Placement
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.marks import searchable
 
@@ -60,6 +61,7 @@ def key_of(name: str) -> str:
     return f"{OWN}{name}" if name in _BUILT_IN else name
 
 
+@reads_answer
 def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
     """Keys by their names, trimmed; case tells them apart (wire C 5.2)."""
     found: dict[str, Key] = {}

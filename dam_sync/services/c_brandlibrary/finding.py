@@ -11,6 +11,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, marks, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -99,6 +100,7 @@ class Finder:
         return is_ours(row, marker)
 
 
+@reads_answer
 def is_ours(row: Json, marker: Marker) -> bool:
     """Whether this very token or value is on the asset."""
     if marks.token_in(row["attributes"].get("description")) == marks.token_of(marker):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import MISREAD, Account
+from dam_sync.model.service import Account
 from dam_sync.model.values import Json
+from dam_sync.net.answers import MISREAD, reads_answer
 from dam_sync.net.client import Reply
 from dam_sync.net.once import Once
 from dam_sync.services.c_brandlibrary import facts, fields, wire
@@ -190,6 +191,7 @@ class Library:
         return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
 
 
+@reads_answer
 def _user_of(reply: Reply) -> tuple[str, str]:
     """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
     try:
@@ -201,11 +203,13 @@ def _user_of(reply: Reply) -> tuple[str, str]:
     return rows[0]["id"], str(rows[0]["attributes"].get("email") or "")
 
 
+@reads_answer
 def is_fileless(section: Json) -> bool:
     """Whether a section's assets have no files of their own."""
     return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
 
 
+@reads_answer
 def _names(row: Json) -> tuple[str, ...]:
     attributes = row["attributes"]
     return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")

@@ -10,6 +10,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -23,6 +24,7 @@ class Links:
     line: Line
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
+    @reads_answer
     def keep(self, row: Json, counts: Mapping[str, int]) -> None:
         """Remember the links that came with an asset."""
         for attachment in related(row, "attachments"):

@@ -11,6 +11,7 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import NotFound, Transient, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line, Pairs
 from dam_sync.services.c_brandlibrary.envelope import Document
@@ -188,6 +189,7 @@ def _short(total: int, got: int, wanted: Wanted) -> TruncatedListing:
     )
 
 
+@reads_answer
 def ids_of(rows: Sequence[Json]) -> frozenset[str]:
     """The ids of rows."""
     return frozenset(row["id"] for row in rows)

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -190,6 +191,7 @@ class Reader:
                 if old:
                     return
 
+    @reads_answer
     def _relations(self, wanted: Wanted, rows: Sequence[Json]) -> frozenset[str]:
         """Names of the relations that rows of such a listing have; it may leave out those with nothing in them, or
         give only some of those that are asked for (wire C 2, 2.1)."""
@@ -220,6 +222,7 @@ class Reader:
         self.links.keep(row, known)
         return wire.entry_of(await self._linked(wire.asset_of(row, sense, known)))
 
+    @reads_answer
     def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
         if not wire.is_whole(row, given):
@@ -328,6 +331,7 @@ def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
     return (("include", wire.INCLUDE), ("fields", fields))
 
 
+@reads_answer
 def _more_than_one(rows: Sequence[Json]) -> dict[str, int]:
     return {row["id"]: wire.count_of(row) for row in rows if wire.count_of(row) > 1}
 
@@ -354,14 +358,17 @@ def _midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+@reads_answer
 def _made_in(row: Json, window: Window) -> bool:
     return _in(row, "created_at", window)
 
 
+@reads_answer
 def _changed_in(row: Json, window: Window) -> bool:
     return _in(row, "updated_at", window)
 
 
+@reads_answer
 def _in(row: Json, name: str, window: Window) -> bool:
     when = moment(row["attributes"].get(name))
     if when is None:

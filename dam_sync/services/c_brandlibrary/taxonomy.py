@@ -20,6 +20,7 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import Once, Turns
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -223,6 +224,7 @@ def _slug(name: str, token: str) -> str:
     return f"{plain[:40] or 'collection'}-{token[:6]}"
 
 
+@reads_answer
 def _parent(row: Json) -> str:
     """The neighbour of the label's own id, whichever end of the path it stands at (wire C 5.1)."""
     path = [str(each) for each in row["attributes"].get("path") or ()]

@@ -14,6 +14,7 @@ from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Reject
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Recorded, Steps, Vault
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -286,12 +287,14 @@ async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + MIB]
 
 
+@reads_answer
 def _next_byte(reply: Reply) -> int:
     """Behind the last byte kept; no `Range` means nothing was."""
     found = _END.match(reply.headers.get("range", "").replace(" ", ""))
     return int(found[1]) + 1 if found else 0
 
 
+@reads_answer
 def _told_location(reply: Reply) -> str:
     body = reply.json() if reply.body.strip() else {}
     return str(body.get("location") or "") if isinstance(body, dict) else ""

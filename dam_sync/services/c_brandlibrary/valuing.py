@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Steps
-from dam_sync.model.service import MISREAD
 from dam_sync.model.values import Json
+from dam_sync.net.answers import MISREAD, reads_answer
 from dam_sync.net.client import Reply
 from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -232,6 +232,7 @@ async def _true() -> Json:
     return True
 
 
+@reads_answer
 def told_names(reply: Reply) -> set[str]:
     """The names of tags that an answer tells (wire C 6.6)."""
     try:
@@ -246,11 +247,13 @@ def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
     return [tag for tag in tags if composed(tag).casefold() not in there]
 
 
+@reads_answer
 def tag_names(row: Json) -> frozenset[str]:
     """Names of the tags people gave."""
     return names_of(related(row, "tags"))
 
 
+@reads_answer
 def names_of(tags: Iterable[Json]) -> frozenset[str]:
     """Names of tags that no machine made."""
     return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))

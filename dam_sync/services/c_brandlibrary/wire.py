@@ -14,6 +14,7 @@ from dam_sync.model.codec import fingerprint
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.shapes import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.envelope import related
@@ -45,6 +46,7 @@ Counts = Mapping[str, int]
 """How many versions there are, by attachment id, where it is more than one."""
 
 
+@reads_answer
 def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
     """A whole asset from a row with its relations."""
     attributes = row["attributes"]
@@ -76,6 +78,7 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
     return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
 
 
+@reads_answer
 def restrictions_of(row: Json, sense: Sense) -> frozenset[Restriction]:
     """What narrows who has the asset: collections that lists leave out, and view-only, which shows as a file that was
     looked at and has no link (wire C 4), or by a search."""
@@ -97,6 +100,7 @@ def entry_of(asset: Asset) -> Entry:
     return Entry(asset.id, asset.revision, asset.changed_at, asset)
 
 
+@reads_answer
 def file_of(attachment: Json, asset: str, counts: Counts, lost: list[Loss]) -> FileRef:
     """One attachment; its id changes with every new version, whose bytes alone can be read. lost: takes what has
     another shape."""
@@ -123,6 +127,7 @@ def parts_of(file: str) -> tuple[str, str, int]:
     return asset, attachment, int(count) if count.isdigit() else 1
 
 
+@reads_answer
 def is_ready(attachment: Json) -> bool:
     """Whether the service has looked at the bytes (wire C 6.3)."""
     attributes = attachment["attributes"]
@@ -133,22 +138,26 @@ def is_ready(attachment: Json) -> bool:
     )
 
 
+@reads_answer
 def is_settled(row: Json) -> bool:
     """Whether every file of an asset that has files of its own was looked at."""
     return row["type"] not in FILES or all(is_ready(each) for each in attachments_of(row))
 
 
+@reads_answer
 def tells_dates(row: Json) -> bool:
     """Whether what an asset says of its availability comes from a date."""
     return str(row["attributes"].get("availability") or "") not in ALWAYS_OUT
 
 
+@reads_answer
 def attachments_of(row: Json) -> list[Json]:
     """The attachments of an asset by position, its file first; an id of which nothing is told is none (wire C 2)."""
     told = [each for each in related(row, "attachments") if each["attributes"]]
     return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
 
 
+@reads_answer
 def is_whole(row: Json, given: Collection[str] = ()) -> bool:
     """Whether every relation asked for came, with a row of its own for whatever it names.
 
@@ -158,6 +167,7 @@ def is_whole(row: Json, given: Collection[str] = ()) -> bool:
     return present and all(each["attributes"] for name in RELATIONS for each in related(row, name))
 
 
+@reads_answer
 def count_of(attachment: Json) -> int:
     """How many versions an attachment tells; 1 where it does not tell."""
     count = attachment["attributes"].get("version_count")
@@ -274,6 +284,7 @@ def _fields(row: Json, keys: Keys, title: str, lost: list[Loss]) -> dict[str, Va
     return found
 
 
+@reads_answer
 def values_of(row: Json) -> dict[str, dict[str, str]]:
     """Records of custom fields by name of their key: id and text of each (wire C 3.1)."""
     found: dict[str, dict[str, str]] = {}

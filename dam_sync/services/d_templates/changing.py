@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
 from dam_sync.model.values import Json, Term, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families, Ids
@@ -236,6 +237,7 @@ def _empty(entry: Entry) -> Json:
     return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": [] if isinstance(entry.value, list) else ""}
 
 
+@reads_answer
 def _refuse(reply: Json, operation: str, asset: str) -> None:
     if failed(reply):
         raise InvalidValue(message_of(reply)[:200] or "refused", operation=operation, asset=asset)

@@ -13,6 +13,7 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent, refusal
@@ -283,6 +284,7 @@ def _is_so(members: list[str], operation: str, files: list[str]) -> bool:
     return set(files) <= set(members) if operation == "add" else not set(files) & set(members)
 
 
+@reads_answer
 def _files_of(row: Json) -> list[str]:
     return [one for one in member_files(row) if one != facts.NIL]
 
@@ -291,6 +293,7 @@ def _real(page: Page) -> list[Json]:
     return [row for row in page.rows if isinstance(row, dict) and row.get("collectionId")]
 
 
+@reads_answer
 def _placement(row: Json) -> Placement:
     identity = text_of(row, "collectionId")
     return Placement(KIND, (text_of(row, "name", "collectionName") or identity,), identity)

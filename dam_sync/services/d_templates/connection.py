@@ -16,6 +16,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.ports import Vault
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.auth import Authenticator, RotatingToken
 from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.net.login import SessionLogin
@@ -178,6 +179,7 @@ class Line:
         return answer
 
 
+@reads_answer
 def refusal(reply: Reply) -> DamSyncError:
     """What a 403 means (wire D 7): the API key, no such thing, a bad body, or no right to this one."""
     message, _ = explanation(reply.headers, reply.body)

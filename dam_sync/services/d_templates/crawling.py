@@ -17,6 +17,7 @@ from dam_sync.model.asset import Entry
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
@@ -175,6 +176,7 @@ class Scan:
                 raise ContractBroken("the scan gave one cursor twice", operation=facts.SCAN)
             body = {**self._body(), "cursor": cursor}
 
+    @reads_answer
     def _is_fresh(self, row: Json) -> bool:
         if self.shard.params["scan"] == CHANGED:
             return True

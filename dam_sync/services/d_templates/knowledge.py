@@ -11,6 +11,7 @@ from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.call import Reply
 from dam_sync.net.once import Once, together
 from dam_sync.services.d_templates import facts
@@ -56,6 +57,7 @@ class Knowledge:
         """Id of the own user, as records name who made them."""
         return text_of(await self.line.ask(facts.USER), "userId")
 
+    @reads_answer
     def _skew(self, reply: Reply) -> timedelta:
         """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
         ahead = reply.ahead_of(self.line.clock.now())
@@ -164,5 +166,6 @@ def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
     }
 
 
+@reads_answer
 def _bare(item: Json) -> Json:
     return item["template"] if isinstance(item.get("template"), dict) else item

@@ -13,6 +13,7 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
@@ -133,6 +134,7 @@ def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:
     return [records[start:stop] for start, stop in pairwise(ends)]
 
 
+@reads_answer
 def _original(row: Json) -> str:
     components = [one for one in row.get("components") or () if isinstance(one, dict)]
     return next((text_of(one, "url") for one in components if one.get("componentRef") == "original"), "")

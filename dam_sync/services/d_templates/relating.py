@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
@@ -67,6 +68,7 @@ class Relating:
             )
 
 
+@reads_answer
 def _entry(reply: Json) -> dict[str, Json]:
     entry = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     if not isinstance(entry, dict):

@@ -15,6 +15,7 @@ from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, Recorded, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
@@ -49,6 +50,7 @@ class Made:
     parts: int = 0
 
     @classmethod
+    @reads_answer
     def of(cls, data: Json) -> Made:
         """From its JSON form."""
         return cls(**data)
@@ -128,11 +130,13 @@ class LinkBook:
             await self.line.vault.save(self._name, json.dumps(left) if left else "")
 
 
+@reads_answer
 def _links_of(entry: Json) -> tuple[str, ...]:
     """What lies in the vault for a file, in the form of today or as a bare list."""
     return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
 
 
+@reads_answer
 def _made_of(entry: Json) -> Made | None:
     return Made.of(entry["made"]) if isinstance(entry, dict) else None
 
@@ -327,6 +331,7 @@ class Uploader:
         return (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
 
 
+@reads_answer
 def _completes(reply: Json, made: Made) -> bool:
     """Whether an answer is the service's own word that the file is whole (wire D 6.3)."""
     return isinstance(reply, dict) and (reply.get("status") == "success" or made.file in reply.values())

@@ -10,6 +10,7 @@ from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.d_templates.forms import Attribute, Forms, Values
 from dam_sync.services.d_templates.wire import Entry, entries_of, number_of
 
@@ -21,6 +22,7 @@ _NOBODY = Values("", "", "", {})
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None) -> Value | None:
     """The value of one attribute; None when it is empty. `shown`: the service's own words for it, where it has any."""
     if attribute.cells:

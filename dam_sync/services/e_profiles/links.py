@@ -9,6 +9,7 @@ from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts, wire
 from dam_sync.services.e_profiles.connection import Line
@@ -21,6 +22,7 @@ class Links:
     line: Line
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
+    @reads_answer
     def keep(self, row: Json) -> None:
         """Remember the link that an asset object, of the current or an older version, came with."""
         self._keep(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))

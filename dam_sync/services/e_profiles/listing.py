@@ -14,6 +14,7 @@ from dam_sync.crawl.walk import walk
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import facts, query, wire
 from dam_sync.services.e_profiles.searching import Search, refuse_missing
@@ -157,11 +158,13 @@ def new_of(hits: wire.Hits, params: Mapping[str, Json]) -> Page:
     return Page(rows, hits.total - (len(hits.rows) - len(rows)))
 
 
+@reads_answer
 def _is_new(row: Json, after: datetime | None, known: frozenset[str]) -> bool:
     when = created(row)
     return after is None or when > after or (when == after and wire.id_of(row) not in known)
 
 
+@reads_answer
 def created(row: Json) -> datetime:
     """The upload instant of an asset. Raises ContractBroken without one."""
     when = moment(row.get("created_date"))

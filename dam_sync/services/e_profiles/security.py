@@ -12,6 +12,7 @@ from datetime import datetime
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.connection import Options
 from dam_sync.services.e_profiles.fields import Profile, Tenant, texts_of
@@ -23,6 +24,7 @@ NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def rights_of(security: Json, everybody: frozenset[str]) -> Rights:
     """Groups are names (wire E 3.1). One without a release date or a group is seen by nobody (spec 002: an asset left
     without values is unavailable); one of a group that stands for everybody has none to name."""

@@ -9,9 +9,11 @@ from itertools import count
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
 
 
+@reads_answer
 def categories_of(tree: Json) -> Iterator[Placement]:
     """Every category of the v1 tree, parents before children (wire E 5.4). Raises ContractBroken."""
     rows = tree.get("categories") if isinstance(tree, dict) else None
@@ -48,12 +50,14 @@ class Inner:
         return place.path in self.paths or place.id.casefold() in self.ids
 
 
+@reads_answer
 def category_of(row: Json) -> Placement:
     """A row of the v2 category list."""
     parts = row.get("parts") or [row.get("name")]
     return Placement("category", tuple(str(part) for part in parts), str(row.get("id") or ""))
 
 
+@reads_answer
 def collections_of(rows: Sequence[Json]) -> list[Placement]:
     """One for each row of the v2 collection lists. A title that an earlier collection has too is told apart by the
     type, for they are different collections; one that two lists show is the same."""
@@ -75,11 +79,13 @@ def _titles(title: str, kind: str) -> Iterator[str]:
     yield from (f"{title} ({kind} {number})" for number in count(2))
 
 
+@reads_answer
 def assets_link(row: Json) -> str:
     """The search for a container's assets; may be missing (wire E 5.5)."""
     return str((row.get("_links") or {}).get("assets") or "")
 
 
+@reads_answer
 def collection_link(row: Json) -> str:
     """The same of a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
     search, for there is no other way to read them."""

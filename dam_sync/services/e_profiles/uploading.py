@@ -19,6 +19,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import FormPart, Request
 from dam_sync.services.e_profiles import facts, wire
 from dam_sync.services.e_profiles.connection import Line
@@ -190,10 +191,12 @@ class ChunkWire:
         """There is no such call; sessions end by themselves."""
 
 
+@reads_answer
 def _receipt(row: Json) -> Json:
     return {"chunk_number": int(row["chunk_number"]), "tag": str(row["tag"])}
 
 
+@reads_answer
 def _member(reply: Json, name: str, operation: str) -> str:
     value = reply.get(name) if isinstance(reply, dict) else None
     if not value:

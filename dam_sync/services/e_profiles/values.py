@@ -21,6 +21,7 @@ from dam_sync.model.values import (
     instant_text,
     parse_instant,
 )
+from dam_sync.net.answers import reads_answer
 from dam_sync.services.e_profiles.fields import NO, YES, FieldInfo
 
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
@@ -30,6 +31,7 @@ DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def decode(info: FieldInfo, texts: Json) -> Value | None:
     """The value of one field; None when it is empty. Several texts in a single-valued field are all kept."""
     rows = [str(text) for text in texts or () if text is not None and str(text) != ""]

@@ -12,6 +12,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Re
 from dam_sync.model.errors import ContractBroken, IntegrityError
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
 from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Tenant
@@ -33,6 +34,7 @@ class Hits:
     scroll: str = ""
 
 
+@reads_answer
 def hits_of(reply: Json) -> Hits:
     """A search answer. Raises ContractBroken when the query was misread or the envelope is another (wire E 2.1)."""
     if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
@@ -50,6 +52,7 @@ def link_query(address: str) -> list[tuple[str, str]]:
     return parse_qsl(urlsplit(address).query, keep_blank_values=True)
 
 
+@reads_answer
 def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
     """A search row, with the whole record where its versions and documents were read."""
     asset = asset_of(row, tenant, more or More())
@@ -60,6 +63,7 @@ def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
 # -- one asset ---------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def id_of(row: Json) -> AssetId:
     """The asset's id. Raises ContractBroken without one."""
     identity = row.get("id") if isinstance(row, dict) else None
@@ -68,6 +72,7 @@ def id_of(row: Json) -> AssetId:
     return AssetId(str(identity))
 
 
+@reads_answer
 def revision_of(row: Json) -> Revision:
     """Changes with every edit, by `last_update_date`, and with every file, by `version_id` (absent on old servers)."""
     return Revision(f"{row.get('last_update_date') or ''}~{version_of(row)}")
@@ -83,6 +88,7 @@ def as_read(entry: Entry, now: datetime) -> Entry:
     return replace(entry, revision=revision, asset=asset)
 
 
+@reads_answer
 def version_of(row: Json) -> str:
     """What tells a file version from another: its id, or its upload instant on servers that show no id."""
     return str(row.get("version_id") or row.get("file_upload_date") or "")
@@ -98,6 +104,7 @@ class More:
     losses: tuple[Loss, ...] = ()
 
 
+@reads_answer
 def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
     """An asset with its file versions, oldest first; without `more` the current file alone."""
     created = moment(row.get("created_date"))
@@ -151,6 +158,7 @@ def _is_later(item: Json, row: Json) -> bool:
     return theirs is not None and ours is not None and theirs > ours
 
 
+@reads_answer
 def file_of(item: Json, asset: AssetId) -> FileRef:
     """The file of one version; its id is the asset's and the version's."""
     size = (item.get("file_properties") or {}).get("size_in_bytes")
@@ -162,11 +170,13 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
     )
 
 
+@reads_answer
 def document_of(item: Json, asset: AssetId) -> FileRef:
     """An attached document; its size is not told (wire E 3.4)."""
     return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
 
 
+@reads_answer
 def documents_of(reply: Json) -> list[Json]:
     """The rows of `attachedDocs` in a v1 asset; none where it has none."""
     rows = ((reply.get("attachedDocs") or {}) if isinstance(reply, dict) else {}).get("docs") or []
@@ -178,11 +188,13 @@ def file_id(asset: str, version: str) -> str:
     return f"{asset}/{version}"
 
 
+@reads_answer
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
     return bool(row.get("file_upload_date") != row.get("created_date"))
 
 
+@reads_answer
 def items_of(reply: Json) -> list[Json]:
     """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
     rows = reply.get("items") if isinstance(reply, dict) else reply
@@ -191,6 +203,7 @@ def items_of(reply: Json) -> list[Json]:
     return rows
 
 
+@reads_answer
 def whole_of(reply: Json) -> list[Json]:
     """The rows of a list that no parameter pages. Raises IntegrityError when more were counted than came, for the rest
     cannot be asked for (wire E 3.3: envelope as in other lists, assumed)."""
@@ -248,6 +261,7 @@ def _tidy(key: str, value: Json) -> Value:
 # -- signed links ------------------------------------------------------------------------------------------------------
 
 
+@reads_answer
 def download_link(row: Json) -> str:
     """The signed link to the original; empty where the credential may not download it (wire E 4)."""
     return str((row.get("_links") or {}).get("download") or "")
@@ -281,6 +295,7 @@ def members_body(kind: str, container: str, add: Iterable[str], remove: Iterable
     return {kind: {"uuids": [container]}, "add": {"uuids": list(add)}, "remove": {"uuids": list(remove)}}
 
 
+@reads_answer
 def made_id(reply: Json) -> AssetId:
     """The asset an upload made: the last segment of `_links.self`. Raises ContractBroken (wire E 6.2)."""
     address = str((reply.get("_links") or {}).get("self") or "") if isinstance(reply, dict) else ""

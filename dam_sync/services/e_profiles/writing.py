@@ -10,6 +10,7 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.services.e_profiles import facts, query, security, wire
 from dam_sync.services.e_profiles.connection import Line
@@ -243,5 +244,6 @@ class Writer:
         return answer
 
 
+@reads_answer
 def _texts(row: Json, field: str) -> list[str]:
     return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]

@@ -1,0 +1,61 @@
+"""Whose fault it is that an answer cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.net.answers import reading_answer, reads_answer
+from dam_sync.net.redact import hide
+
+
+@reads_answer
+def title_of(row: Any) -> str:
+    return str(row["title"].strip())
+
+
+@reads_answer
+def titles_of(rows: Any) -> Iterator[str]:
+    for row in rows:
+        yield row["title"]
+
+
+@reads_answer
+def looked_up(row: Any) -> str:
+    raise NotFound(row)
+
+
+@pytest.mark.parametrize("row", [{}, None, [], "x", {"title": 1}, {"title": None}])
+def test_a_shape_nobody_documents_breaks_the_contract_and_names_its_reader(row: Any) -> None:
+    with pytest.raises(ContractBroken, match=r"in test_net_answers_read\.title_of") as caught:
+        title_of(row)
+    assert isinstance(caught.value.__cause__, AttributeError | LookupError | TypeError)
+
+
+def test_what_is_read_one_after_the_other_as_well() -> None:
+    rows = titles_of([{"title": "a"}, {}])
+    assert next(rows) == "a"
+    with pytest.raises(ContractBroken):
+        next(rows)
+
+
+def test_answers_as_documented_and_our_own_errors_pass() -> None:
+    assert title_of({"title": " a "}) == "a"
+    with pytest.raises(NotFound, match="gone"):
+        looked_up("gone")
+
+
+def test_some_lines_of_a_function() -> None:
+    with pytest.raises(ContractBroken, match=r"KeyError in the ticket: 'id'"), reading_answer("the ticket"):
+        {}["id"]
+
+
+def test_what_was_answered_is_shown_redacted_and_cut() -> None:
+    hide("S3cr3tValu3xyz")
+    with pytest.raises(ContractBroken) as caught, reading_answer("a number"):
+        int("S3cr3tValu3xyz" + "x" * 5000)
+    assert "S3cr3t" not in str(caught.value)
+    assert len(str(caught.value)) < 300
