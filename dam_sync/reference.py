@@ -23,7 +23,7 @@ EXITS = (
     (1, "failed"),
     (2, "usage, configuration or mapping"),
     (3, "differences found"),
-    (4, "done, with parked assets"),
+    (4, "done, with parked assets, or with memberships or relations that the target refused"),
     (5, "temporary, or stopped by Ctrl-C: run again"),
     (6, "safety stop"),
     (7, "access denied"),

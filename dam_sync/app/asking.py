@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from dam_sync.app.connecting import existing_store, job_of
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.faults import nearest
 from dam_sync.model.values import instant_text
+from dam_sync.store.rows import ParkedRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
@@ -39,10 +41,11 @@ async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, An
     """`errors`: parked assets by cause; `retry` puts them back into the queue."""
     job = job_of(path)
     async with existing_store(job, read_only=not retry) as store:
-        _refuse_unknown(causes, {cause for cause, *_ in await store.parked_causes()})
+        known = await causes_of(store)
+        _refuse_unknown(causes, {cause for cause, *_ in known})
         groups = [
             {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-            for cause, operation, hint, count, example in await store.parked_causes()
+            for cause, operation, hint, count, example in known
             if not causes or cause in causes
         ]
         rows = await _parked(store, causes)
@@ -65,21 +68,32 @@ async def job_state(path: Path) -> dict[str, Any]:
         return shown
 
 
+async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
+    """Why assets are parked, and why memberships and relations of moved ones are not written: cause, operation, hint,
+    how many, one example."""
+    return [*await store.parked_causes(), *await store.refused_causes()]
+
+
 async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    offset = 0
-    while rows := await store.parked(limit=PAGE, offset=offset):
-        offset += len(rows)
-        found += [
-            {
-                "asset": r.asset,
-                **{key: r.named.get(key, "") for key in NAMED},
-                "cause": r.cause,
-                "operation": r.operation,
-                "message": r.message,
-                "hint": r.hint,
-            }
-            for r in rows
-            if not causes or r.cause in causes
-        ]
+    for listing in (store.parked, store.refused):
+        offset = 0
+        while rows := await listing(limit=PAGE, offset=offset):
+            offset += len(rows)
+            found += _shown(rows, causes)
     return found
+
+
+def _shown(rows: Iterable[ParkedRow], causes: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "asset": row.asset,
+            **{key: row.named.get(key, "") for key in NAMED},
+            "cause": row.cause,
+            "operation": row.operation,
+            "message": row.message,
+            "hint": row.hint,
+        }
+        for row in rows
+        if not causes or row.cause in causes
+    ]

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import anyio
 
+from dam_sync.app.asking import causes_of
 from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
 from dam_sync.app.files import prove_writable, scratch, written
 from dam_sync.app.forecast import Planned, Speed, estimate_notes, forecast
@@ -186,7 +187,7 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-        for cause, operation, hint, count, example in await session.store.parked_causes()
+        for cause, operation, hint, count, example in await causes_of(session.store)
     ]
     report.bytes = session.progress.bytes
     report.notes.extend(opened.crosswalk.notes)

@@ -16,15 +16,20 @@ from dam_sync.model.ports import Steps
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.refused import CIRCLE
 from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
-CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
+ASKED_AGAIN = "refused asked again"  # note: the run that tried again what earlier ones were refused
 
 
 async def place(session: Session) -> None:
-    """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on."""
+    """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on. What earlier
+    runs were refused is tried again, once a run."""
+    if await session.store.noted(ASKED_AGAIN) != session.run.id:
+        await session.store.ask_again()
+        await session.store.note(ASKED_AGAIN, session.run.id)
     steps = session.store.run_steps(f"place:{session.run.id}")
     while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
         await _place(session, steps, *pending)
@@ -102,10 +107,11 @@ async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:
 async def left_over(session: Session) -> list[str]:
     """In words: what is gone from the source, memberships and relations that were not written."""
     store = session.store
-    told = [f"{number:,} memberships were refused: {why}" for why, number in await store.placements_refused() if why]
+    told = []
     for why, number in await store.relations_refused():
-        reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
-        told.append(f"{number:,} relations {reason}")
+        if not why or why.endswith(CIRCLE):
+            reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
+            told.append(f"{number:,} relations {reason}")
     whole = await listed_all(session)
     loss = await loss_of(session, whole=whole)
     if loss.gone and (whole or loss.fresh) and not session.ask.only:

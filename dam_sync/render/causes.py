@@ -20,6 +20,8 @@ SENTENCES = (
     ("SessionGone", "the service ended the upload again and again"),
     ("length", "a file is shorter or longer than the source announced"),
     ("digest", "a file is not the one that the source announced"),
+    ("membership refused", "the asset was moved, and the target refused to put it into a container"),
+    ("relation refused", "the asset was moved, and the target refused a relation of it"),
     ("Rejected", "a service refused a call about this asset"),
 )
 

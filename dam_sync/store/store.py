@@ -21,6 +21,7 @@ from dam_sync.store.notes import Notes
 from dam_sync.store.opening import HELPERS, engine_of, make_file, path_of, raw_of, refuse_link, told, transaction
 from dam_sync.store.part import Desk
 from dam_sync.store.pending import Members, Placements, Relations
+from dam_sync.store.refused import Refused
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
 from dam_sync.store.settling import Settling
 from dam_sync.store.steps import StepKeeping
@@ -32,7 +33,9 @@ COPY = "the copy of the state"
 COPIED_PAGES = 1_000  # in one go; between two, others may write
 
 
-class SqlStore(Runs, Shards, Queue, Links, Names, Settling, Members, Placements, Relations, Ledger, StepKeeping, Notes):
+class SqlStore(
+    Runs, Shards, Queue, Links, Names, Settling, Members, Placements, Relations, Refused, Ledger, StepKeeping, Notes
+):
     """The checkpoint store of one job. Every write is durable when its call returns.
 
     Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy when another process

@@ -159,7 +159,15 @@ async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore
     assert [row.other for row in await store.next_relations(9)] == ["c"]
     assert await store.placements_refused() == [("", 1), ("no room", 1)]
     assert await store.relations_refused() == [("", 1), ("a circle", 1)]
-    await store.unpark(None)
+    told = [(row.asset, row.cause, row.message) for row in await store.refused(limit=9)]
+    assert told == [("a", "membership refused", "no room"), ("a", "relation refused", "a circle")]
+    assert await store.refused(limit=9, offset=1) == (await store.refused(limit=9))[1:]
+    assert [(row[0], row[3], row[4]) for row in await store.refused_causes()] == [
+        ("membership refused", 1, "a: no room"),
+        ("relation refused", 1, "a: a circle"),
+    ]
+    await store.ask_again()
+    assert await store.refused_causes() == []
     assert await store.next_placements(9) == (PRESS, ("t1", "t2"), ())
     assert len(await store.next_relations(9)) == 2
 
