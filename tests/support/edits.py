@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.app.wish import Wish
 from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget
+
+T = TypeVar("T")
+
+
+def closes(job: Path) -> bool:
+    """Whether the job's source can hide an asset of its own."""
+
+    async def ask(service: Service) -> bool:
+        return (await service.schema()).closes
+
+    return asyncio.run(_with_source(job, ask))
 
 
 def change_source(job: Path, asset: str, patch: Patch) -> None:
     """Somebody changes an asset of the job's source."""
-    asyncio.run(_change(job, AssetId(asset), patch))
+
+    async def change(service: Service) -> None:
+        await service.schema()
+        await service.update(AssetId(asset), patch)
+
+    asyncio.run(_with_source(job, change))
 
 
-async def _change(job: Path, asset: AssetId, patch: Patch) -> None:
+async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
     service = connect(job_of(job), "source", Wish(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
     try:
         await service.probe()
-        await service.schema()
-        await service.update(asset, patch)
+        return await act(service)
     finally:
         await service.close()
