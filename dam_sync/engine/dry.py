@@ -34,7 +34,6 @@ class DryTarget(Service):
         self._numbers = count(1)
         self.operations = target.operations
         self.limits = target.limits
-        self.tells_audience = target.tells_audience
         self.forecasts: Counter[str] = Counter()
         self.making = self.finishing = 0
         self.began: tuple[float, int] | None = None

@@ -172,7 +172,6 @@ class Service(ABC):
     implemented: ClassVar[frozenset[Operation]] = frozenset()
     operations: frozenset[Operation]  # what this connection can do; starts as `implemented`, `probe()` takes away
     limits: Limits
-    tells_audience: bool = False  # False: the exposure guard knows nothing of who sees an asset here
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -182,7 +181,6 @@ class Service(ABC):
             if hasattr(method, "__operation__") and getattr(cls, name) is not method
         )
         cls.operations = cls.implemented
-        cls.tells_audience = cls.audience is not Service.audience
         for name, method in list(vars(cls).items()):
             if name in vars(Service) and inspect.iscoroutinefunction(method):
                 setattr(cls, name, _told(method))

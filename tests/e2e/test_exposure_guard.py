@@ -25,7 +25,6 @@ ELSEWHERE = [{"kind": "folder", "path": ["Library", "Archive"]}]
 def visible(monkeypatch: pytest.MonkeyPatch) -> None:
     """The target shows everybody what it is given."""
     monkeypatch.setattr(ProfilesService, "audience", lambda self, draft: Audience())
-    monkeypatch.setattr(ProfilesService, "tells_audience", True)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import ConfigError, InvalidValue
-from dam_sync.model.service import Service
+from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset, field
 from tests.conformance.tenant import Start, Tenant, starting
@@ -43,6 +43,24 @@ async def connected(tenant: Tenant, **options: str) -> Service:
 
 def seen_by(tenant: Tenant, identity: Any) -> set[str]:
     return set(tenant.truth()[identity]["rights"]["groups"])
+
+
+async def test_a_template_that_stands_for_everybody_limits_nobody(start: Start) -> None:
+    open_, limited = asset(1, rights={"groups": ["public", "staff"]}), asset(2, rights={"groups": ["staff"]})
+    tenant = start([*SCHEMA, open_, limited])
+    service = await connected(tenant, security="public", everybody="public")
+    listed = [
+        entry
+        async for shard in service.shards(Window())
+        async for batch in service.crawl(shard, None)
+        for entry in batch.entries
+    ]
+    groups = {entry.asset.filename: entry.asset.rights.groups for entry in listed if entry.asset}
+    assert groups == {"photo 1.jpg": frozenset(), "photo 2.jpg": frozenset({"staff"})}
+    assert service.audience(draft()) == Audience()
+    assert service.audience(draft(rights=staff())) == Audience(groups=frozenset({"staff"}))
+    told = await connected(tenant, security="public")
+    assert told.audience(draft()) == Audience(groups=frozenset({"public"}))
 
 
 def staff() -> Rights:

@@ -40,36 +40,34 @@ ACCEPTED, CLOSED = "accepted", "closed"
 @dataclass(frozen=True, slots=True)
 class Exposure:
     """What was decided for one asset. `losses` name what the operator accepted, and why it is written closed; `parked`
-    is set when it must not be written."""
+    is set when it must not be written. status: that of the draft, or that of the asset at the target where the draft
+    leaves it as it is."""
 
     losses: tuple[Loss, ...] = ()
     closed: bool = False
     parked: Outcome | None = None
+    status: str = ""
 
     def applied(self, drafted: Drafted) -> Drafted:
         """The draft as it may be written."""
-        if not self.losses:
-            return drafted
-        return replace(
-            drafted, draft=replace(drafted.draft, closed=self.closed), losses=(*drafted.losses, *self.losses)
-        )
+        draft = replace(drafted.draft, closed=self.closed, status=self.status)
+        return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
 def judge(session: Session, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> Exposure:
     """Whether the asset may be written as drafted. known: the target's containers; others will be made."""
-    if not session.target.tells_audience:
-        return Exposure()
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
-    draft = replace(drafted.draft, placements=placements)
+    status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
+    draft = replace(drafted.draft, placements=placements, status=status)
     found = _found(session, asset, drafted, draft)
     policy = session.policy.exposure
     refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
     losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
     if not refused:
-        return Exposure(losses)
+        return Exposure(losses, status=status)
     willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
     if willing and can_close(session):
-        return Exposure((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True)
+        return Exposure((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
     return Exposure(parked=_parked(refused, link, can_close(session)))
 
 

@@ -25,6 +25,7 @@ KIND = Kind(
             "name of the security template of new assets and collections where the mapping names none; without it, "
             "where there are several, each asset needs a group from the mapping and new collections are private"
         ),
+        "everybody": options.words("security templates that stand for everybody who can use the tenant (default none)"),
         "restricted_security": options.text(
             "name of a security template that ordinary users do not see: assets that must not be visible get it"
         ),

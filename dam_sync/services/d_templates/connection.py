@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain, repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from dam_sync.model.clock import Clock
@@ -90,6 +90,7 @@ class Options:
     named: Named = field(default_factory=Named)
     security: str = ""
     restricted: str = ""  # the security template of closed assets
+    everybody: frozenset[str] = frozenset()  # security templates that stand for all users
     relations: bool = True
     lag: float = facts.LAG.total_seconds()
     prefix: str = "/v1"
@@ -105,6 +106,7 @@ class Options:
             Named(*(text.get(f"{name}_field", "") for name in ("release", "expiry", "status", "tags"))),
             security=text.get("security", ""),
             restricted=text.get("restricted_security", ""),
+            everybody=_words(given.get("everybody")),
             relations=_switch(given.get("relations", True)),
             lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
             prefix="/" + prefix.strip("/") if prefix.strip("/") else "",
@@ -227,6 +229,11 @@ def _needed(auth: Mapping[str, str], name: str) -> str:
     if not value:
         raise ConfigError(f"auth.{name} is missing")
     return value
+
+
+def _words(given: object) -> frozenset[str]:
+    words = given.split(",") if isinstance(given, str) else cast("Sequence[object]", given or ())
+    return frozenset(str(word).strip() for word in words if str(word).strip())
 
 
 def _switch(value: object) -> bool:

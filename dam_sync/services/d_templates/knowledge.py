@@ -151,7 +151,8 @@ class Knowledge:
     async def _security(self) -> Security:
         rows = listed(await self.line.ask(facts.SECURITY), "securityTemplates", "templates")
         known = {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
-        return Security.of(known, self.line.options.security, self.line.options.restricted)
+        options = self.line.options
+        return Security.of(known, options.security, options.restricted, options.everybody)
 
 
 def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:

@@ -17,6 +17,7 @@ from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named
 from dam_sync.services.d_templates.knowledge import Knowledge
+from dam_sync.services.d_templates.security import Security
 from dam_sync.services.d_templates.values import decode, losses_of
 from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
 
@@ -50,8 +51,8 @@ class Reader:
         """The assets, but for their relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.knowledge.forms_for(wanted)
-        groups = {identity: name for name, identity in (await self.knowledge.security.get()).known.items()}
-        return [asset_of(family, forms, groups, self.line.options.named) for family in families]
+        security = await self.knowledge.security.get()
+        return [asset_of(family, forms, security, self.line.options.named) for family in families]
 
     async def _seen(self, bare: Asset, family: Family) -> Asset | None:
         try:
@@ -99,9 +100,10 @@ def kind_of_link(spelled: str) -> str:
     return next((kind for kind, hyphened in facts.HYPHENED.items() if spelled == hyphened), spelled)
 
 
-def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Named) -> Asset:
+def asset_of(family: Family, forms: Forms, security: Security, named: Named) -> Asset:
     """The neutral asset, but for its relations."""
     current = family.current
+    names = {identity: name for name, identity in security.known.items()}
     values, losses = fields_of(current, forms)
     template = forms.templates.get(current.template)
     status = status_of(values.get(named.status), deleted=family.deleted)
@@ -119,7 +121,7 @@ def asset_of(family: Family, forms: Forms, groups: Mapping[str, str], named: Nam
         rights=Rights(
             release_at=_midnight(values.get(named.release)),
             expires_at=_midnight(values.get(named.expiry)),
-            groups=frozenset(groups.get(identity, identity) for identity in current.security),
+            groups=security.readers(names.get(identity, identity) for identity in current.security),
             restrictions=frozenset(_sensitive(values, forms)),
         ),
         created_at=moment(first.created),

@@ -15,14 +15,18 @@ from dam_sync.services.d_templates.forms import Forms
 @dataclass(frozen=True, slots=True)
 class Security:
     """The templates there are, ids by name. default: that of assets and collections where nothing else is named;
-    restricted: that of closed assets, which ordinary users do not see. Both may be empty."""
+    restricted: that of closed assets, which ordinary users do not see. Both may be empty. everybody: those that stand
+    for all users."""
 
     known: Mapping[str, str]
     default: str = ""
     restricted: str = ""
+    everybody: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, known: Mapping[str, str], default: str, restricted: str) -> Security:
+    def of(
+        cls, known: Mapping[str, str], default: str, restricted: str, everybody: frozenset[str] = frozenset()
+    ) -> Security:
         """With the templates that options name; the only one there is needs no name. Raises ConfigError."""
         for option, name in (("security", default), ("restricted_security", restricted)):
             if name and name not in known:
@@ -30,7 +34,7 @@ class Security:
                 text = f"option {option}: there is no security template {name!r}"
                 raise ConfigError(text, service=facts.NAME, hint=hint)
         only = next(iter(known)) if len(known) == 1 else ""
-        return cls(known, default or only, restricted)
+        return cls(known, default or only, restricted, everybody)
 
     def named(self, groups: Iterable[str], *, closed: bool = False) -> tuple[str, ...]:
         """The templates of an asset for these groups; none where nothing says which."""
@@ -58,12 +62,17 @@ class Security:
         name = self.default or self.restricted
         return [self.known[name]] if name else []
 
+    def readers(self, templates: Iterable[str]) -> frozenset[str]:
+        """The templates that limit who sees an asset; none where one of them stands for everybody."""
+        found = frozenset(templates)
+        return frozenset() if found & self.everybody else found
+
     def audience(self, draft: Draft, forms: Forms | None) -> Audience:
         """See `Service.audience`. Dates and a status are values here, which hide nothing (wire D 6.9)."""
         templates = self.named(draft.rights.groups, closed=draft.closed)
         kept = sorted(key for key in draft.fields if forms and key in forms.by_key and forms.by_key[key].sensitive)
         return Audience(
             hidden="closed" if draft.closed else "",
-            groups=frozenset(templates) or None,
+            groups=self.readers(templates) or None,
             restrictions=frozenset(Restriction(RestrictionKind.SENSITIVE, key) for key in kept),
         )
