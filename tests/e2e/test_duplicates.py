@@ -29,6 +29,7 @@ WINDOW = 900
 FASTER = 12.0
 SCHEMA: list[dict[str, Any]] = [
     {"record": "type", "name": "Picture", "media": ["PICTURE"]},
+    {"record": "group", "name": "public"},
     {"record": "field", "key": "title", "label": "Title", "kind": "text", "types": ["Picture"]},
     {"record": "field", "key": MARKER, "label": "Inventory", "kind": "text", "types": ["Picture"]},
 ]
