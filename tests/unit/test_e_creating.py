@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
-from dam_sync.model.errors import Conflict, TooLarge, Transient
+from dam_sync.model.errors import Conflict, Rejected, TooLarge, Transient
 from tests.support.connected import Bytes, body, entries
 from tests.support.served_e import START, Open, asset, created, draft, serving
 from tests.support.steps import Crash, MemorySteps
@@ -199,6 +199,31 @@ async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
     assert [await body(service, file) for file in found.versions] == [b"abc" * 100, b"second", b"third"]
     assert found.fields["srckey"] == "m-1"
     assert found.tags == {"a"}
+
+
+async def test_a_version_that_is_taken_up_later_is_waited_for(opened: Open) -> None:
+    """Else a run would end while the asset still shows the old file."""
+    tenant = opened(variant="late_versions", processing=20.0)
+    service = tenant.connect()
+    made = await created(service, draft(), b"first")
+    for number, data in enumerate((b"second", b"third"), 2):
+        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        assert len(tenant.truth()[made]["versions"]) == number
+
+
+async def test_a_version_that_is_never_taken_up_is_told_and_not_sent_again(opened: Open) -> None:
+    tenant = opened(variant="late_versions", processing=300.0)
+    service, steps = tenant.connect(), MemorySteps()
+    made = await created(service, draft(), b"first")
+    tenant.world.advance(400)
+    began = tenant.clock.monotonic()
+    with pytest.raises(Rejected, match="not shown 120 seconds") as refused:
+        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    assert 120 <= tenant.clock.monotonic() - began < 200
+    assert "conflicted uploads" in refused.value.hint
+    with pytest.raises(Rejected):
+        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+    assert tenant.world.api_calls["POST /v2/uploads"] == 2
 
 
 async def test_versions_right_after_the_create_keep_their_order(opened: Open) -> None:

@@ -55,6 +55,7 @@ FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may answer 404, 409 or 5xx for ab
 FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
 SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
+TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
 SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
 CONTAINER_LEVELS = 40  # no category tree is deeper; bounds the walk

@@ -120,6 +120,15 @@ class Writer:
         made = await self.uploader.upload(form, content, steps, landed)
         if made != asset and await another() is None:
             await self._refuse_queued(asset, made, steps)
+        if made == asset and await self._asked_again(another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None:
+            raise Rejected(
+                f"the new file version is not shown {facts.TAKEN_SECONDS:.0f} seconds after its upload",
+                asset=asset,
+                operation=facts.UPLOAD,
+                code="upload pending",
+                hint="look into the queue of conflicted uploads and check the conflict policy of the upload profile "
+                "against the option version_policy; then `errors JOB --retry`, which uploads nothing again",
+            )
 
     async def _refuse_queued(self, asset: AssetId, made: AssetId, steps: Steps) -> None:
         """An upload in the queue is for a person to settle (wire E 6.7); one that he threw away is sent anew."""
