@@ -20,6 +20,7 @@ from tests.support.anypair import (
     planned,
     ran,
     told_by,
+    verified,
 )
 from tests.support.compared import Comparison
 from tests.support.everything import DATES, GROWN, NAMES, OWN_MARKS, everything, receiving
@@ -54,6 +55,8 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         (grown,) = [asset for asset, row in there.items() if row["filename"] == GROWN]
         sent = [name for asset, name in state.steps if asset == grown and name.endswith(IN_PARTS)]
         assert len(sent) >= min(2, len(found[state.twins[grown]]["versions"])), state.steps
+        verdict = verified(pair)
+        assert (verdict["equal"], verdict["differences"], verdict["extras"]) == (len(state.twins), [], [])
         pair.target.forget_calls()
         again = ran(pair)
         assert again["operations"] == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -78,3 +79,16 @@ def test_an_asset_that_never_was_is_not_remembered(tmp_path: Path) -> None:
             move.universe.live(move.job, Wish(only=frozenset({"8803x"})))
         report = move.universe.do(run_job(move.job, Wish()))
     assert report.parked == []
+
+
+def test_plain_text_written_to_a_field_of_several_languages_is_compared_as_it_was_written(tmp_path: Path) -> None:
+    with Simulation(tmp_path, ("c_brandlibrary", "a_hypermedia"), SEED).moving() as move:
+        mapping = tmp_path / "mapping.yaml"
+        plain = re.sub(r"(?m)^  title: .*$", "  title: {from: [fields.title, filename]}", mapping.read_text("utf-8"))
+        mapping.write_text(plain, encoding="utf-8")
+        move.live()
+        titles = [row["fields"]["title"] for row in move.target.assets if row["status"] != "trash"]
+        assert titles
+        assert all(set(title["texts"]) == {"en"} for title in titles)
+        verdict = move.universe.do(verify_job(move.job, Wish(), "fields", "100%")).verdict
+    assert (verdict["equal"], verdict["differences"]) == (len(titles), [])

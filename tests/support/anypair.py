@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.jobs import plan_job, run_job
+from dam_sync.app.jobs import plan_job, run_job, verify_job
 from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
 from dam_sync.app.wish import Wish
 from dam_sync.emulation import world
@@ -118,6 +118,11 @@ def planned(pair: Pair) -> dict[str, Any]:
 def ran(pair: Pair) -> dict[str, Any]:
     """The report of a run, made in this process."""
     return asyncio.run(run_job(pair.job, Wish())).as_json()
+
+
+def verified(pair: Pair) -> dict[str, Any]:
+    """The verdict of a verification, made in this process."""
+    return asyncio.run(verify_job(pair.job, Wish(), "fields", "100%")).as_json()["verdict"]
 
 
 @dataclass(frozen=True, slots=True)
