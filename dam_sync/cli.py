@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -18,7 +18,7 @@ from dam_sync.app.adopting import Adoption, adopt_job
 from dam_sync.app.asking import job_errors, job_state, job_status
 from dam_sync.app.checks import check_job
 from dam_sync.app.demo import READY, Demo, run_demo
-from dam_sync.app.emulating import Emulation, assumptions_of, kind_called, serve_emulation
+from dam_sync.app.emulating import Emulation, Ready, assumptions_of, kind_called, serve_emulation
 from dam_sync.app.files import written
 from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
 from dam_sync.app.logs import reported, set_up_logs
@@ -370,10 +370,18 @@ def emulate(
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
             output.table("Assumptions", ("service", "no.", "assumed", "contract"), rows)
             return
-        serve_emulation(Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ())))
+        serve_emulation(
+            Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ())), partial(_show_ready, output)
+        )
     except DamSyncError as error:
         output.error(error)
         raise typer.Exit(error.exit_code) from None
+
+
+def _show_ready(output: Output, ready: Ready) -> None:
+    """An emulated service that answers: one line of JSON, or lines to paste."""
+    sys.stdout.write(json.dumps(ready.as_json()) + "\n" if output.as_json else ready.text())
+    sys.stdout.flush()
 
 
 def _asked(output: Output, **options: Any) -> Wish:

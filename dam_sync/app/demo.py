@@ -80,7 +80,7 @@ def _emulate(kind: str) -> list[str]:
 async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
     """One emulated service in a process of its own; gives its address and stops it afterwards."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "dam_sync", "emulate", *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", "dam_sync", "emulate", "--json", *arguments, stdout=asyncio.subprocess.PIPE
     )
     try:
         yield await _address(process)

@@ -22,6 +22,7 @@ from dam_sync.emulation.audience import Audience
 from dam_sync.emulation.catalogue import Catalogue
 from dam_sync.emulation.control import control_routes
 from dam_sync.emulation.faults import ODD, Fault, Faults
+from dam_sync.emulation.foreign import foreigner
 from dam_sync.emulation.leftovers import Leftovers, nothing_left
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.storage import storage_host
@@ -100,7 +101,10 @@ class Application(Starlette):
             await super().__call__(scope, receive, send)
             return
         path: str = scope["path"]
-        if path.startswith("/_emulator/"):
+        foreign = foreigner(scope, (self.world.api_origin, self.world.storage_origin))
+        if foreign:
+            await self.error(403, "foreign-page", foreign)(scope, receive, send)
+        elif path.startswith("/_emulator/"):
             scope["emulation.match"] = self.table.match(scope["method"], path)
             await super().__call__(scope, receive, send)
         else:

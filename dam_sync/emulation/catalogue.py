@@ -13,6 +13,22 @@ from dam_sync.emulation.world import Json
 
 Record = Mapping[str, Json]
 
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "type": ("name",),
+    "field": ("key", "kind"),
+    "vocabulary": ("key",),
+    "term": ("vocabulary", "id", "labels"),
+    "container": ("kind", "path"),
+    "status": ("name",),
+    "group": ("name",),
+    "profile": ("name",),
+    "relation_kind": ("name",),
+    "asset": ("id",),
+}
+"""What a record of a catalogue file must have. `rights` of assets and containers: groups, release_at, expires_at,
+restrictions (`restrictions`); a container may be `public` or `stealth`, a group say whom it `opens` to, see
+`outsiders.py` of each emulator."""
+OWN_FIELDS = frozenset({"title", "name", "description"})  # some services have these without a field record
 _LISTS = {
     "type": "types",
     "field": "fields",
@@ -50,18 +66,31 @@ class Catalogue:
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """A catalogue file (`.gz` or plain). Raises ValueError naming file and line on a line that is no record."""
-    catalogue = Catalogue(assets=_Assets(path))
+    """A catalogue file (`.gz` or plain). Raises OSError, or ValueError naming file and line of what is no record."""
+    catalogue = Catalogue()
     for number, line in _lines(path):
-        if '"asset"' in line[:40] and json.loads(line).get("record") == "asset":
-            continue
         try:
-            record = json.loads(line)
-            if record.get("record") != "asset":
+            record = _record(line)
+            if record["record"] != "asset":
                 catalogue.add(record)
-        except (ValueError, AttributeError) as problem:
+        except (ValueError, TypeError) as problem:
             raise ValueError(f"{path}:{number}: {problem}") from None
+    catalogue.assets = CatalogueAssets(path, OWN_FIELDS.union(str(field["key"]) for field in catalogue.fields))
     return catalogue
+
+
+def _record(line: str) -> Record:
+    """One line. Raises ValueError for what is no record, or lacks something."""
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("a line is a JSON object")
+    kind = str(record.get("record"))
+    if kind not in NEEDED:
+        raise ValueError(f"unknown record {record.get('record')!r}; there are {', '.join(NEEDED)}")
+    missing = [key for key in NEEDED[kind] if record.get(key) in (None, "")]
+    if missing:
+        raise ValueError(f"the record {kind!r} lacks {', '.join(missing)}")
+    return record
 
 
 def catalogue_of(records: Iterable[Record]) -> Catalogue:
@@ -86,7 +115,16 @@ def blob_of(item: Record, files: Path | None, objects: ObjectStore) -> Blob:
         return objects.generated(int(made["size"]), made.get("seed", 0))
     if "file" not in item or files is None:
         raise ValueError(f"no bytes for {item.get('name')!r}: neither a generated blob nor a file in a given folder")
-    return objects.file(files / item["file"])
+    return objects.file(_inside(files, str(item["file"])))
+
+
+def _inside(files: Path, name: str) -> Path:
+    """The file of a catalogue, wherever links lead. Raises ValueError for one outside the folder, OSError for none."""
+    folder = files.resolve(strict=True)
+    path = (folder / name).resolve(strict=True)
+    if not path.is_relative_to(folder):
+        raise ValueError(f"the file {name!r} lies outside the folder {files}")
+    return path
 
 
 def restrictions(record: Record, kind: str) -> list[Record]:
@@ -95,20 +133,30 @@ def restrictions(record: Record, kind: str) -> list[Record]:
     return [row for row in rows if row.get("kind") == kind]
 
 
-class _Assets:
-    def __init__(self, path: Path) -> None:
-        self._path = path
+class CatalogueAssets:
+    """The assets of a file; `where` names the line that was given out last, for whoever cannot make sense of it."""
+
+    def __init__(self, path: Path, fields: frozenset[str]) -> None:
+        self._path, self._fields = path, fields
+        self.where = str(path)
 
     def __iter__(self) -> Iterator[Record]:
         for number, line in _lines(self._path):
             if '"asset"' not in line:
                 continue
-            try:
-                record = json.loads(line)
-            except ValueError as problem:
-                raise ValueError(f"{self._path}:{number}: {problem}") from None
-            if record.get("record") == "asset":
+            record = _record(line)
+            if record["record"] == "asset":
+                self.where = f"{self._path}:{number}"
+                self._check(record)
                 yield record
+        self.where = str(self._path)
+
+    def _check(self, record: Record) -> None:
+        unknown = sorted(set(record.get("fields") or {}) - self._fields)
+        if unknown:
+            raise ValueError(
+                f"asset {record['id']!r} has the field {unknown[0]!r}, which no record of the file declares"
+            )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import translate
 from typing import Any
 
@@ -82,6 +82,19 @@ class Fault:
         return hit
 
 
+def _fault(number: int, line: Any) -> Fault:
+    """One line of a script. Raises ValueError saying which line is wrong."""
+    known = {each.name for each in fields(Fault) if each.init and each.name not in ("seen", "hits")}
+    if not isinstance(line, Mapping) or not {"match", "do"} <= line.keys() or line.keys() - known:
+        raise ValueError(
+            f"fault {number} must be an object with `match` and `do`, and of {', '.join(sorted(known))} only"
+        )
+    try:
+        return Fault(**line)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"fault {number}: {problem}") from None
+
+
 class Faults:
     """The script; lines can be added while the service runs."""
 
@@ -91,7 +104,9 @@ class Faults:
 
     def add(self, script: Iterable[Mapping[str, Any]]) -> None:
         """Add lines as JSON has them. Raises ValueError or TypeError on a line that is none; then none is added."""
-        self.lines += [Fault(**line) for line in script]
+        if not isinstance(script, Iterable) or isinstance(script, str | Mapping):
+            raise TypeError('faults are a list of objects like {"match": "GET /path*", "do": "status:503", "nth": 1}')
+        self.lines += [_fault(number, line) for number, line in enumerate(script, 1)]
 
     def clear(self) -> None:
         """Nothing goes wrong any more."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import hmac
+import os
 import shutil
+import stat
 import tempfile
 import weakref
 import zlib
@@ -13,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote, urlencode
 
 from dam_sync.emulation.world import World
@@ -193,10 +197,15 @@ class ObjectStore:
         return blob
 
     def file(self, path: Path) -> Blob:
-        """The blob of a file on disk, which stays where it is; the same blob for the same path, digests on demand."""
+        """The blob of a file on disk, which stays where it is; the same blob for the same path, digests on demand.
+
+        Raises OSError for what is no plain file, a symbolic link among them.
+        """
         blob = self._files.get(path)
         if blob is None:
-            blob = self._files[path] = self.adopt(Blob(self.name(), path.stat().st_size, path))
+            with opened(path) as file:
+                size = os.fstat(file.fileno()).st_size
+            blob = self._files[path] = self.adopt(Blob(self.name(), size, path))
         return blob
 
     def generated(self, size: int, seed: int | str) -> Blob:
@@ -211,7 +220,7 @@ class ObjectStore:
     def begin(self) -> Partial:
         """An empty file that grows."""
         path = self.folder / self.name()
-        path.touch()
+        path.touch(exist_ok=False)
         return Partial(self, path)
 
     async def put(self, chunks: AsyncIterator[bytes], limit: int | None = None) -> Blob:
@@ -219,7 +228,7 @@ class ObjectStore:
         sums = Sums()
         path = self.folder / self.name()
         try:
-            with path.open("wb") as file:
+            with path.open("xb") as file:
                 async for chunk in chunks:
                     sums.update(chunk)
                     if limit is not None and sums.size > limit:
@@ -274,8 +283,17 @@ class ObjectStore:
         return hmac.new(self._key, f"{verb} {path} {expires} {content_type}".encode(), hashlib.sha256).hexdigest()
 
 
+def opened(path: Path) -> BinaryIO:
+    """A plain file for reading. Raises OSError for anything else: a link, a folder, a device, a pipe."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return file
+
+
 def _from_file(path: Path, start: int, stop: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(start)
         while start < stop:
             piece = file.read(min(STEP, stop - start))

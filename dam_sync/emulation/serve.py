@@ -52,7 +52,7 @@ def serve_in_thread(app_factory: Callable[[], Application], port: int = 0) -> Se
 
 
 def serve_forever(app: Application, port: int, ready: Callable[[Served], None]) -> None:
-    """Serve until interrupted; `ready` is called once, when the sockets answer."""
+    """Serve until interrupted; `ready` is called once, when the sockets answer. Raises OSError for a taken port."""
     server, sockets = _server(app, port)
     served = Served(app, server, None)
 
@@ -85,9 +85,13 @@ def _server(app: Application, port: int) -> tuple[uvicorn.Server, list[socket.so
 
 def _listening(port: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # so that asyncio sets TCP_NODELAY
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind(("127.0.0.1", port))
-    sock.listen(512)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", port))
+        sock.listen(512)
+    except (OSError, OverflowError):
+        sock.close()
+        raise
     return sock
 
 

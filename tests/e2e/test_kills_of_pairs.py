@@ -59,7 +59,18 @@ class Process:
         options = {**trial.emulated, **trial.demo_emulated, "lag": 0.1, "rate": None}
         given = [word for key, value in options.items() for word in ("--option", f"{key}={json.dumps(value)}")]
         port = str(urlsplit(self.url).port or 0)
-        told = ("emulate", self.kind, "--load", str(self.catalogue), "--port", port, "--faults", str(self.slow), *given)
+        told = (
+            "emulate",
+            self.kind,
+            "--json",
+            "--load",
+            str(self.catalogue),
+            "--port",
+            port,
+            "--faults",
+            str(self.slow),
+            *given,
+        )
         self.forked = self.forking.start(*told)
         self.url = json.loads(self.forked.first_line)["url"]
 

@@ -43,7 +43,7 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 @contextmanager
 def emulating(kind: str, catalogue: Path, files: Path | None = None, **options: Any) -> Iterator[Tenant]:
     """One emulated service in a process of its own, for as long as the block runs."""
-    command = [sys.executable, "-m", "dam_sync", "emulate", kind, "--load", str(catalogue)]
+    command = [sys.executable, "-m", "dam_sync", "emulate", kind, "--json", "--load", str(catalogue)]
     command += ["--files", str(files)] if files else []
     for key, value in options.items():
         command += ["--option", f"{key}={json.dumps(value)}"]

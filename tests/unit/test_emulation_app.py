@@ -86,7 +86,7 @@ def test_a_reset_is_seen_on_the_wire(served: Served) -> None:
     fault(served, "reset_before")
     place = urlsplit(served.url)
     with socket.create_connection((str(place.hostname), place.port or 0)) as raw:
-        raw.sendall(b"GET /things/1 HTTP/1.1\r\nHost: here\r\n\r\n")
+        raw.sendall(b"GET /things/1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         with pytest.raises(ConnectionResetError):
             raw.recv(100)
 
@@ -248,3 +248,46 @@ def test_answers_carry_the_date_of_the_world(served: Served, http: httpx.Client)
     before = http.get("/things/1").headers["date"]
     served.app.world.advance(400 * 86400)
     assert http.get("/things/1").headers["date"][12:16] > before[12:16]
+
+
+FOREIGN = [
+    {"Host": "evil.example"},
+    {"Host": "127.0.0.1.evil.example:80"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost:3000"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/_emulator/clock"), ("GET", "/_emulator/assets"), ("GET", "/things/1")]
+)
+def test_a_foreign_page_is_refused(
+    served: Served, http: httpx.Client, method: str, path: str, headers: dict[str, str]
+) -> None:
+    before = http.get("/_emulator/calls").json()
+    answer = http.request(method, path, headers=headers, json={"advance": 86400} if method == "POST" else None)
+    assert answer.status_code == 403
+    assert http.get("/_emulator/calls").json() == before
+
+
+def test_a_foreign_page_is_refused_by_the_store_of_files(served: Served) -> None:
+    blob = served.app.objects.generated(10, "a")
+    link = served.app.objects.sign(blob, 60)
+    with httpx.Client() as client:
+        assert client.get(link, headers={"Origin": "https://evil.example"}).status_code == 403
+        assert client.get(link, headers={"Host": "evil.example"}).status_code == 403
+        assert client.get(link).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_that_hides_where_it_comes_from_reaches_no_control_route(http: httpx.Client, site: str) -> None:
+    assert http.get("/_emulator/assets", headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert http.get("/things/1", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
+def test_own_pages_and_other_names_of_this_machine_are_let_in(served: Served, http: httpx.Client) -> None:
+    port = urlsplit(served.url).port
+    for headers in ({"Origin": served.url}, {"Host": f"localhost:{port}"}, {"Sec-Fetch-Site": "none"}):
+        assert http.get("/_emulator/clock", headers=headers).status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,36 @@ def test_the_bytes_of_an_item(tmp_path: Path) -> None:
         blob_of({"name": "a"}, tmp_path, objects)
     with pytest.raises(OSError):
         blob_of({"name": "a", "file": "none.bin"}, tmp_path, objects)
+
+
+@pytest.mark.parametrize("name", ["../secret", "../../etc/passwd", "link", "out/secret", "/etc/passwd"])
+def test_files_outside_the_folder_are_refused_wherever_links_lead(tmp_path: Path, name: str) -> None:
+    files, objects = tmp_path / "files", ObjectStore(World())
+    files.mkdir()
+    (tmp_path / "secret").write_bytes(b"secret")
+    (files / "link").symlink_to(tmp_path / "secret")
+    (files / "out").symlink_to(tmp_path)
+    (files / "in").mkdir()
+    (files / "in" / "a").write_bytes(b"inside")
+    (files / "alias").symlink_to(files / "in" / "a")
+    with pytest.raises((ValueError, OSError)):
+        blob_of({"name": "a", "file": name}, files, objects)
+    assert not objects.blobs
+    assert [blob_of({"file": each}, files, objects).read() for each in ("in/a", "alias", "in/../in/a")] == [
+        b"inside"
+    ] * 3
+
+
+def test_only_plain_files_are_read(tmp_path: Path) -> None:
+    objects = ObjectStore(World())
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(OSError):
+            blob_of({"name": "a", "file": name}, tmp_path, objects)
+    (tmp_path / "a").write_bytes(b"abc")
+    blob = blob_of({"name": "a", "file": "a"}, tmp_path, objects)
+    (tmp_path / "a").unlink()
+    (tmp_path / "a").symlink_to("/etc/hostname")
+    with pytest.raises(OSError):
+        blob.read()

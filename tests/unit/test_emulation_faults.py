@@ -46,7 +46,7 @@ def test_a_wrong_line_is_refused_and_nothing_is_added(line: dict[str, str]) -> N
 
 
 def test_an_unknown_key_of_a_line_is_refused() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError):
         Faults([{"match": "*", "do": "empty", "when": "now"}])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
+    fitting={"locales": "en,fr", "timezone": "Europe/Paris"},
     readings=(
         "rich-search",
         "links-404",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
+    fitting={"folder": "/"},
     readings=(
         "bar_paths",
         "index",
