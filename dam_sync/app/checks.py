@@ -13,7 +13,7 @@ from typing import Any
 from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.app.wish import Wish
 from dam_sync.engine.guards.sight import NOTHING_HINT, NOTHING_SEEN
-from dam_sync.mapping.compile import compile_mapping
+from dam_sync.mapping.compile import compile_file, compile_mapping
 from dam_sync.mapping.crosswalk import groups_written, run_tests
 from dam_sync.mapping.document import load_mapping
 from dam_sync.mapping.shapes import Fate
@@ -117,16 +117,21 @@ def _about(role: str, account: Account) -> Iterator[Finding]:
 
 def _about_mapping(job: Job, schemas: dict[str, tuple[Service, Schema]]) -> Iterator[Finding]:
     try:
-        document = load_mapping(job.mapping_path)
         if len(schemas) < 2:
+            load_mapping(job.mapping_path)
             yield Finding("mapping", "reads well; not compared, for a schema is missing")
             return
         (_, source), (target_service, target) = schemas["source"], schemas["target"]
-        crosswalk = compile_mapping(document, source, target, unique_names=target_service.limits.names_identify)
+        unique = target_service.limits.names_identify
+        document, crosswalk = compile_file(job.mapping_path, source, target, unique_names=unique)
         failures = run_tests(document, crosswalk)
     except MappingError as error:
         yield Finding.of("mapping", error)
         return
     yield from (Finding("mapping test", str(failure), "mend the line or the test", exit_code=2) for failure in failures)
     yield Finding("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
+    if not crosswalk.marked:
+        hint = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
+        text = "no field is the marker: a create whose answer is lost would be parked, never found again"
+        yield Finding("mapping marker", text, hint, exit_code=MappingError.exit_code)
     yield from (Finding("mapping", note) for note in crosswalk.notes)

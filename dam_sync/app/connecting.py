@@ -11,9 +11,8 @@ from dam_sync.app.wish import Wish
 from dam_sync.engine.dry import DryTarget
 from dam_sync.engine.plan import Policy
 from dam_sync.engine.session import MOVING, PLANNING, Contents, Session
-from dam_sync.mapping.compile import compile_mapping
+from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import load_mapping
 from dam_sync.model.asset import FileRef
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
@@ -103,8 +102,7 @@ async def connected(
         accounts = await source.probe(), await target.probe()
         wish.progress.expected = accounts[0].total
         schemas = await source.schema(), await target.schema()
-        document = load_mapping(job.mapping_path)
-        crosswalk = compile_mapping(document, *schemas, unique_names=target.limits.names_identify)
+        _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.names_identify)
         yield Opened(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 

@@ -12,8 +12,9 @@ from dam_sync.mapping.lines import Line
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
 from dam_sync.mapping.shapes import Shape, Tongue
 from dam_sync.mapping.verb import FATES, Setting, Verb
+from dam_sync.mapping.verbs_kind import Language
 from dam_sync.mapping.verbs_list import Default, First, Unique
-from dam_sync.mapping.verbs_text import Escape, StripHtml
+from dam_sync.mapping.verbs_text import Escape, StripHtml, Truncate
 from dam_sync.mapping.verbs_value import Match
 from dam_sync.mapping.vocabulary import VocabularyRule
 from dam_sync.model.faults import Fault, Place, nearest
@@ -34,13 +35,14 @@ class Builder:
     rules: Mapping[str, VocabularyRule]
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)
 
-    def fault(self, place: Place, message: str, hint: str = "") -> None:
-        """Note one fault; the same one is told once."""
-        fault = self.document.written.fault(place, message, hint)
+    def fault(self, place: Place, message: str, hint: str = "", rank: int = 0) -> None:
+        """Note one fault; the same one is reported once."""
+        fault = replace(self.document.written.fault(place, message, hint), rank=rank)
         if fault not in self.faults:
             self.faults.append(fault)
 
@@ -59,6 +61,8 @@ class Builder:
                 self.fault((*place, "pipe", index), told)
         for path in paths:
             self._check_pipe(place, path, verbs, fit)
+        self._check_length(place, verbs, fit)
+        self._warn_of_language(place, paths, verbs, fit, spec)
         return Line(
             place=place,
             target=str(place[-1] if isinstance(place[-1], str) else place[0]),
@@ -108,6 +112,31 @@ class Builder:
             hint = "the pipe needs first or join"
             self.fault(place, f"{path.text} may give several values and the target takes one", hint)
         self._note_html(place, path, verbs, fit)
+
+    def _check_length(self, place: Place, verbs: tuple[Verb, ...], fit: Fit) -> None:
+        """A text is not cut to more than the field takes."""
+        cuts = [(verb.max, index) for index, verb in enumerate(verbs) if isinstance(verb, Truncate)]
+        most = fit.field.max_length
+        if cuts and most is not None and fit.shape is Shape.TEXT and min(cuts)[0] > most:
+            cut, index = min(cuts)
+            hint = f"write {{truncate: {{max: {most}}}}}"
+            self.fault((*place, "pipe", index), f"cuts to {cut} characters and the field takes {most}", hint)
+
+    def _warn_of_language(
+        self, place: Place, paths: tuple[AssetPath, ...], verbs: tuple[Verb, ...], fit: Fit, spec: WrittenLine
+    ) -> None:
+        """Plain text for a field in several languages is taken as the first of them."""
+        if not fit.field.localized or fit.shape is not Shape.TEXT or _has(verbs, Language):
+            return
+        plain = [path.text for path in paths if not path.localized]
+        plain += [] if spec.const is None and spec.default is None else ["the constant"]
+        if plain:
+            locale = next(iter(self.tongue.locales), "") or next(iter(self.target.locales), "en")
+            where = self.document.written.fault(place, "").key
+            self.warnings.append(
+                f"{where}: the field is in several languages and {', '.join(plain)} in none: it is taken as {locale}; "
+                f"write {{language: {locale}}} into a line of its own pipe"
+            )
 
     def _note_html(self, place: Place, path: AssetPath, verbs: tuple[Verb, ...], fit: Fit) -> None:
         known = self.source.fields.get(path.key) if path.root == "fields" else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dam_sync.mapping.building import Builder
-from dam_sync.mapping.paths import field_name
+from dam_sync.mapping.layout import flow
 from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
 
@@ -82,13 +82,35 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
     lines = [key for key, line in builder.document.body.fields.items() if line.marker]
     for key in lines[1:]:
         builder.fault(("fields", key, "marker"), f"{lines[0]} is the marker already")
+    if not lines and body_marker(builder) != "none":
+        builder.warnings.append(
+            "no field is the marker: a create whose answer is lost will be parked, never found again; mark a field by "
+            "`{marker: true}`, or write `marker: none`"
+        )
     if not lines:
-        builder.notes.append("no field is the marker: a create whose answer is lost will be parked, never found again")
         return None
+    if body_marker(builder) == "none":
+        builder.fault(("marker",), f"no field is to keep our mark, and {lines[0]} is the marker")
     known = builder.target.fields.get(lines[0])
     for told in unfit_for_marker(known, makes) if known else ():
         builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}")
     return lines[0]
+
+
+def body_marker(builder: Builder) -> str:
+    """What the file says of a mapping without a marker."""
+    return builder.document.body.marker or ""
+
+
+def check_locales(builder: Builder) -> None:
+    """Languages to prefer are languages that one side shows."""
+    known = {*builder.source.locales, *builder.target.locales}
+    for locale in builder.document.body.locales:
+        if known and locale.lower() not in {one.lower() for one in known}:
+            hint = nearest(locale, known)
+            builder.warnings.append(
+                f"locales: neither side shows the language {locale}" + (f"; {hint}" if hint else "")
+            )
 
 
 def unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
@@ -151,11 +173,10 @@ def check_unread(builder: Builder) -> frozenset[str]:
     known = {key for key, field in source.fields.items() if not field.derived}
     unread = sorted(known - builder.fields_read - set(body.ignore))
     if body.unmapped == "fail":
-        for key in unread:
-            label = source.fields[key].label
-            named = f" (“{label}”)" if label and label != key else ""
-            hint = f"write {field_name(key)} into a line, or list it under ignore"
-            builder.fault(("unmapped",), f"no line reads the source's field {key}{named}", hint)
+        if unread:
+            number = f"{len(unread)} fields" if len(unread) > 1 else "a field"
+            hint = f"write lines for what counts, and the rest as `ignore: {flow(sorted({*body.ignore, *unread}))}`"
+            builder.fault(("unmapped",), f"no line reads {number} of the source", hint, rank=1)
     elif unread and body.unmapped == "report":
         builder.notes.append(f"{len(unread)} fields of the source are read by no line: {', '.join(unread)}")
     return frozenset(unread)

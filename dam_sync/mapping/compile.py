@@ -6,6 +6,7 @@ import hashlib
 import string
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from dam_sync.mapping.accounting import Books
@@ -13,6 +14,7 @@ from dam_sync.mapping.building import Builder
 from dam_sync.mapping.checks import (
     Makes,
     check_held,
+    check_locales,
     check_marker,
     check_needs,
     check_profile,
@@ -21,7 +23,7 @@ from dam_sync.mapping.checks import (
     check_written,
 )
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
-from dam_sync.mapping.document import Document, PlacementLine, placement_places
+from dam_sync.mapping.document import Document, PlacementLine, placement_places, read_mapping
 from dam_sync.mapping.document import Line as WrittenLine
 from dam_sync.mapping.fitting import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.lines import Line
@@ -33,7 +35,7 @@ from dam_sync.mapping.verb import EachVerb, Setting
 from dam_sync.mapping.vocabulary import VocabularyRule, path_of
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.errors import MappingError
-from dam_sync.model.faults import Place, nearest
+from dam_sync.model.faults import Fault, Place, nearest
 from dam_sync.model.schema import FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Scalar, Value
 
@@ -41,20 +43,51 @@ LONGEST_MARKER = 64
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
+def compile_file(
+    path: Path, source: Schema, target: Schema, *, unique_names: bool = False
+) -> tuple[Document, Crosswalk]:
+    """A mapping file, read and compiled. Raises MappingError with every fault of the file and of what it says of the
+    two schemas."""
+    reading = read_mapping(path)
+    if reading.document is None:
+        raise MappingError.of(reading.faults)
+    if reading.faults:
+        raise MappingError.of([*reading.faults, *_faults_of_rest(reading.document, source, target)])
+    return reading.document, compile_mapping(reading.document, source, target, unique_names=unique_names)
+
+
+def _faults_of_rest(document: Document, source: Schema, target: Schema) -> list[Fault]:
+    """Faults of what is left of a file without the entries that cannot be read; nothing is missed in it."""
+    builder = _builder(document, source, target)
+    makes = check_profile(builder)
+    _plan(builder, makes)
+    check_written(builder, makes)
+    check_held(builder)
+    check_locales(builder)
+    _selection(builder)
+    return builder.faults
+
+
+def _builder(document: Document, source: Schema, target: Schema) -> Builder:
+    builder = Builder(document, source, target, _tongue(document, target), {})
+    builder.rules = dict(_rules(builder))
+    return builder
+
+
 def compile_mapping(document: Document, source: Schema, target: Schema, *, unique_names: bool = False) -> Crosswalk:
     """The mapping, ready to draft. Raises MappingError with every fault.
 
     unique_names: in the target a file name decides what an upload becomes, so the engine may add our mark to it.
     """
-    tongue = _tongue(document, target)
-    builder = Builder(document, source, target, tongue, {})
-    builder.rules = dict(_rules(builder))
+    builder = _builder(document, source, target)
+    tongue = builder.tongue
     makes = check_profile(builder)
     plan = _plan(builder, makes)
     check_written(builder, makes)
     check_held(builder)
     check_required(builder, makes)
     check_needs(builder)
+    check_locales(builder)
     marker = check_marker(builder, makes)
     unread = check_unread(builder)
     selection = _selection(builder)
@@ -70,7 +103,9 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
         digest=_digest(document),
         marker=marker,
         unread=unread,
-        notes=tuple(dict.fromkeys(builder.notes)),
+        warnings=tuple(dict.fromkeys(builder.warnings)),
+        notes=tuple(dict.fromkeys([*builder.warnings, *builder.notes])),
+        marked=marker is not None or document.body.marker == "none",
         vocabularies=dict(builder.vocabularies),
         plan=plan,
         books=Books(

@@ -97,7 +97,8 @@ class Crosswalk:
 
     reads: paths into the source's assets; writes: keys of the target's fields. digest: changes when the meaning of the
     mapping file may have changed. marker: key of the field that keeps our mark. unread: the source's fields that no
-    line reads and nobody ignores. notes: what the operator should know. vocabularies: by the target's vocabulary key;
+    line reads and nobody ignores. notes: what the operator should know, `warnings` among them: what is hardly meant so.
+    marked: the marker is there, or the file says that there is none. vocabularies: by the target's vocabulary key;
     `draft` needs a TermIndex of each.
     """
 
@@ -107,6 +108,8 @@ class Crosswalk:
     marker: str | None
     unread: frozenset[str]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    marked: bool
     vocabularies: Mapping[str, VocabularyRule]
     plan: Plan = field(repr=False)
     books: Books = field(repr=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -224,6 +224,9 @@ class MappingFile(Part):
     relations: RelationLines = Field(default_factory=RelationLines)
     ignore: tuple[str, ...] = ()
     unmapped: Literal["fail", "report", "ignore"] = "fail"
+    marker: Literal["none"] | None = Field(
+        default=None, description="none: no field keeps our mark; a create whose answer is lost is parked"
+    )
     tests: tuple[Example, ...] = ()
 
 
@@ -241,21 +244,74 @@ class Document:
     pins: Mapping[str, Mapping[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of reading a mapping file. document: what is left of it without the entries that have faults; None
+    where nothing is."""
+
+    document: Document | None
+    faults: tuple[Fault, ...] = ()
+
+
 def load_mapping(path: Path) -> Document:
     """Read a mapping file and the tables it names. Raises MappingError with every fault."""
+    reading = read_mapping(path)
+    if reading.document is None or reading.faults:
+        raise MappingError.of(reading.faults)
+    return reading.document
+
+
+def read_mapping(path: Path) -> Reading:
+    """As `load_mapping`, with the faults beside what reads well. Raises MappingError for what is no YAML at all."""
     written = MAPPING_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
     faults: list[Fault] = []
+    bad: list[Place] = []
     try:
-        body = MappingFile.model_validate(written.data)
+        body: MappingFile | None = MappingFile.model_validate(written.data)
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
+        body, errors = None, error.errors(include_url=False, include_input=False)
         faults.extend(faults_from(written, errors, json_schema(), LATER))
-    pipes = {place: tuple(_pipe(written, place, faults)) for place in line_places(written.data)}
+        bad.extend(tuple(one["loc"]) for one in errors)
+    pipes: dict[Place, tuple[Verb, ...]] = {}
+    for place in line_places(written.data):
+        before = len(faults)
+        pipes[place] = tuple(_pipe(written, place, faults))
+        if len(faults) > before:
+            bad.append(place)
     lookups = _lookups(written, path.parent, faults)
     pins = _pins(written, path.parent, faults)
-    if faults:
-        raise MappingError.of(faults)
-    return Document(written, body, pipes, lookups, pins)
+    if bad:
+        written = replace(written, data=_without(written.data, bad))
+        body = _body_of(written.data)
+        left = set(line_places(written.data))
+        pipes = {place: verbs for place, verbs in pipes.items() if place in left}
+    document = None if body is None else Document(written, body, pipes, lookups, pins)
+    return Reading(document, tuple(faults))
+
+
+ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
+"""Blocks whose entries can be left out one by one."""
+
+
+def _without(data: Mapping[str, Json], bad: Iterable[Place]) -> dict[str, Json]:
+    """The file without what cannot be read."""
+    left = {key: dict(block) if isinstance(block, dict) else block for key, block in data.items()}
+    for place in bad:
+        head = str(place[0]) if place else ""
+        if head == "version":
+            left[head] = 1
+        elif head in ENTRIES and len(place) > 1 and isinstance(left.get(head), dict):
+            left[head].pop(str(place[1]), None)
+        else:
+            left.pop(head, None)
+    return left
+
+
+def _body_of(data: Mapping[str, Json]) -> MappingFile | None:
+    try:
+        return MappingFile.model_validate(data)
+    except ValidationError:
+        return None
 
 
 def json_schema() -> dict[str, Json]:
@@ -299,7 +355,8 @@ def _lookups(written: Written, folder: Path, faults: list[Fault]) -> dict[str, L
         try:
             table = LookupTable.model_validate(spec)
         except ValidationError:
-            continue  # told with the rest of the file
+            found[name] = Lookup(name, {})  # reported with the rest of the file
+            continue
         rows = _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), faults)
         found[name] = Lookup(name, rows, table.unmatched)
     return found

@@ -300,5 +300,7 @@ def _kept_there(known: Field) -> bool:
 
 
 def _locales(source: Schema, target: Schema, wanted: Sequence[str]) -> tuple[str, ...]:
-    found = wanted or target.locales or source.locales
+    known = {locale.lower() for locale in (*source.locales, *target.locales)}
+    there = [locale for locale in wanted if locale.strip().lower() in known]
+    found = (there if known else wanted) or target.locales or source.locales
     return tuple(dict.fromkeys(locale.lower() for locale in found if locale.strip()))

@@ -83,7 +83,7 @@ class ConfigError(DamSyncError):
     @classmethod
     def of(cls, faults: Iterable[Fault]) -> Self:
         """One error for all the faults of a file, one line of text each, in the order of the file."""
-        ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line)))
+        ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.rank, fault.line)))
         error = cls("\n".join(str(fault) for fault in ordered))
         error.faults = ordered
         return error

@@ -19,13 +19,14 @@ MOST_NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing to mend; lines count from 1."""
+    """One thing to mend; lines count from 1. rank: those of a higher one come after all others."""
 
     file: str
     line: int
     key: str
     message: str
     hint: str = ""
+    rank: int = 0
 
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""

@@ -61,7 +61,7 @@ class Paper:
                 raise self._fault(
                     path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
-            written = written_from(str(path), syntax.nodes(text))
+            written = written_from(nearby(path), syntax.nodes(text))
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
         except OSError as error:
@@ -78,4 +78,13 @@ class Paper:
         return written
 
     def _fault(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
-        return self.error.of([Fault(str(path), line, key, message)])
+        return self.error.of([Fault(nearby(path), line, key, message)])
+
+
+def nearby(path: Path) -> str:
+    """A path as it is written from where one stands, if that is shorter and does not lead upwards."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # on another drive
+        return str(path)
+    return relative if len(relative) < len(str(path)) and not relative.startswith(os.pardir) else str(path)
