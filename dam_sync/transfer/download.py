@@ -12,6 +12,7 @@ Opener: TypeAlias = Callable[[int], Awaitable[Stream]]
 """Opens the file at an offset; called again after a break, so it renews expired links itself."""
 
 TRIES = 5
+LENGTH_TRIES = 3
 
 
 class Download:
@@ -19,7 +20,9 @@ class Download:
 
     Breaks are resumed by range, an answer that ignores the range is skipped through. After TRIES openings in a row
     that brought nothing new it gives up: with the error of the last break, or with IntegrityError where the answers
-    simply ended. Raises IntegrityError at once when the file has another length than expected or than it had before.
+    simply ended. An answer that announces another length than expected, or than the one before, may be a page of
+    something on the way: it is asked for again. Raises IntegrityError after LENGTH_TRIES such answers in a row, and at
+    once when more bytes come than the file should have.
     """
 
     def __init__(self, opener: Opener, name: str, size: int | None, position: int = 0) -> None:
@@ -39,14 +42,16 @@ class Download:
         await self._blocks.aclose()
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
-        fruitless = 0
+        fruitless = other = 0
         if 0 < self.position == self.size:
             return
         while fruitless < TRIES:
             before, broken = self.position, None
             stream = await self._opener(self.position)
             try:
-                self._compare(stream)
+                other = 0 if self._fits(stream, last=other + 1 == LENGTH_TRIES) else other + 1
+                if other:
+                    continue
                 async for block in self._fresh(stream):
                     yield block
             except Transient as error:
@@ -72,14 +77,19 @@ class Download:
             if fresh:
                 yield fresh
 
-    def _compare(self, stream: Stream) -> None:
+    def _fits(self, stream: Stream, *, last: bool) -> bool:
+        """Whether an answer announces the length that we know; raises IntegrityError where it is the last to be asked
+        for."""
         if stream.start > self.position:
             raise ContractBroken(f"{self._name}: asked from byte {self.position}, answered from byte {stream.start}")
         if self.size is None:
             self.size = stream.total
-        if stream.total is not None and stream.total != self.size:
+        if stream.total in (None, self.size):
+            return True
+        if last:
             text = f"{self._name} should have {self.size} bytes and has {stream.total}"
             raise IntegrityError(text, code="length", hint="it may have changed meanwhile: run the same command again")
+        return False
 
     def _ended(self, broken: Transient | None) -> bool:
         if self.size is None and broken is None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Transient
-from dam_sync.transfer.download import TRIES, Download, regrouped
+from dam_sync.transfer.download import LENGTH_TRIES, TRIES, Download, regrouped
 from tests.support.source import BLOCK, Opening, Source, source_of
 
 DATA = bytes(range(256)) * 1000
@@ -84,11 +84,19 @@ async def test_an_empty_file_that_has_bytes_after_all() -> None:
         await drain(source_of(b"x", Opening(total=False)), 0)
 
 
+@pytest.mark.parametrize("stops", [2, None])
+async def test_an_answer_of_another_length_is_asked_again(stops: int | None) -> None:
+    """A proxy in front of the store may answer with a page of its own, and break."""
+    source = source_of(DATA, Opening(size=1_000, stops=stops))
+    assert await drain(source) == DATA
+    assert source.offsets == [0, 0]
+
+
 async def test_another_length_is_told_before_a_byte_is_given() -> None:
     source = source_of(DATA)
     with pytest.raises(IntegrityError, match="should have 10 bytes and has 256000"):
         await drain(source, 10)
-    assert source.served == 0
+    assert (source.served, source.offsets) == (0, [0] * LENGTH_TRIES)
 
 
 async def test_more_bytes_than_expected_without_a_word_of_it() -> None:
@@ -99,7 +107,7 @@ async def test_more_bytes_than_expected_without_a_word_of_it() -> None:
 @pytest.mark.parametrize("size", [300_000, 150_000])
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_file_that_grows_or_shrinks_while_it_is_read(size: int, known: bool) -> None:
-    source = source_of(DATA, Opening(stops=100_000), Opening(size=size))
+    source = source_of(DATA, Opening(stops=100_000), *[Opening(size=size)] * LENGTH_TRIES)
     with pytest.raises(IntegrityError, match=f"should have 256000 bytes and has {size}"):
         await drain(source, len(DATA) if known else None)
 
