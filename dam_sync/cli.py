@@ -45,6 +45,9 @@ LogFormat = Annotated[str, typer.Option("--log-format", help="console or json.")
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Accept = Annotated[bool, typer.Option("--accept-changes", help="Go on where a guard stopped the run.")]
+Continue = Annotated[
+    bool, typer.Option("--continue-parked", help="Go on where the first 25 assets are parked for one cause.")
+]
 Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="Also read every asset at the target, and set right what was changed there.")
@@ -155,10 +158,11 @@ def plan(
     repair: Repair = False,
     only: Only = None,
     accept_changes: Accept = False,
+    continue_parked: Continue = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
     wish = Wish(full=full, repair=repair, only=frozenset(only or ()), output=out, html=html)
-    wish.accept_changes = accept_changes
+    wish.accept_changes, wish.continue_parked = accept_changes, continue_parked
 
     async def act(wish: Wish) -> int:
         report = await plan_job(job, wish)
@@ -182,6 +186,7 @@ def run(
     max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as HTML.")] = None,
     accept_changes: Accept = False,
+    continue_parked: Continue = False,
 ) -> None:
     """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
 
@@ -201,6 +206,7 @@ def run(
         repair=repair,
         only=frozenset(only or ()),
         accept_changes=accept_changes,
+        continue_parked=continue_parked,
         limit=limit,
         max_calls=max_calls,
         max_duration=max_duration,

@@ -32,6 +32,7 @@ class Wish:
     repair: bool = False
     only: frozenset[str] = frozenset()
     accept_changes: bool = False
+    continue_parked: bool = False
     limit: int | None = None
     max_calls: int | None = None
     max_duration: str | None = None
@@ -52,6 +53,7 @@ class Wish:
         ask = self.ask
         ask.full, ask.only, ask.assets = self.full, self.only, self.limit
         ask.repair, ask.accept_changes = self.repair, self.accept_changes
+        ask.continue_parked = self.continue_parked
         if self.max_duration:
             ask.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
         return ask

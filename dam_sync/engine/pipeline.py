@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from dam_sync.engine.act import Prepared
+from dam_sync.engine.guards.parking import Parking
 from dam_sync.engine.naming import named
+from dam_sync.engine.retrying import with_limit
 from dam_sync.engine.session import LEASE, Session
 from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
 from dam_sync.model.asset import Asset, AssetId
@@ -30,7 +32,11 @@ class Pipeline:
     crawled: asyncio.Event = field(default_factory=asyncio.Event)
     failures: int = 0
     claimed: int = 0
+    parking: Parking = field(init=False)
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.parking = Parking(self.session)
 
     async def run(self) -> None:
         """Returns when everything is settled; raises the first error that stops the run."""
@@ -138,8 +144,10 @@ class Pipeline:
         await self._close(work, outcome)
 
     async def _close(self, work: Work, outcome: Outcome) -> None:
+        outcome = with_limit(work, outcome)
         await self.session.store.settle(work, outcome)
         _count(self.session, outcome)
+        self.parking.watch(work, outcome, self.in_hand.values())
 
     async def _later(self, work: Work, error: Transient) -> Prepared:
         """Put back; give up the run when nothing gets through, or park the one asset that never does."""
@@ -153,8 +161,8 @@ class Pipeline:
                 action="parked",
                 cause=f"keeps failing: {error.cause}",
                 message=error.message,
-                hint="retry it later with `errors JOB --retry`",
                 operation=error.operation,
+                passing=True,
             )
             outcome = _named(outcome, work.payload)
             await self._close(work, outcome)  # nothing got through by this: an outage must not park one after the other

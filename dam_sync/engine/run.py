@@ -24,6 +24,7 @@ from dam_sync.engine.names import Names
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.recalling import keep_terms, terms_of
 from dam_sync.engine.repair import TARGET
+from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after
 from dam_sync.engine.sweeping import sweep
@@ -72,6 +73,7 @@ async def _phases(session: Session) -> None:
         await look_after(session, run=session.run.id)
     terms = await terms_of(session)
     await retry_exposed(session)
+    await retry_parked(session)
     if session.ask.repair:
         session.progress.phase = "waiting for the target's index"
         await session.clock.sleep(await lag_left(session))
@@ -80,11 +82,14 @@ async def _phases(session: Session) -> None:
     await names.take()
     await refuse_lost_state(session)
     worker = Worker(session, terms, containers, names)
+    pipeline = Pipeline(session, worker)
     try:
-        await move(session, Pipeline(session, worker))
-    finally:
-        if worker.missing.tripped:  # what was set aside before it was clear that it is not the assets
+        await move(session, pipeline)
+    finally:  # what was set aside before it was clear that it is not the assets
+        if worker.missing.tripped:
             await session.store.unpark([CAUSE])
+        if pipeline.parking.tripped:
+            await session.store.retry_causes([pipeline.parking.tripped])
     if session.ask.stopped:
         raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
     session.progress.phase = "placing and relating"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -65,6 +66,7 @@ class Ask:
     full: bool = False
     repair: bool = False  # also set right what somebody changed at the target
     accept_changes: bool = False
+    continue_parked: bool = False
     stopped: str = ""
     hurry: bool = False
 
@@ -99,6 +101,7 @@ class Session:
     progress: Progress = field(default_factory=Progress)
     swept: int = 0  # uploads that a killed run had left open, and that were ended
     binned: int = 0  # assets that a killed run had left half made, and whose source is gone
+    retried: Counter[str] = field(default_factory=Counter)  # assets parked before that are tried again, by the reason
     accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
 
     def accept(self, told: Iterable[str]) -> None:

@@ -74,11 +74,15 @@ class Terms:
         known = {**{key: dict(terms) for key, terms in self.recalled.items()}, **known}
         return {key: terms for key, terms in known.items() if len(terms) <= MOST_RECALLED}
 
-    async def ensure(self, needed: Sequence[tuple[str, Term]]) -> None:
-        """Make the terms that are missing, parents first. Raises Unsupported where the target takes none."""
+    def refuse_unmakeable(self, needed: Sequence[tuple[str, Term]]) -> None:
+        """Raises Unsupported where the target takes no new terms."""
         for vocabulary, term in needed:
             if Operation.ENSURE_TERM not in self.target.operations:
                 raise Unsupported(f"the target takes no new term “{term.label}” in {vocabulary}")
+
+    async def ensure(self, needed: Sequence[tuple[str, Term]]) -> None:
+        """Make the terms that are missing, parents first. Raises Unsupported where the target takes none."""
+        self.refuse_unmakeable(needed)
         for vocabulary, terms in _batches(needed):
             await self._ensure(vocabulary, terms)
 
@@ -144,6 +148,15 @@ class Containers:
                 index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
             self.index = index
         return self.index
+
+    async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
+        """Raises Unsupported where one is missing and the target takes no new ones."""
+        if Operation.ENSURE_CONTAINER in self.target.operations:
+            return
+        known = await self.known() if placements else {}
+        for each in placements:
+            if (each.kind, each.path) not in known:
+                raise Unsupported(f"the target has no {each.kind} {each.text} and takes no new one")
 
     async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
         """The same placements with the target's ids; what is missing is made, parents first."""

@@ -9,6 +9,7 @@ import structlog
 from dam_sync.engine.abandoned import bin_half_made
 from dam_sync.engine.act import Actor, Prepared
 from dam_sync.engine.drafting import draft_of
+from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
@@ -120,12 +121,24 @@ class Worker:
             return replace(prepared, drafted=drafted, outcome=exposure.parked)
         if not crosswalk.selects(asset):
             return replace(prepared, drafted=drafted, outcome=NOT_SELECTED, hide=exposure.closed)
-        if drafted.new_terms and not drafted.faults:
-            await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
-            drafted = await self._drafted(asset, marker)
-        if drafted.faults:
-            return replace(prepared, drafted=drafted, outcome=_faulty(drafted), hide=exposure.closed)
+        refused = _faulty(drafted) or unfit(self.session, asset, drafted.draft, prepared.link)
+        if refused is None:
+            drafted = await self._with_terms(asset, drafted, marker, new=prepared.link is None)
+            refused = _faulty(drafted)
+        if refused is not None:
+            return replace(prepared, drafted=drafted, outcome=refused, hide=exposure.closed)
         return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
+
+    async def _with_terms(self, asset: Asset, drafted: Drafted, marker: str, *, new: bool) -> Drafted:
+        """The draft once the terms it needs are made. Raises Conflict, Unsupported before anything is made where the
+        asset will be parked."""
+        if not drafted.new_terms:
+            return drafted
+        self.terms.refuse_unmakeable(drafted.new_terms)
+        await self.containers.refuse_unmakeable(drafted.draft.placements)
+        await self.names.given(asset, drafted.draft, marker, new=new)
+        await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
+        return await self._drafted(asset, marker)
 
     async def _drafted(self, asset: Asset, marker: str) -> Drafted:
         drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
@@ -184,7 +197,12 @@ class Worker:
             raise error
         log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
         return Outcome(
-            action="parked", cause=error.cause, message=error.message, hint=error.hint, operation=error.operation
+            action="parked",
+            cause=error.cause,
+            message=error.message,
+            hint=error.hint,
+            operation=error.operation,
+            passing=error.passing,
         )
 
 
@@ -196,13 +214,16 @@ def left_versions(asset: Asset, session: Session) -> tuple[Loss, ...]:
     return (Loss("versions", "policy versions: current", f"{older} older"),)
 
 
-def _faulty(drafted: Drafted) -> Outcome:
+def _faulty(drafted: Drafted) -> Outcome | None:
+    """Why the mapping parks the asset, if it does."""
+    if not drafted.faults:
+        return None
     first: Loss = drafted.faults[0]
     told = "; ".join(f"{fault.path}: {fault.rule} {fault.detail}".strip() for fault in drafted.faults)
     return Outcome(
         action="parked",
         cause=f"mapping {first.path}: {first.rule}",
         message=told,
-        hint="change the value at the source or the line in the mapping file, then `errors JOB --retry`",
+        hint="change the value at the source or the line in the mapping file; by another mapping it is tried again",
         operation="mapping",
     )

@@ -27,6 +27,7 @@ class DamSyncError(Exception):
     disposition: ClassVar[Disposition] = Disposition.STOP
     exit_code: ClassVar[int] = 1
     default_hint: ClassVar[str] = ""
+    passing: ClassVar[bool] = False  # an asset parked for it may go through in a later run
 
     def __init__(
         self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
@@ -132,6 +133,7 @@ class Transient(DamSyncError):
 
     disposition = Disposition.RETRY
     exit_code = 5
+    passing = True
     default_hint = "run the same command again; it continues where it stopped"
 
     def __init__(self, message: str, *, retry_after: float | None = None, **context: str) -> None:
@@ -152,6 +154,7 @@ class SessionGone(DamSyncError):
 
     disposition = Disposition.RESTART
     exit_code = 5
+    passing = True
 
 
 class Rejected(DamSyncError):
@@ -200,7 +203,8 @@ class IntegrityError(DamSyncError):
 
     disposition = Disposition.PARK
     exit_code = 4
-    default_hint = "try it again with `errors JOB --retry`; if it comes again, look at the file at the source"
+    passing = True
+    default_hint = "if it comes again, look at the file at the source"
 
 
 class TruncatedListing(IntegrityError):

@@ -114,6 +114,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE ledger ADD COLUMN seconds REAL",
     ),
     7: ("ALTER TABLE work ADD COLUMN named TEXT NOT NULL DEFAULT '{}'",),
+    8: ("ALTER TABLE work ADD COLUMN passing INTEGER NOT NULL DEFAULT 0",),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of strange objects in an error

@@ -70,7 +70,8 @@ class Work:
 
     seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, where the
     listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether steps
-    of an earlier try were kept when it was claimed. steps: those taken since then, where there were none before.
+    of an earlier try were kept when it was claimed. passing: in how many runs in a row it was parked for a fault that
+    may pass. steps: those taken since then, where there were none before.
     """
 
     seq: int
@@ -80,6 +81,7 @@ class Work:
     deleted: bool = False
     attempt: int = 0
     begun: bool = False
+    passing: int = 0
     steps: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
@@ -139,6 +141,7 @@ class Outcome:
 
     placements: (container, target asset, add or remove) to be done in bulk later; relations: (kind, other source id).
     named: how people know the asset, for one that is parked.
+    passing: parked for a fault that may pass by itself.
     """
 
     action: str
@@ -149,6 +152,7 @@ class Outcome:
     losses: Json = None
     evidence: str = ""
     link: LinkRow | None = None
+    passing: bool = False
     placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
     relations: tuple[tuple[str, AssetId], ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)

@@ -64,6 +64,7 @@ class WorkTable(SQLModel, table=True):
 
     run: in which it is counted; listed_run: in which it was listed. due: when a pending row may be claimed, and when
     the lease of a claimed one ends. again: it was listed anew, at another revision, while somebody worked at it.
+    passing: in how many runs in a row it was parked for a fault that may pass.
     """
 
     __tablename__: ClassVar[str] = "work"
@@ -94,6 +95,7 @@ class WorkTable(SQLModel, table=True):
     evidence: str = ""
     settled_at: str | None = None
     named: str = "{}"
+    passing: int = 0
 
 
 class TallyTable(SQLModel, table=True):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, select, text, update
+from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, or_, select, text, update
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import asset_from_json
@@ -26,7 +26,8 @@ USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _NOW = Ready(
     select(
-        *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action)
+        *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
+        WORK.c.passing,
     ).where(WORK.c.asset == bindparam("of"))
 )
 _CLOSED: dict[str, Any] = {
@@ -36,13 +37,28 @@ _CLOSED: dict[str, Any] = {
     "payload": None,
     **{
         name: bindparam(f"new_{name}")
-        for name in ("action", "cause", "operation", "message", "hint", "losses", "evidence", "settled_at", "named")
+        for name in (
+            "action",
+            "cause",
+            "operation",
+            "message",
+            "hint",
+            "losses",
+            "evidence",
+            "settled_at",
+            "named",
+            "passing",
+        )
     },
 }
 _CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
 _AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
 _AGAIN["action"] = bindparam("new_action")
 _REOPEN = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
+_PUT_BACK: dict[str, Any] = {
+    **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
+    **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
+}
 _MADE_ANEW = Ready(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
@@ -123,8 +139,6 @@ class Queue(Part):
         Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
         What the target's service removed is made anew.
         """
-        fresh = {"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0}
-        blank = {"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""}
 
         def job(c: Connection) -> int:
             chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
@@ -134,9 +148,23 @@ class Queue(Part):
             if causes is None:
                 for table in (PLACEMENT, RELATION):
                     c.execute(update(table).values(refused=""))
-            return c.execute(update(WORK).where(*chosen).values(**fresh, **blank)).rowcount
+            return c.execute(update(WORK).where(*chosen).values(**_PUT_BACK, passing=0)).rowcount
 
         return await self._write(job)
+
+    async def retry_passing(self, most: int) -> int:
+        """Put back what was parked for faults that may pass, in fewer than so many runs in a row; how many."""
+        return await self._put_back(WORK.c.passing > 0, WORK.c.passing < most)
+
+    async def retry_causes(self, causes: Collection[str], operation: str = "") -> int:
+        """Put back what was parked for one of these causes, or by this operation of ours; how many. Nothing is vouched
+        for by it, as it is by `unpark`."""
+        named = WORK.c.cause.in_(list(causes))
+        return await self._put_back(or_(named, WORK.c.operation == operation) if operation else named)
+
+    async def _put_back(self, *chosen: Any) -> int:
+        back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)
+        return await self._write(lambda c: c.execute(back).rowcount)
 
     async def open_work(self, run: int) -> int:
         """Rows that are not settled, whichever run listed them: the one that goes on works them all off."""
@@ -247,6 +275,7 @@ def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         new_evidence=outcome.evidence,
         new_settled_at=now,
         new_named=to_text(dict(outcome.named)),
+        new_passing=row.passing + 1 if outcome.passing else 0,
     )
 
 
@@ -267,4 +296,6 @@ def _settle_rest(c: Connection, row: Any, outcome: Outcome) -> None:
 
 def _work(row: Row[Any], begun: bool) -> Work:
     payload = asset_from_json(from_text(row.payload)) if row.payload else None
-    return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1, begun)
+    return Work(
+        row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1, begun, row.passing
+    )

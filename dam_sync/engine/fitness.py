@@ -1,0 +1,52 @@
+"""Whether the target can take an asset at all, before anything is made for it. Pure."""
+
+from __future__ import annotations
+
+from dam_sync.engine.plan import Able, Create, Park, Skip, decide, fresh_attachments
+from dam_sync.engine.session import Session
+from dam_sync.model.asset import Asset, Draft
+from dam_sync.store.rows import LinkRow, Outcome
+
+NEEDS = {"profile": "profile", "groups": "security group"}
+
+
+def unfit(session: Session, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+    """Why it is parked whatever is sent; None where it can be written."""
+    operations, schema = session.target.operations, session.target_schema
+    action = decide(asset, draft, link, Able.of(operations, schema), session.policy)
+    match action:
+        case Park():
+            return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+        case Skip():
+            return None
+        case Create():
+            missing = sorted(schema.needs & {name for name, given in _given(draft).items() if not given})
+            if missing:
+                return _needed(missing[0])
+            files = (*action.versions, *fresh_attachments(asset, None, operations))
+        case _:
+            files = (*action.versions, *action.attachments)
+    most = session.target.limits.largest_bytes
+    large = next((file for file in files if most is not None and (file.size or 0) > most), None)
+    if large is None:
+        return None
+    return Outcome(
+        action="parked",
+        cause="TooLarge",
+        message=f"{large.name or large.id} has {large.size:,} bytes, the target takes {most:,}",
+        hint="leave it at the source, or make it smaller there; then `errors JOB --retry`",
+    )
+
+
+def _given(draft: Draft) -> dict[str, bool]:
+    return {"profile": bool(draft.profile), "groups": bool(draft.rights.groups)}
+
+
+def _needed(name: str) -> Outcome:
+    where = {"profile": "`profile`", "groups": "`security: groups`"}[name]
+    return Outcome(
+        action="parked",
+        cause="InvalidValue",
+        message=f"the target needs a {NEEDS[name]} for each asset and the mapping gives none",
+        hint=f"give a default under {where} in the mapping file",
+    )

@@ -1,0 +1,44 @@
+"""Many assets in a row that are parked for one cause: it is not the assets, so the run stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dam_sync.engine.session import Session
+from dam_sync.model.errors import SafetyStop
+from dam_sync.model.exposure import EXPOSURE
+from dam_sync.store.rows import Outcome, Work
+
+FIRST = 25  # assets that a run had something to do for
+HINT = "mend the cause, then run the same command again; `--continue-parked` parks them one by one and goes on"
+
+
+@dataclass(slots=True)
+class Parking:
+    """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
+    back. What is set aside by the exposure guard, and what an earlier run parked, says nothing about the job."""
+
+    session: Session
+    parked: int = 0
+    cause: str = ""
+    over: bool = False  # an asset got through, or was parked for another cause
+    tripped: str = ""
+
+    def watch(self, work: Work, outcome: Outcome, in_hand: Iterable[Work]) -> None:
+        """One asset was settled, others are in hand. Raises SafetyStop when all of the first ones were parked for the
+        same cause, and none that was listed before them can still get through."""
+        if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
+            return
+        if outcome.cause.startswith(EXPOSURE):
+            return
+        self.cause = self.cause or outcome.cause
+        self.over = outcome.action != "parked" or outcome.cause != self.cause
+        self.parked += 1
+        if self.over or self.parked < FIRST or self.session.ask.continue_parked:
+            return
+        if not any(each.seq < work.seq for each in in_hand):
+            self.tripped = outcome.cause
+            message = f"the first {self.parked} assets were all parked for one cause: {outcome.cause}; "
+            hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
+            raise SafetyStop(message + outcome.message, asset=work.asset, hint=hint)

@@ -1,0 +1,47 @@
+"""What earlier runs parked and this one tries again by itself: a fault that may have passed, a mapping that changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dam_sync.engine.session import Session
+from dam_sync.store.rows import Outcome, Work
+
+MOST_RUNS = 5  # runs in which an asset fails for faults that may pass, before a person has to look at it
+BY_MAPPING = "parked by mapping"  # note: by which mapping assets were parked
+MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # what services refuse and another mapping may mend
+PASSED, CHANGED = "the fault may have passed", "the mapping changed"
+
+
+async def retry_parked(session: Session) -> None:
+    """Put back what this run tries again; safe to repeat."""
+    if session.ask.only:
+        return
+    store, now = session.store, session.crosswalk.digest
+    if await store.noted(BY_MAPPING) != now:
+        session.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
+        await store.note(BY_MAPPING, now)
+    if not session.run.resumed:
+        session.retried[PASSED] += await store.retry_passing(MOST_RUNS)
+
+
+def told_retried(session: Session) -> list[str]:
+    """In words; nothing where nothing is tried again."""
+    return [
+        f"{number:,} {'asset that was' if number == 1 else 'assets that were'} parked "
+        f"{'is' if number == 1 else 'are'} tried again: {why}"
+        for why, number in session.retried.items()
+        if number
+    ]
+
+
+def with_limit(work: Work, outcome: Outcome) -> Outcome:
+    """The outcome with a hint that says whether the next run tries it again."""
+    if not outcome.passing:
+        return outcome
+    failed = work.passing + 1
+    if failed < MOST_RUNS:
+        again = f"the next run tries it again (failed in {failed} of at most {MOST_RUNS} runs)"
+    else:
+        again = f"it failed in {failed} runs: `errors JOB --retry` lets the next run try it once more"
+    return replace(outcome, hint=f"{outcome.hint}; {again}" if outcome.hint else again)
