@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.bulk import Bulk, write_bulk, write_bulk_back
+from tests.support.exposure import ACCEPTED_LINE
 from tests.support.processes import measured, processes, processes_back
 from tests.support.tables import show
 from tests.support.tenants import Pair, Tenant
@@ -148,7 +149,7 @@ def test_no_more_calls_than_the_contracts_ask_for(tmp_path: Path) -> None:
 def test_no_more_calls_the_other_way_round(tmp_path: Path) -> None:
     bulk = Bulk(ASSETS, folders=7, tagged=1)
     written = write_bulk_back(tmp_path, bulk)
-    more = "limits: {calls_per_second: 50, concurrency: 16}"
+    more = f"limits: {{calls_per_second: 50, concurrency: 16}}\n{ACCEPTED_LINE}"
     with processes_back(tmp_path, written, more=more, target_options={"languages": ["en"]}) as pair:
         assert one_run(pair)["counts"]["created"] == ASSETS
         read = least_to_read_e(bulk, ASSETS)

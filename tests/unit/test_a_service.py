@@ -309,8 +309,8 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
     assert (await service.fetch(made)).status == "published"
 
 
-def test_every_ability_is_there_but_bulk_placing_and_membership_listing() -> None:
+def test_every_ability_is_there_but_bulk_placing() -> None:
     missing = set(Operation) - KIND.service.implemented
-    assert missing == {Operation.PLACE, Operation.MEMBERS}
+    assert missing == {Operation.PLACE}
     assert Person("x").name == "x"
     assert AssetId("1") == "1"

@@ -48,6 +48,9 @@ KIND = Kind(
         "public_links": options.switch(
             "off (default) or on: read each media's permalinks, for redirects; one more call a media"
         ),
+        "baskets": options.switch(
+            "off (default) or on: read baskets as collections, one more call for each hundred of their assets"
+        ),
         "link_types": options.pairs(
             "ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
             "so relations travel only by types named here",

@@ -147,6 +147,7 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.TERM_LOCALES: YES,
     Feature.SYNONYMS: YES,
     Feature.FOLDER: YES,
+    Feature.COLLECTION: Held("baskets, where asked for", "", "baskets are working lists of single users"),
     Feature.LABEL: Held("yes", "assigned, never made"),
     Feature.STATUS: Held("yes", "those the instance has"),
     Feature.RELATIONS: Held("yes", "of types that a media shows already"),

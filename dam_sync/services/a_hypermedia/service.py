@@ -15,10 +15,11 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Limits, Tempo
 from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Service, Shard, Window
+from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.net.client import Client
 from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.baskets import Baskets
 from dam_sync.services.a_hypermedia.costs import Costs
 from dam_sync.services.a_hypermedia.crawling import Crawling
 from dam_sync.services.a_hypermedia.creating import Creating, audience_of
@@ -47,6 +48,7 @@ class Options:
     keyset: bool
     public_links: bool
     bulk: bool
+    baskets: bool
     lag: timedelta
     link_types: Mapping[str, str] = field(default_factory=dict)  # ids by title
 
@@ -77,6 +79,10 @@ class HypermediaService(Service):
         self._finding = Finding(tenant, knowledge, options.staging, options.lag)
         self._creating = Creating(tenant, knowledge, uploading, self._writing, proofs)
         self._relating = Relating(tenant, self._reading, options.link_types, proofs)
+        self._baskets = Baskets(tenant)
+        self._read_only, self._reads_baskets = context.read_only, options.baskets
+        if not options.baskets:
+            self.operations = self.operations - {Operation.MEMBERS}
         self._costs = Costs(tenant, knowledge, self._finding, proofs)
 
     @property
@@ -97,6 +103,8 @@ class HypermediaService(Service):
             most = facts.ONE_REQUEST_BYTES
             self.limits = replace(self.limits, parts=None, single_bytes=most, largest_bytes=most)
             notes = (*notes, "this release is older than 4.31.0 and takes no chunks: files above 50 MB are parked")
+        if self._read_only and not self._reads_baskets:
+            notes = (*notes, *await self._baskets.notes())
         return Account(
             tenant=self._host,
             user=user,
@@ -142,6 +150,10 @@ class HypermediaService(Service):
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """See `Service.terms`."""
         return self._taxonomy.terms(vocabulary)
+
+    def members(self) -> AsyncIterator[Membership]:
+        """See `Service.members`: baskets, where the job asks for them."""
+        return self._baskets.members()
 
     async def containers(self) -> AsyncIterator[Placement]:
         """See `Service.containers`: folders, then labels."""
@@ -200,6 +212,7 @@ def options_of(given: Mapping[str, object]) -> Options:
         keyset=_unless_off(given, "keyset"),
         public_links=_switch(given, "public_links"),
         bulk=_unless_off(given, "bulk"),
+        baskets=_switch(given, "baskets"),
         lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
         link_types=_link_types(given.get("link_types") or {}),
     )

@@ -32,6 +32,7 @@ ROADS: Mapping[str, str] = {
     "labels": "/api/dam/medias/labels",
     "custom-statuses": "/api/dam/medias/custom-statuses",
     "users": "/api/dam/users",
+    "baskets": "/api/dam/baskets",
 }
 _SLOT = re.compile(r"\{[^}]*\}")
 _PAGES_AT_MOST = 10_000
