@@ -24,6 +24,37 @@ _WHOLE = frozenset({"integer", "long"})
 
 
 @reads_answer
+def fitting(info: FieldInfo, data: Json) -> tuple[Json, bool]:
+    """The part of a property's data that is of the type that the schema says, and whether that is all of it."""
+    if data is None or data == "":
+        return None, True
+    if not info.multiple:
+        return (data, True) if _fits(info, data) else (None, False)
+    if not isinstance(data, list):
+        return None, False
+    kept = [row for row in data if row is None or _fits(info, row)]
+    return kept, len(kept) == len(data)
+
+
+def _fits(info: FieldInfo, data: Json) -> bool:
+    match info.wire:
+        case "complex":
+            return isinstance(data, dict) and all(fitting(part, data.get(name))[1] for name, part in info.parts.items())
+        case "boolean":
+            return isinstance(data, bool) or (isinstance(data, str) and data.lower() in ("true", "false"))
+        case "integer" | "long" | "double":
+            return not isinstance(data, bool) and (isinstance(data, int | float) or _is_numeric(data))
+        case _:
+            return isinstance(data, str) or (info.kind is FieldKind.PERSON and isinstance(data, dict))
+
+
+def _is_numeric(data: Json) -> bool:
+    try:
+        return isinstance(data, str) and isfinite(float(data))
+    except ValueError:
+        return False
+
+
 def decode(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
     """A property's value; None where it has none."""
     if info.multiple:

@@ -16,7 +16,7 @@ from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import Server, is_read
 from dam_sync.services.b_documents.rights import access_of
-from dam_sync.services.b_documents.values import Terms, decode, words_of
+from dam_sync.services.b_documents.values import Terms, decode, fitting, words_of
 
 CONTENT = "file:content"
 ATTACHED = "files:files"
@@ -86,7 +86,7 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
     return Asset(
         id=uid,
         revision=revision_of(row, around.folder),
-        filename=versions[-1].name if versions else str(row.get("title") or ""),
+        filename=versions[-1].name if versions else title if isinstance(title := row.get("title"), str) else "",
         status=status_of(row, options),
         form_type=str(row.get("type") or ""),
         type=str(row.get("type") or ""),
@@ -118,6 +118,8 @@ def _losses(row: Json, server: Server, options: Options, around: Around) -> Iter
     for key, data in (row.get("properties") or {}).items():
         if _is_set(data) and not is_read(key, server, options):
             yield Loss(f"fields.{key}", "holds what no field can, such as a file")
+        if (info := server.fields.get(key)) is not None and not fitting(info, data)[1]:
+            yield Loss(f"fields.{key}", "has another type than the schema says")
 
 
 def _is_set(data: Json) -> bool:
@@ -154,7 +156,7 @@ def _fields(properties: Json, server: Server, options: Options, terms: Terms) ->
     found: dict[str, Value] = {}
     for key, data in properties.items():
         info = server.fields.get(key)
-        if info is not None and (value := decode(info, data, terms, options.zone)) is not None:
+        if info is not None and (value := decode(info, fitting(info, data)[0], terms, options.zone)) is not None:
             found[key] = value
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
@@ -26,7 +27,10 @@ def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
     if len(path) > CONTAINER_LEVELS:
         raise ContractBroken(f"the category tree is deeper than {CONTAINER_LEVELS} levels")
     for row in rows:
-        placed = Placement("category", (*path, str(row.get("title") or "")), str(row.get("uuid") or ""))
+        title = row.get("title") if isinstance(row, dict) else None
+        if not isinstance(title, str):
+            raise ContractBroken("a category of the tree came without a text as `title`")
+        placed = Placement("category", (*path, title), str(row.get("uuid") or ""))
         yield placed
         yield from _below(placed.path, row.get("children") or [])
 
@@ -52,9 +56,11 @@ class Inner:
 
 @reads_answer
 def category_of(row: Json) -> Placement:
-    """A row of the v2 category list."""
+    """A row of the v2 category list. Raises ContractBroken for a path that is no list of texts."""
     parts = row.get("parts") or [row.get("name")]
-    return Placement("category", tuple(str(part) for part in parts), str(row.get("id") or ""))
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ContractBroken("a category came without a list of texts as `parts`")
+    return Placement("category", tuple(parts), str(row.get("id") or ""))
 
 
 @reads_answer
@@ -81,8 +87,14 @@ def _titles(title: str, kind: str) -> Iterator[str]:
 
 @reads_answer
 def assets_link(row: Json) -> str:
-    """The search for a container's assets; may be missing (wire E 5.5)."""
-    return str((row.get("_links") or {}).get("assets") or "")
+    """The search for a container's assets; may be missing (wire E 5.5). Raises ContractBroken for one that would find
+    everything, or nothing."""
+    link = (row.get("_links") or {}).get("assets")
+    if link is None or link == "":
+        return ""
+    if not isinstance(link, str) or not dict(parse_qsl(urlsplit(link).query)).get("query"):
+        raise ContractBroken("a category or collection came with a link to its assets that asks for nothing")
+    return link
 
 
 @reads_answer

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
-from dam_sync.model.errors import ContractBroken, IntegrityError
+from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
 from dam_sync.net.answers import reads_answer
@@ -178,9 +178,26 @@ def document_of(item: Json, asset: AssetId) -> FileRef:
 
 @reads_answer
 def documents_of(reply: Json) -> list[Json]:
-    """The rows of `attachedDocs` in a v1 asset; none where it has none."""
-    rows = ((reply.get("attachedDocs") or {}) if isinstance(reply, dict) else {}).get("docs") or []
-    return [row for row in rows if row.get("uuid")]
+    """The rows of `attachedDocs` in a v1 asset; none where it has none. Raises Rejected for another shape, which is the
+    trouble of this asset alone."""
+    told = reply.get("attachedDocs") if isinstance(reply, dict) else None
+    rows = told.get("docs") if isinstance(told, dict) else told
+    if not rows and not isinstance(told, str | int | float):
+        return []
+    if not isinstance(rows, list) or not isinstance(told, dict) or not all(map(_is_document, rows)):
+        raise Rejected(
+            "the list of its attached documents has a shape that is not documented",
+            code="attachments",
+            hint="look at the documents attached to it there, or read none by `attachments: off`",
+        )
+    return rows
+
+
+def _is_document(row: Json) -> bool:
+    """Whether a row names a document; its title and link are texts where it has them."""
+    if not isinstance(row, dict) or not row.get("uuid"):
+        return False
+    return all(isinstance(row.get(name) or "", str) for name in ("title", "downloadUrl"))
 
 
 def file_id(asset: str, version: str) -> str:
