@@ -124,6 +124,26 @@ async def test_a_file_of_no_bytes_is_a_file(start: Start, reading: str) -> None:
     assert len((await tenant.connect(read_only=True).fetch(made)).versions) == 2
 
 
+@pytest.mark.parametrize("reading", ["", "least_multipart"])
+async def test_small_files_are_sent_with_their_size_where_the_job_says_so(start: Start, reading: str) -> None:
+    tenant = start(variant=reading)
+    service = tenant.connect(options={"small_uploads": "session"})
+    await service.schema()
+    told = service.forecast(draft("one"), 700)
+    with tenant.costs() as spent:
+        first, digest = await made(tenant, service, "one")
+    if not reading:
+        assert sum(spent.values()) == sum(told.values())
+    with tenant.costs() as spent:
+        await made(tenant, service, "two")
+    completes = sum(number for name, number in spent.items() if name.endswith("asset/complete"))
+    assert completes == (0 if reading else 1)
+    assert spent["POST /v1/asset"] == 1
+    tenant.advance(60)
+    found = await tenant.connect(read_only=True).fetch(first)
+    assert [file.digests["md5"] for file in found.versions] == [digest]
+
+
 @pytest.mark.parametrize("reading", ["", "missing_404", "missing_empty"])
 async def test_a_fileless_asset_has_no_file_whatever_its_content_answers(start: Start, reading: str) -> None:
     tenant = start([*SCHEMA, asset(1, versions=[])], variant=reading)

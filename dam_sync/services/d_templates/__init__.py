@@ -38,8 +38,8 @@ KIND = Kind(
             "name of the metadata template of new collections (default: the first one)"
         ),
         "small_uploads": options.choice(
-            "auto (default: the first upload shows how small files are sent) or session (they are "
-            "completed by a call of their own, which plans then count)",
+            "auto (default: without their size; the first upload shows how they are sent) or session (with their "
+            "size, as large ones are; they are completed by a call of their own, which plans then count)",
             "auto",
             "session",
         ),

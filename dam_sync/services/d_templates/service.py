@@ -46,7 +46,7 @@ class TemplatesService(Service):
         self._taxonomy = Taxonomy(line, knowledge)
         self._collections = Collections(line, knowledge, families)
         self._relating = Relating(line, families)
-        uploader = Uploader(line, families, LinkBook(line), line.options.sessions)
+        uploader = Uploader(line, families, LinkBook(line), line.options.sessions, line.options.sessions)
         self._changer = changer = Changer(line, knowledge, families, self._taxonomy)
         self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader, changer)
         self._costs = Costs(line, knowledge, families, self._collections, uploader, changer)

@@ -168,19 +168,19 @@ async def md5_of(content: Content) -> str:
 
 @dataclass(slots=True)
 class Uploader:
-    """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first."""
+    """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first.
+    `sized`: their size is sent with the create, which asks for one."""
 
     line: Line
     families: Families
     book: LinkBook
     completes: bool = False
+    sized: bool = False
 
     async def created(self, body: Json, content: Content | None, *, asset: str = "") -> Made:
         """A new record by `POST /asset`, its links kept: the one call that must not happen twice."""
         size = content.size if content is not None else 0
-        if size > facts.SINGLE_BYTES:
-            body = {**body, "filesize": size}
-        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+        reply = await self._created(body, size, asset)
         if failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
             raise InvalidValue(f"nothing was created: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset)
         links = upload_links(reply)
@@ -198,6 +198,22 @@ class Uploader:
         if content is not None:
             await self.book.keep(made, links)
         return made
+
+    async def _created(self, body: Json, size: int, asset: str) -> Json:
+        """The answer to the create. `filesize` asks for an upload session; where a small file is refused with it, it is
+        sent without, now and from now on (wire D 6.1)."""
+        large = size > facts.SINGLE_BYTES
+        sized = {**body, "filesize": size}
+        if not (large or (size and self.sized)):
+            return (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+        try:
+            return (await self.line.write(facts.CREATE, "", sized, asset=asset, again=False)).json()
+        except InvalidValue:
+            if large:
+                raise
+        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+        self.sized = False
+        return reply
 
     async def send(self, made: Made, content: Content, steps: Steps) -> None:
         """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
