@@ -305,3 +305,15 @@ async def test_a_publication_without_its_mandatory_field_is_refused_with_a_hint(
     with pytest.raises(InvalidValue) as refused:
         await service.create(draft, Bytes("a.jpg", b"a"), MemorySteps())
     assert "mandatory" in refused.value.hint
+
+
+async def test_a_refusal_after_the_media_was_made_says_what_stays(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect(bulk="off")
+    tenant.faults.add([{"match": "PUT /api/dam/medias/*/metadatas/rating", "nth": 1, "do": "status:400"}])
+    steps, draft = MemorySteps(), await draft_for(service, rating=3)
+    with pytest.raises(InvalidValue) as refused:
+        await service.create(draft, Bytes("new.jpg", b"x" * 50), steps)
+    (made,) = tenant.truth()
+    assert f"media {made}, created for it, stays in the target" in refused.value.message
+    assert await service.create(draft, Bytes("new.jpg", b"x" * 50), steps) == made

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import DamSyncError, InvalidValue, Rejected, SessionGone
+from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
 from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
@@ -64,16 +65,17 @@ class Creating:
         staging = await finding.staging_if_any()
         path = await self._uploading.send(content, steps) if content else ""
         asset, resumed = await self._made(plan, path, content, steps, finding)
-        if hidden:
-            await self._refuse_published(asset)
-        await finding.claim(asset, draft.marker, steps, resumed)
-        if plan.marker:
-            await self._writing.put(asset, plan.marker)
-        finding.release(asset)
-        await self._writing.place(asset, draft.placements)
-        if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
-            await self._writing.out_of_folder(asset, staging)
-        await self._writing.apply(asset, plan.writes)
+        with _what_stays(asset):
+            if hidden:
+                await self._refuse_published(asset)
+            await finding.claim(asset, draft.marker, steps, resumed)
+            if plan.marker:
+                await self._writing.put(asset, plan.marker)
+            finding.release(asset)
+            await self._writing.place(asset, draft.placements)
+            if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
+                await self._writing.out_of_folder(asset, staging)
+            await self._writing.apply(asset, plan.writes)
         return AssetId(asset)
 
     async def _refuse_published(self, asset: str) -> None:
@@ -160,6 +162,17 @@ def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:
     if draft.marker and marker is None:
         marker = Put(draft.marker.field, draft.marker.value)
     return Planned(marker, replace(writes, puts=rest), form)
+
+
+@contextmanager
+def _what_stays(asset: str) -> Iterator[None]:
+    """Says of a refusal what it leaves at the target: a partial create, which the next attempt completes."""
+    try:
+        yield
+    except Rejected as error:
+        if error.disposition is Disposition.PARK and not isinstance(error, NotFound):
+            error.message += f"; media {asset}, created for it, stays in the target until the asset is retried"
+        raise
 
 
 def is_hidden(writes: Writes, statuses: Mapping[str, Status]) -> bool:

@@ -228,7 +228,14 @@ ASSUMED_WRITES = (
 
 # spec 000, Resources and Endpoints
 NOT_MOVED = (
+    "folders as such: empty ones, their descriptions, order and responsible users",
+    "rights of folders: no call shows them, so that the exposure guard does not know who sees a media by its folders",
+    "terms that no asset uses; renamed, merged and deleted terms",
     "boards and their columns, workflow membership, validation requests",
-    "saved searches, scripts",
-    "rights of folders: the service does not show them",
+    "baskets as a target; tags, users and shares of baskets",
+    "terms of use, share tokens, embedded players",
+    "faces and individuals",
+    "files of a media besides its versions and attachments (`blobs`), previews, thumbnails chosen by hand",
+    "who made or changed a media; saved searches, scripts",
+    "creation and import dates as a target; coordinates and address of the media itself as a target",
 )

@@ -228,7 +228,14 @@ ASSUMED_WRITES = (
 
 # spec 001, Resources and Endpoints, Service C
 NOT_MOVED = (
-    "portals, brand guides, saved search filters",
-    "comments, share links, use figures",
-    "invitations and permissions of people",
+    "other libraries than the one of the job",
+    "visibility, tagline and order of collections, privacy of the library: no call sets them",
+    "labels of assets as a target; more than one collection for an asset",
+    "embedded metadata, tags and labels of single attachments",
+    "bytes of older versions as a source; previews",
+    "colours, fonts, people, press items and texts as such: they arrive as generic files",
+    "dependence of fields on each other, translations of fields",
+    "creation date as a target; who made or changed an asset; use figures",
+    "permissions and invitations of people",
+    "comments, share links, portals, brand guides, saved search filters",
 )
