@@ -23,6 +23,8 @@ from dam_sync.services import trial_of
 
 READY = ("a_hypermedia", "e_profiles")  # the pair with a mapping written by hand
 READY_SECONDS = 60
+SHOWN_TO_MORE = ("archived_as_published", "groups_widened")
+"""What the demonstration accepts: some of its assets are archived, and in some services all of them have a group."""
 Tell = Callable[[str], None]
 
 
@@ -107,7 +109,8 @@ def _like(wish: Wish, **changes: Path) -> Wish:
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:
     mapping = ready_mapping("demo-a-to-e.yaml") if ready else folder / "mapping.yaml"
-    job = write_job(folder / "job.yaml", "demo", source, target, mapping, state=str(folder / "demo.db"))
+    state, policy = str(folder / "demo.db"), {"exposure": dict.fromkeys(SHOWN_TO_MORE, "accept")}
+    job = write_job(folder / "job.yaml", "demo", source, target, mapping, state=state, policy=policy)
     if not ready:
         await write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + MARKS)
     return job
