@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.audience import Audience
+from dam_sync.model.values import Localized
 from dam_sync.services.e_profiles.service import ProfilesService
 from tests.support.edits import change_source
-from tests.support.small import Small, photo, photos, small
+from tests.support.outsiders import Seen
+from tests.support.small import TOKEN, Small, photo, photos, small
 
 ARCHIVED = "archived_as_published"
 CAUSE = f"exposure: {ARCHIVED}"
@@ -21,14 +25,14 @@ JOB_LINE = f"policy: {{exposure: {{{ACCEPT}}}}}"
 ELSEWHERE = [{"kind": "folder", "path": ["Library", "Archive"]}]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def visible(monkeypatch: pytest.MonkeyPatch) -> None:
     """The target shows everybody what it is given."""
     monkeypatch.setattr(ProfilesService, "audience", lambda self, draft: Audience())
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[Small]:
+def job(tmp_path: Path, visible: None) -> Iterator[Small]:
     with small(tmp_path, [*photos(2), archived(3)]) as made:
         yield made
 
@@ -104,3 +108,80 @@ def test_an_asset_that_is_archived_later_is_told_and_not_written_over(job: Small
     (parked,) = job.parked()
     assert "it was moved before" in parked["message"]
     assert "hide it in the target by hand" in parked["hint"]
+
+
+# -- assets that were moved before, in a target that can hide them ----------------------------------------------------
+
+
+CLOSING = [
+    {"record": "profile", "name": f"closed {name}", "type": name, "release_date": "2099-01-01T00:00:00Z"}
+    for name in ("Images", "Documents")
+]
+
+
+@contextmanager
+def moved(folder: Path, **more: Any) -> Iterator[Small]:
+    """Two assets that everybody sees at both sides."""
+    with small(folder, photos(2), target=CLOSING, **more) as made:
+        made.run()
+        assert len(Seen.of(made.pair.target).now) == 2
+        yield made
+
+
+def seen(job: Small) -> list[str]:
+    """Names of the files that anybody sees at the target."""
+    now = Seen.of(job.pair.target).now
+    return sorted(row["filename"] for row in job.pair.target.assets if now.get(row["id"]))
+
+
+def archive(job: Small) -> None:
+    change_source(job.pair.job, source_id(job, 1), Patch(status="archived"))
+
+
+def test_what_is_archived_later_is_hidden_where_the_target_can_do_that(tmp_path: Path) -> None:
+    with moved(tmp_path) as job:
+        archive(job)
+        plan = job.ran("plan", "--json", "--no-progress", code=0).data
+        report = job.run().data
+        assert exposed(plan) == exposed(report) == [(ARCHIVED, "closed", 1)]
+        assert report["operations"] == plan["operations"]
+        assert seen(job) == ["photo-2.jpg"]
+        assert job.run().data["operations"] == {}
+        change_source(job.pair.job, source_id(job, 1), Patch(status="published"))
+        job.run()
+        assert seen(job) == ["photo-1.jpg", "photo-2.jpg"]
+
+
+def test_an_asset_that_is_not_selected_any_more_is_hidden(tmp_path: Path) -> None:
+    with moved(tmp_path, mapping=[("locales: [en, fr]", "locales: [en, fr]\nselect: {status: [published]}")]) as job:
+        archive(job)
+        report = job.run().data
+        assert report["counts"]["skipped"] == 1
+        assert report["operations"] == {"hide": 1}
+        assert seen(job) == ["photo-2.jpg"]
+        assert job.run().data["operations"] == {}
+
+
+def test_an_asset_whose_values_park_it_is_hidden_first(tmp_path: Path) -> None:
+    fault = ("inventory: {from: fields.inventory}", "inventory: {from: fields.inventory, pipe: [{truncate: {max: 8}}]}")
+    with moved(tmp_path, mapping=[fault]) as job:
+        change_source(job.pair.job, source_id(job, 1), Patch(fields={"inventory": "MU.0000000001"}, status="archived"))
+        job.run(code=4)
+        (parked,) = job.parked()
+        assert parked["cause"].startswith("mapping fields.inventory")
+        assert seen(job) == ["photo-2.jpg"]
+
+
+def test_an_asset_that_somebody_edited_at_the_target_is_hidden_before_it_is_parked(tmp_path: Path) -> None:
+    with moved(tmp_path) as job:
+        (twin,) = [row["id"] for row in job.pair.target.assets if row["filename"] == "photo-1.jpg"]
+        edit = {"fields": {"title": ["By hand"]}}
+        url = f"{job.pair.target.url}/v2/assets/{twin}/metadata?patch=title"
+        done = httpx.put(url, json=edit, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert done.status_code < 300, done.text
+        title = {"title": Localized({"en": "From the source"})}
+        change_source(job.pair.job, source_id(job, 1), Patch(fields=title, status="archived"))
+        job.run(code=4)
+        (parked,) = job.parked()
+        assert parked["cause"] == "conflict"
+        assert seen(job) == ["photo-2.jpg"]
