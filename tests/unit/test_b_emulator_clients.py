@@ -150,3 +150,27 @@ def test_an_unusable_media_type_is_corrected(platform: Platform, given: str, nam
     platform.send(batch, b"bytes", name, **{"X-File-Type": given})
     made = platform.create("cat", file__content=reference(batch))
     assert made["properties"]["file:content"]["mime-type"] == kept
+
+
+def test_a_closed_list_is_one_bracketed_text_whatever_its_values_hold(opened: Open) -> None:
+    terms = ("Etching", "Gouache, white", "Oil")
+    field = {"record": "field", "key": "technique", "kind": "term", "types": ["Photo"], "vocabulary": "techniques"}
+    platform = opened(
+        {"record": "type", "name": "Photo", "media": ["PICTURE"]},
+        {"record": "vocabulary", "key": "techniques", "closed": True},
+        *({"record": "term", "vocabulary": "techniques", "id": each, "labels": {"en": each}} for each in terms),
+        {**field, "label": "Technique", "native": "ENUM"},
+        {"record": "field", "key": "title", "label": "Title", "kind": "text", "types": ["Photo"]},
+        {"record": "container", "kind": "folder", "path": ["Press"]},
+    )
+    schemas = platform.get("/config/schemas", headers={"fetch.schema": "fields"})
+    (described,) = [each["fields"]["technique"] for each in schemas if "technique" in each["fields"]]
+    (rule,) = [each for each in described["constraints"] if each["name"] == "EnumConstraint"]
+    assert rule["parameters"] == {"Values": "[Etching, Gouache, white, Oil]"}
+    assert platform.create("a", lib__technique="Gouache, white")["properties"]["lib:technique"] == "Gouache, white"
+    platform.create("b", lib__technique="Gouache", status=422)
+
+
+def test_a_right_for_a_group_that_is_not_there_is_refused(platform: Platform) -> None:
+    uid = platform.create("cat")["uid"]
+    platform.operate("Document.AddPermission", uid, status=400, users=["Full Access"], permission="Read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.emulated_d import schema_rows, served
+from tests.support.emulated_d import asset_row, schema_rows, served
 
 
 def test_a_small_file_may_be_announced_by_its_size_and_may_not_in_one_reading() -> None:
@@ -38,3 +38,24 @@ def test_a_store_refuses_credentials_of_the_api(name: str) -> None:
         link = d.get(f"/asset/{uploaded['objectId']}/content")["presignedURL"]
         assert d.bare.get(link, headers={name: "secret"}).status_code == 400
         assert d.bare.get(link).content == b"bytes"
+
+
+def test_a_membership_moves_no_date_of_its_asset() -> None:
+    with served([*schema_rows(), asset_row(1)]) as d:
+        before = d.named("photo-1.jpg")
+        d.world.advance(600)
+        d.post(
+            "/collection",
+            {
+                "collectionType": "secured",
+                "name": "Spring",
+                "metadataTemplateId": d.template()["templateId"],
+                "securityTemplateIds": [d.security()],
+                "metadataDocument": [],
+                "collectionDocument": [before["fileId"]],
+            },
+        )
+        d.world.advance(60)
+        d.renew()
+        assert d.truth()["photo-1.jpg"]["placements"][0]["path"] == ["Spring"]
+        assert d.named("photo-1.jpg")["lastUpdatedEpoch"] == before["lastUpdatedEpoch"]
