@@ -130,10 +130,11 @@ def demo_(
 def check(output: Output, job: JobFile) -> None:
     """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
 
-    async def act(_: Wish) -> int:
-        findings = await check_job(job)
+    async def act(wish: Wish) -> int:
+        findings = await check_job(job, wish)
         if output.as_json:
-            output.data([finding.as_json() for finding in findings])
+            ok = not any(finding.exit_code for finding in findings)
+            output.data({"ok": ok, "findings": [finding.as_json() for finding in findings]})
         else:
             rows = [(f.mark, f.subject, f.message, f.hint) for f in findings]
             output.table(f"Check of {job}", ("", "what", "found", "what to do"), rows)

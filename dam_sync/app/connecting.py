@@ -58,6 +58,7 @@ def connect(
     *,
     read_only: bool,
     may_write: Callable[[], None] | None = None,
+    attempts: int | None = None,
 ) -> Service:
     """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
     side = job.source if role == "source" else job.target
@@ -75,6 +76,7 @@ def connect(
         bandwidth=limits.bandwidth,
         read_only=read_only,
         max_calls=wish.max_calls or limits.max_calls,
+        attempts=attempts,
         may_write=may_write,
     )
     return discover()[side.kind].connect(context)

@@ -17,7 +17,13 @@ FETCHED = 20  # of them, those that a listing gives no more than an id of
 
 
 async def sample_of(service: Service) -> Sample:
-    """The first assets that the source lists, a page of each shard; nothing is downloaded."""
+    """The first assets that the source lists; nothing is downloaded."""
+    found, whole = await first_assets(service)
+    return Sample.of(found, whole=whole)
+
+
+async def first_assets(service: Service) -> tuple[list[Asset], bool]:
+    """The first assets that a service lists, a page of each shard, and whether these are all."""
     found: list[Asset] = []
     fetched, whole = 0, True
     async for entry, more in _first(service):
@@ -29,7 +35,7 @@ async def sample_of(service: Service) -> Sample:
             asset = await _fetched(service, entry) if fetched <= FETCHED else None
         if asset is not None and asset.status != TRASH:
             found.append(asset)
-    return Sample.of(found, whole=whole)
+    return found, whole
 
 
 async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:

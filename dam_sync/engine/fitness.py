@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.plan import Able, Create, Park, Skip, decide, fresh_attachments
+from dataclasses import dataclass
+
+from dam_sync.engine.plan import Able, Create, Park, Policy, Skip, decide, fresh_attachments
 from dam_sync.engine.session import Session
 from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.limits import Limits
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow, Outcome
 
 NEEDS = {"profile": "profile", "groups": "security group"}
 
 
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What a target takes, of a job with this policy."""
+
+    operations: frozenset[Operation]
+    schema: Schema
+    limits: Limits
+    policy: Policy
+
+    def unfit(self, asset: Asset, draft: Draft, link: LinkRow | None = None) -> Outcome | None:
+        """Why the asset is parked whatever is sent; None where it can be written."""
+        return _unfit(self, asset, draft, link)
+
+
 def unfit(session: Session, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
-    """Why it is parked whatever is sent; None where it can be written."""
-    operations, schema = session.target.operations, session.target_schema
-    action = decide(asset, draft, link, Able.of(operations, schema), session.policy)
+    """The same for the target of a session."""
+    target = session.target
+    return Fitness(target.operations, session.target_schema, target.limits, session.policy).unfit(asset, draft, link)
+
+
+def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+    operations, schema = target.operations, target.schema
+    action = decide(asset, draft, link, Able.of(operations, schema), target.policy)
     match action:
         case Park():
             return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
@@ -26,7 +50,7 @@ def unfit(session: Session, asset: Asset, draft: Draft, link: LinkRow | None) ->
             files = (*action.versions, *fresh_attachments(asset, None, operations))
         case _:
             files = (*action.versions, *action.attachments)
-    most = session.target.limits.largest_bytes
+    most = target.limits.largest_bytes
     large = next((file for file in files if most is not None and (file.size or 0) > most), None)
     if large is None:
         return None

@@ -114,17 +114,17 @@ class Worker:
         if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
             drafted = await self._drafted(asset, marker)
         if drafted.faults and prepared.link is None:
-            return replace(prepared, drafted=drafted, outcome=_faulty(drafted))
+            return replace(prepared, drafted=drafted, outcome=faulty(drafted))
         exposure = judge(self.session, asset, drafted, prepared.link, await self._containers())
         if exposure.parked is not None:
             await remember_release(self.session, asset, exposure.parked)
             return replace(prepared, drafted=drafted, outcome=exposure.parked)
         if not crosswalk.selects(asset):
             return replace(prepared, drafted=drafted, outcome=NOT_SELECTED, hide=exposure.closed)
-        refused = _faulty(drafted) or unfit(self.session, asset, drafted.draft, prepared.link)
+        refused = faulty(drafted) or unfit(self.session, asset, drafted.draft, prepared.link)
         if refused is None:
             drafted = await self._with_terms(asset, drafted, marker, new=prepared.link is None)
-            refused = _faulty(drafted)
+            refused = faulty(drafted)
         if refused is not None:
             return replace(prepared, drafted=drafted, outcome=refused, hide=exposure.closed)
         return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
@@ -214,7 +214,7 @@ def left_versions(asset: Asset, session: Session) -> tuple[Loss, ...]:
     return (Loss("versions", "policy versions: current", f"{older} older"),)
 
 
-def _faulty(drafted: Drafted) -> Outcome | None:
+def faulty(drafted: Drafted) -> Outcome | None:
     """Why the mapping parks the asset, if it does."""
     if not drafted.faults:
         return None

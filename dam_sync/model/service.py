@@ -367,6 +367,7 @@ class Context:
     bandwidth: float | None = None  # bytes a second over storage and API bodies together
     read_only: bool = False  # the source, and both sides of a dry run: write calls are refused before they are sent
     max_calls: int | None = None
+    attempts: int | None = None  # how often one call is sent at most; None: the client's own number
     may_write: Callable[[], None] | None = None  # asked before a call that may write is sent; raises when it must not
 
     def paced(self, pace: Pace) -> Pace:

@@ -13,6 +13,8 @@ from dam_sync.net.retry import RetryAfter, standard
 from dam_sync.net.rules import ErrorRule
 from dam_sync.net.transport import TransportName
 
+ATTEMPTS = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
@@ -36,7 +38,7 @@ class Wiring:
     may_write: Callable[[], None] | None = None
     retry_after: RetryAfter = standard
     transport: TransportName = "aiohttp"
-    attempts: int = 6
+    attempts: int = ATTEMPTS
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -55,4 +57,5 @@ class Wiring:
             bandwidth=context.bandwidth,
             max_calls=context.max_calls,
             may_write=context.may_write,
+            attempts=context.attempts or ATTEMPTS,
         )

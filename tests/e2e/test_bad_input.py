@@ -61,7 +61,7 @@ def test_wrong_password_of_the_source(job: Small) -> None:
     told = job.process("run", "--no-progress", code=7)
     told.says("a_hypermedia", "401", "check the credential in the job file")
     job.ran("plan", "--no-progress", code=7)
-    findings = job.ran("check", "--json", code=7).data
+    findings = job.ran("check", "--json", code=7).data["findings"]
     assert [row["subject"] for row in findings if not row["ok"]] == ["source"]
     job.credential(SOURCE, PASSWORD)
     assert len(job.ends_complete()) == 4

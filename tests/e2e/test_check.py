@@ -1,0 +1,185 @@
+"""`check` is a gate: three words, every fault at once, and it fails when every asset would be parked later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.small import SOURCE, Small, hurry, photo, photos, small
+
+LONG = "y" * 2_000
+MARKER = "srckey: {marker: true}"
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
+    with small(tmp_path_factory.mktemp("desk")) as made:
+        yield made
+
+
+@pytest.fixture
+def desk(shared: Small) -> Iterator[Small]:
+    """Its files are put back, and nothing was written."""
+    files = (shared.pair.job, shared.pair.folder / "mapping.yaml")
+    good = {path: path.read_text(encoding="utf-8") for path in files}
+    yield shared
+    for path, text in good.items():
+        path.write_text(text, encoding="utf-8")
+    assert shared.pair.target.writes == 0
+
+
+def found(job: Small, code: int) -> dict[str, list[dict[str, Any]]]:
+    """Findings by their mark; a check never ends with 4."""
+    data = job.ran("check", "--json", "--no-progress", code=code).data
+    assert data["ok"] == (code == 0)
+    marks: dict[str, list[dict[str, Any]]] = {"OK": [], "WARN": [], "FAULT": []}
+    for row in data["findings"]:
+        marks[row["mark"]].append(row)
+        assert row["exit_code"] != 4
+    return marks
+
+
+def mapped(job: Small, *pairs: tuple[str, str]) -> None:
+    path = job.pair.folder / "mapping.yaml"
+    text = path.read_text(encoding="utf-8")
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_a_job_in_order(desk: Small) -> None:
+    marks = found(desk, 0)
+    assert marks["FAULT"] == []
+    told = {row["subject"]: row["message"] for row in marks["OK"]}
+    assert told["assets"] == "the first 4 assets can be written"
+    assert str(desk.state) in told["state"]
+
+
+def test_every_asset_would_be_parked(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(each, credit=LONG) for each in (1, 2, 3)]) as job:
+        (row,) = found(job, 2)["FAULT"]
+        assert row["message"].startswith("every one of the first 3 assets would be parked: mapping fields.credit")
+        assert "asset 8801" in row["message"]
+        assert job.pair.target.writes == 0
+
+
+def test_some_assets_would_be_parked(tmp_path: Path) -> None:
+    with small(tmp_path, [*photos(3), photo(4, credit=LONG)]) as job:
+        assert any("1 of the first 4 would be parked" in row["message"] for row in found(job, 0)["WARN"])
+
+
+def test_a_mapping_without_a_marker(desk: Small) -> None:
+    mapped(desk, (MARKER, ""))
+    (row,) = found(desk, 2)["FAULT"]
+    assert "no field is the marker" in row["message"]
+    mapped(desk, ("version: 1", "version: 1\nmarker: none"))
+    found(desk, 0)
+
+
+def test_faults_of_the_mapping_are_told_one_by_one_with_their_lines(desk: Small) -> None:
+    mapped(desk, ("credit: {", "credits: {"), ("default: documents", "default: papers"))
+    rows = found(desk, 2)["FAULT"]
+    assert len(rows) == 2
+    assert all(row["file"].endswith("mapping.yaml") and row["line"] > 1 for row in rows)
+
+
+def test_a_container_that_is_not_there(desk: Small) -> None:
+    mapped(desk, ("version: 1", "version: 1\nselect: {containers: [/Libary]}"))
+    rows = found(desk, 2)["FAULT"]
+    assert any("the source has no /Libary" in row["message"] and "/Library" in row["hint"] for row in rows)
+
+
+def test_a_password_that_is_refused(desk: Small) -> None:
+    desk.credential(SOURCE, "wrong-word-of-mine")
+    try:
+        rows = found(desk, 7)["FAULT"]
+    finally:
+        desk.credential(SOURCE, "secret-a")
+    assert [row["subject"] for row in rows] == ["source"]
+    assert "the password of dam-sync was refused" in rows[0]["message"]
+    assert "HTML" not in rows[0]["message"]
+
+
+def test_an_address_with_a_path_too_many(desk: Small) -> None:
+    url = desk.pair.source.url
+    desk.edit(f"base_url: {url}\n", f"base_url: {url}/web/start\n")
+    (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
+    assert "answers, but not as a_hypermedia" in row["message"]
+    assert row["hint"] == f"did you mean base_url: {url}?"
+
+
+class Page(BaseHTTPRequestHandler):
+    """A web site: every address is a page for people."""
+
+    def do_GET(self) -> None:
+        body = b"<!doctype html><html><head><title>Museum</title></head><body>Welcome</body></html>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A server that answers every call with 501 and a page."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def web(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("handler", [Page, Refusing])
+def test_an_address_of_a_web_site(desk: Small, handler: type[BaseHTTPRequestHandler]) -> None:
+    with web(handler) as url:
+        desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {url}\n")
+        (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
+    assert f"{url} answers, but not as a_hypermedia" in row["message"]
+    assert "check `base_url`" in row["hint"]
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "words"),
+    [
+        ("https://dam.invalid", 2, "dam.invalid: the name is not known"),
+        ("http://127.0.0.1:9", 5, "127.0.0.1: port 9"),
+    ],
+)
+def test_an_address_that_cannot_be_reached(desk: Small, address: str, code: int, words: str) -> None:
+    desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {address}\n")
+    (row,) = [row for row in found(desk, code)["FAULT"] if row["subject"] == "source"]
+    assert words in row["message"]
+
+
+def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
+    with small(tmp_path, photos(2)) as job:
+        assert not any(row["subject"] == "state export" for row in found(job, 0)["WARN"])
+        job.run()
+        (row,) = [row for row in found(job, 0)["WARN"] if row["subject"] == "state export"]
+        assert "was never exported" in row["message"]
