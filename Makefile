@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 .DEFAULT_GOAL := help
 
-.PHONY: help setup fmt check test conformance sim sim-mutants e2e bench demo emulate reference assumptions
+.PHONY: help setup fmt check test conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -38,6 +38,9 @@ sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make s
 
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
 	$(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py
+
+fuzz: $(STAMP) ## mutated answers of all services, to reads and to writes: make fuzz N=20000 SEED=1
+	DAM_SYNC_FUZZ=$(or $(N),20000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/fuzz
 
 e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
 	$(BIN)/pytest -q tests/e2e

@@ -290,7 +290,9 @@ def _files_of(row: Json) -> list[str]:
 
 
 def _real(page: Page) -> list[Json]:
-    return [row for row in page.rows if isinstance(row, dict) and row.get("collectionId")]
+    if not all(isinstance(row, dict) for row in page.rows):
+        raise ContractBroken("a list of collections has rows that are no objects", operation=facts.COLLECTIONS)
+    return [row for row in page.rows if row.get("collectionId")]
 
 
 @reads_answer

@@ -317,8 +317,11 @@ def upload_links(reply: Json) -> tuple[str, ...]:
 @reads_answer
 def member_files(row: Json) -> Sequence[str]:
     """The files in a collection, without the nil id."""
-    members = _loaded(row.get("collectionDocument"))
-    return [str(one) for one in members or () if one] if isinstance(members, list) else []
+    told = row.get("collectionDocument")
+    members = _loaded(told)
+    if (members or told) and not isinstance(members, list):
+        raise ContractBroken("a collection came with members that are no list")
+    return [str(one) for one in members or () if one]
 
 
 def _told_of(row: Json) -> dict[str, Any]:
