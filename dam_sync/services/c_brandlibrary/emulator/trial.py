@@ -6,6 +6,7 @@ from dam_sync.emulation.trial import Trial, words
 
 TRIAL = Trial(
     readings=(
+        "name_on_put",
         "plain_user",
         "short_pages",
         "stale_size",

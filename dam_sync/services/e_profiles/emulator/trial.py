@@ -8,6 +8,7 @@ _CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
 
 TRIAL = Trial(
     readings=(
+        "late_versions",
         "ignore_unknown",
         "void_json",
         "no_chunks",
