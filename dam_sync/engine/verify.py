@@ -31,7 +31,7 @@ from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
 from dam_sync.model.errors import DamSyncError, Disposition, NotFound, StopRequested
-from dam_sync.model.service import TRASH, Operation, Service, Window
+from dam_sync.model.service import TRASH, Batch, Operation, Service, Shard, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
 
@@ -102,7 +102,7 @@ class Verifier:
             await self._load_members()
             async with asyncio.TaskGroup() as group:
                 for link in suspects:
-                    group.create_task(self._check(link, None))
+                    group.create_task(self._check(link, None, fresh=True))
 
     async def _account_for_source(self) -> None:
         """Every listed source asset is linked, parked or left out by a rule."""
@@ -121,6 +121,13 @@ class Verifier:
                     if asset not in links and actions.get(asset) not in ("parked", "skipped"):
                         verdict.unaccounted += 1
                         verdict.note(asset, "", [Difference("asset", "moved or parked", "neither")])
+                await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
+
+    async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
+        """Assets of the source that the listing carried and that will be compared: none of them costs a call."""
+        carried = tuple(entry for entry in entries if entry.asset is not None and self._sampled(entry.id))
+        if carried and self.level != "count":
+            await self.scratch.record(self.session.run.id, shard, Batch(carried, None), ())
 
     def _heed(self) -> None:
         """Raises StopRequested when the operator wants an end."""
@@ -171,15 +178,19 @@ class Verifier:
 
     async def _visit(self, link: LinkRow) -> bool:
         """Whether this link is in the sample and was not looked at yet."""
-        spot = int(hashlib.sha256(link.source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000
-        return spot < self.sample and await self.scratch.first_time(f"visited:{link.source}")
+        return self._sampled(link.source) and await self.scratch.first_time(f"visited:{link.source}")
 
-    async def _check(self, link: LinkRow, listed: Asset | None) -> None:
+    def _sampled(self, source: str) -> bool:
+        return int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < self.sample
+
+    async def _check(self, link: LinkRow, listed: Asset | None, *, fresh: bool = False) -> None:
+        """One asset, as the listings gave it. fresh: as both sides give it now; they also are asked where a difference
+        may come from a listing that is behind."""
         async with self.gate:
             try:
-                judged = await self._judge(link, listed)
-                if judged.fate == "different" and listed is not None and self.patience <= 0:
-                    judged = await self._judge(link, None)  # a listing may be behind: read it by itself
+                judged = await self._judge(link, listed, fresh=fresh)
+                if judged.fate == "different" and not fresh and self.patience <= 0:
+                    judged = await self._judge(link, None, fresh=True)
             except DamSyncError as error:
                 if error.disposition in (Disposition.STOP, Disposition.RETRY):
                     raise
@@ -199,7 +210,7 @@ class Verifier:
             if fresh != link:
                 await self.session.store.put_link(fresh)
 
-    async def _judge(self, link: LinkRow, listed: Asset | None) -> Judged:
+    async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judged:
         session = self.session
         try:
             actual = listed or await session.target.fetch(AssetId(link.target))
@@ -210,7 +221,8 @@ class Verifier:
         if self.level == "count":
             return Judged("equal", evidence="V1")
         try:
-            asset = await session.source.fetch(AssetId(link.source))
+            known = {} if fresh else await self.scratch.payloads([link.source])
+            asset = known.get(AssetId(link.source)) or await session.source.fetch(AssetId(link.source))
         except NotFound:
             return Judged("gone_at_source")
         if asset.status == TRASH:

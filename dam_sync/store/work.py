@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, or_, select, text, update
 
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.errors import StoreBusy
 from dam_sync.store.links import drop_link, write_link
@@ -196,6 +196,19 @@ class Queue(Part):
             for piece in pieces(assets):
                 for row in c.execute(select(*columns).where(WORK.c.asset.in_(piece))):
                     found[AssetId(row.asset)] = row.action if row.state == "settled" else "pending"
+            return found
+
+        return await self._read(job)
+
+    async def payloads(self, assets: Sequence[str]) -> dict[AssetId, Asset]:
+        """Assets as their listing gave them, of those whose listing carried them."""
+        columns = (WORK.c.asset, WORK.c.payload)
+
+        def job(c: Connection) -> dict[AssetId, Asset]:
+            found: dict[AssetId, Asset] = {}
+            for piece in pieces(assets):
+                chosen = select(*columns).where(WORK.c.asset.in_(piece), WORK.c.payload.is_not(None))
+                found.update((AssetId(row.asset), asset_from_json(from_text(row.payload))) for row in c.execute(chosen))
             return found
 
         return await self._read(job)

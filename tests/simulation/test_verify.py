@@ -17,7 +17,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.errors import ConfigError, StopRequested
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.moves import Simulation
+from tests.support.virtual.moves import LAGS, Simulation
 
 KINDS = "e_profiles", "b_documents"
 LOST: dict[str, tuple[str, Callable[[Asset], Asset]]] = {
@@ -92,3 +92,21 @@ def test_plain_text_written_to_a_field_of_several_languages_is_compared_as_it_wa
         assert all(set(title["texts"]) == {"en"} for title in titles)
         verdict = move.universe.do(verify_job(move.job, Wish(), "fields", "100%")).verdict
     assert (verdict["equal"], verdict["differences"]) == (len(titles), [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [
+        ("b_documents", "GET /api/v1/id/{docId}"),
+        ("c_brandlibrary", "GET /api/v4/assets/{id}/attachments"),
+        ("d_templates", "GET /v1/asset/{id}/version"),
+        ("e_profiles", "GET /v2/assets/{id}"),
+    ],
+)
+def test_an_asset_that_its_listing_carried_is_not_read_once_more(tmp_path: Path, kind: str, read: str) -> None:
+    with Simulation(tmp_path, (kind, kind), SEED).moving() as move:
+        move.live()
+        move.universe.do(move.universe.clock.sleep(LAGS))
+        report = move.universe.do(verify_job(move.job, Wish(), "fields", "100%"))
+    assert report.verdict["equal"] == report.verdict["checked"] > 0
+    assert report.source.calls.get(read, 0) == 0
