@@ -109,6 +109,9 @@ async def _about_side(job: Job, role: str, wish: Wish, sides: Sides, stack: Asyn
         account = await service.probe()
         for finding in _about(role, account):
             yield finding
+        if role == "source" and service.limits.undated:
+            text = f"changes of {' and '.join(service.limits.undated)} alone move no asset's date"
+            yield Finding("source deltas", text, "later runs see them with `run JOB --full` only")
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
         for finding in Finding.of(role, await explained(error, job, role)):

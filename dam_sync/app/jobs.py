@@ -25,7 +25,7 @@ from dam_sync.engine.guards.before import refuse_before_run, refuse_before_verif
 from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.report import Report, Side, count_operations, operation_kind
-from dam_sync.engine.retrying import told_retried
+from dam_sync.engine.retrying import told_retried, told_undated
 from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
 from dam_sync.engine.session import Session
 from dam_sync.engine.settling import look_after, told_open
@@ -193,6 +193,8 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     report.bytes = session.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
     report.notes.extend(told_retried(session))
+    window = await session.store.noted(f"window:{session.run.id}") or {}
+    report.notes.extend(told_undated(session, window.get("since")))
     report.notes.extend(await left_over(session))
     return report
 

@@ -35,6 +35,15 @@ def told_retried(session: Session) -> list[str]:
     ]
 
 
+def told_undated(session: Session, since: str | None) -> list[str]:
+    """In words, what a run that lists by date does not see; nothing of a run that lists everything."""
+    undated = session.source.limits.undated
+    if not undated or not since or session.ask.only or session.ask.full:
+        return []
+    what = f"{', '.join(undated[:-1])} and {undated[-1]}" if len(undated) > 1 else undated[0]
+    return [f"changes of {what} alone move no asset's date at the source: only `run JOB --full` sees them"]
+
+
 def with_limit(work: Work, outcome: Outcome) -> Outcome:
     """The outcome with a hint that says whether the next run tries it again."""
     if not outcome.passing:

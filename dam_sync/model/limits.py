@@ -94,6 +94,7 @@ class Limits:
     filename: int = 255
     settles: timedelta = timedelta(0)
     readies: timedelta = timedelta(0)
+    undated: tuple[str, ...] = ()  # what changes without moving an asset's date, so that listings by date miss it
     sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     members_last: bool = False  # `members()` costs less once this connection has listed everything
     names_identify: bool = False  # an upload under an existing file name is not a new asset

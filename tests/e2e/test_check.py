@@ -183,3 +183,12 @@ def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
         job.run()
         (row,) = [row for row in found(job, 0)["WARN"] if row["subject"] == "state export"]
         assert "was never exported" in row["message"]
+
+
+def test_what_a_later_run_does_not_see_is_told(tmp_path: Path) -> None:
+    told = "changes of folders and labels alone"
+    with small(tmp_path, photos(1)) as job:
+        assert any(told in row["message"] for row in found(job, 0)["OK"])
+        assert not any(told in note for note in job.run().data["notes"])
+        assert any(told in note and "--full" in note for note in job.run().data["notes"])
+        assert not any(told in note for note in job.run("--full").data["notes"])

@@ -83,6 +83,7 @@ def limits_of(context: Context, options: Options) -> Limits:
         lag=timedelta(seconds=options.index_lag),
         settles=timedelta(seconds=options.duplicate_window),
         sweeps=options.delta == "sweep",
+        undated=() if options.delta == "sweep" else facts.LIMITS.undated,
     )
 
 

@@ -123,6 +123,7 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=1,
     settles=SETTLES,
+    undated=("sections", "collections", "labels", "deletions"),  # wire C 2.2: only a listing of everything shows them
     readies=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are looked at meanwhile
 )
 

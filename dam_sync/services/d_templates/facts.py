@@ -97,6 +97,7 @@ LIMITS = Limits(
     precision=timedelta(milliseconds=1),
     lag=LAG,
     member_batch=MEMBER_BATCH,
+    undated=("collections",),  # observed on an independent stand-in: members change, records do not
     members_last=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 
