@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from dam_sync.model.asset import AssetId, Patch, Placement, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
+from dam_sync.services.e_profiles.writing import Writer
 from tests.support.served_e import Open, asset, created, draft, serving
 from tests.support.steps import MemorySteps
 
@@ -35,9 +37,9 @@ async def test_only_what_a_patch_names_changes(opened: Open) -> None:
         tags_remove=frozenset({"a"}),
         rights=Rights(None, datetime(2040, 1, 1, tzinfo=UTC), frozenset({"staff"})),
     )
-    before = Counter(service.calls)
+    before, told = Counter(service.calls), Counter(service.forecast(patch))
     await service.update(made, patch)
-    assert Counter(service.calls) - before == Counter(service.forecast(patch))
+    assert Counter(service.calls) - before == told
     await service.update(made, patch)
     found = await service.fetch(made)
     assert (found.fields["title"], found.fields["rating"], found.filename) == ("Other", 2.5, "renamed.jpg")
@@ -152,3 +154,48 @@ async def test_a_category_whose_answer_was_lost_is_not_made_twice(opened: Open) 
         await service.ensure_container("category", ("New",))
     await service.ensure_container("category", ("New",))
     assert [place.text async for place in service.containers()].count("/New") == 1
+
+
+# -- forms that no document shows --------------------------------------------------------------------------------------
+
+
+async def test_the_first_tags_of_a_run_are_read_back(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    for number in (1, 2):
+        wanted = draft(f"m-{number}", f"{number}.jpg", tags=frozenset({"a"}))
+        before, told = Counter(service.calls), service.forecast(wanted, 300)
+        await created(service, wanted)
+        assert Counter(service.calls) - before == Counter(told)
+        assert told.get("GET /v2/assets/{id}", 0) == (number == 1)
+
+
+@pytest.mark.parametrize("patch", [Patch(tags_add=frozenset({"b"})), Patch(tags_remove=frozenset({"a"}))])
+async def test_tags_that_have_no_effect_are_refused(
+    opened: Open, patch: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service answers 2xx to a body that it does not understand."""
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft(tags=frozenset({"a"})))
+
+    async def unheeded(self: Any, asset: str, operation: str, tags: frozenset[str]) -> None:
+        return None
+
+    monkeypatch.setattr(Writer, "_send_tags", unheeded)
+    with pytest.raises(Rejected, match="has no effect"):
+        await tenant.connect().update(made, patch)
+
+
+async def test_hiding_that_has_no_effect_is_refused(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+
+    async def unheeded(self: Any, asset: str, body: Any) -> None:
+        return None
+
+    monkeypatch.setattr(Writer, "_send_security", unheeded)
+    with pytest.raises(Rejected, match="still has a release date"):
+        await service.update(made, Patch(closed=True))

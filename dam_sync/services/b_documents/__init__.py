@@ -103,4 +103,6 @@ KIND = Kind(
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
     leaves=facts.LEAVES,
+    assumed_writes=facts.ASSUMED_WRITES,
+    not_moved=facts.NOT_MOVED,
 )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
-from dam_sync.model.service import Assumption
+from dam_sync.model.service import AssumedWrite, Assumption
 from dam_sync.net.rules import ErrorRule
 
 NAME = "b_documents"
@@ -235,4 +235,33 @@ ASSUMPTIONS = (
         "`everybody` names them",
         "5.3",
     ),
+)
+
+ASSUMED_WRITES = (
+    AssumedWrite(
+        10,
+        "`Document.AddPermission` with `blockInheritance` closes a document in one call",
+        "the rights in each answer, else by reading the document; where others may still read, it stays in the closed "
+        "folder and is parked",
+    ),
+    AssumedWrite(
+        16,
+        "`Document.CreateVersion` keeps the old file before a new one is written",
+        "the document in its answer; the new file is compared by length and digest",
+    ),
+    AssumedWrite(12, "`nxtag:tags` as a property keeps tags as they are", "comparing each with the answer"),
+    AssumedWrite(18, "`Document.Move` with a name", "the folder and the name in each answer"),
+    AssumedWrite(
+        13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"
+    ),
+)
+NOT_MOVED = (
+    "rights to change, rights for a time, denied users: named for each asset; the target gets the right to read",
+    "comments, annotations, the audit trail",
+    "version numbers: versions are numbered again",
+    "published copies as a target, documents that hold others and have a file",
+    "folder and collection metadata, empty folders, workspaces",
+    "locks, workflows, tasks, favourites, saved searches",
+    "order of vocabulary entries, retired entries as such, entries that no asset uses",
+    "renditions and previews, users and groups",
 )

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.e_profiles.emulator import emulator
-from dam_sync.services.e_profiles.facts import ASSUMPTIONS, HOLDS, LEAVES, LIMITS, NAME, POLICIES
+from dam_sync.services.e_profiles.facts import (
+    ASSUMED_WRITES,
+    ASSUMPTIONS,
+    HOLDS,
+    LEAVES,
+    LIMITS,
+    NAME,
+    NOT_MOVED,
+    POLICIES,
+)
 from dam_sync.services.e_profiles.service import ProfilesService
 
 KIND = Kind(
@@ -62,4 +71,6 @@ KIND = Kind(
     needs_tenant_url=True,
     holds=HOLDS,
     leaves=LEAVES,
+    assumed_writes=ASSUMED_WRITES,
+    not_moved=NOT_MOVED,
 )

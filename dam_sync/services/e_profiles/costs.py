@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Membership
+from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.security import Way, security_of_patch
+from dam_sync.services.e_profiles.security import RELEASE, Way, security_of_patch
 
 
 def upload_calls(limits: Limits, size: int) -> Counter[str]:
@@ -49,6 +50,26 @@ def patch_calls(patch: Patch) -> Mapping[str, int]:
             facts.PUT_FILENAME: int(patch.filename is not None),
         }
     )
+
+
+def forms_of(change: Draft | Patch, way: Way | None) -> frozenset[str]:
+    """The forms that no document shows and that writing this uses: each is read back once a run."""
+    if isinstance(change, Draft):
+        tags = {facts.ADD_TAGS} if change.tags else set()
+        return frozenset(tags) | forms_of_security(way.body if way else {})
+    added, removed = (change.tags_add, facts.ADD_TAGS), (change.tags_remove, facts.REMOVE_TAGS)
+    tags = {operation for some, operation in (added, removed) if some}
+    return frozenset(tags) | forms_of_security(security_of_patch(change, facts.EPOCH))
+
+
+def forms_of_security(body: Json) -> frozenset[str]:
+    """Taking the release date away is such a form."""
+    return frozenset({facts.HIDING}) if RELEASE in body and body[RELEASE] is None else frozenset()
+
+
+def proof_calls(forms: Iterable[str]) -> Counter[str]:
+    """Reading the first use of these back."""
+    return Counter(facts.GET_SECURITY if form == facts.HIDING else facts.ASSET for form in forms)
 
 
 def has_content(patch: Patch) -> bool:

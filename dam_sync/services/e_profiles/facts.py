@@ -18,7 +18,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.naming import Naming
-from dam_sync.model.service import Assumption
+from dam_sync.model.service import AssumedWrite, Assumption
 from dam_sync.net.rules import ErrorRule
 
 NAME = "e_profiles"
@@ -90,6 +90,7 @@ PUT_METADATA = "PUT /v2/assets/{id}/metadata"
 GET_SECURITY = "GET /v2/assets/{id}/security"
 PUT_SECURITY = "PUT /v2/assets/{id}/security"
 PUT_FILENAME = "PUT /v2/assets/{id}/filename"
+HIDING = f"{PUT_SECURITY} without a release date"
 ADD_TAGS = "PUT /v2/assets/{id}/tags/add"
 REMOVE_TAGS = "POST /v2/assets/{id}/tags/remove"
 TRASH = "DELETE /v2/assets/{id}"
@@ -242,4 +243,43 @@ ASSUMPTIONS = (
         "and categories do not change who sees an asset",
         "5.6",
     ),
+)
+
+ASSUMED_WRITES = (
+    AssumedWrite(
+        23,
+        "`PUT .../tags/add` and `POST .../tags/remove` of `{tags: [...]}`",
+        "reading the tags of the first of each in a run; without effect the asset is parked",
+    ),
+    AssumedWrite(
+        26,
+        "`PUT .../security` with a release date of null hides an asset",
+        "reading the first of a run back; where the date stays, the asset is parked",
+    ),
+    AssumedWrite(
+        17,
+        "`POST /v2/uploads` under an existing name adds a version",
+        "waiting for each until the asset shows it; an upload that became another asset, or is queued, parks it",
+    ),
+    AssumedWrite(
+        27,
+        "`POST /v2/uploads` by a profile that releases nothing is seen by nobody",
+        "the profile's own words; rights are written last",
+    ),
+    AssumedWrite(
+        21, "`POST /v2/uploads` of a `file_id`, once", "the asset that is found by its mark before it is sent again"
+    ),
+    AssumedWrite(
+        15, "`POST .../category/assets` and `.../collection/assets` of 100 assets", "`verify`; refused, half as many"
+    ),
+)
+NOT_MOVED = (
+    "collections as global or shared ones: they are made private, seen by the user of the job alone",
+    "attached documents as a target, archived state, previews made by hand",
+    "products, attributes, channels and their links to assets",
+    "integration links, portals, orders, embed codes",
+    "workflow projects and deliverables",
+    "use figures (views, downloads, shares)",
+    "renamed categories and terms: a new one is made; empty categories and collections",
+    "another metadata type of an asset that is moved already",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
@@ -23,12 +24,14 @@ from dam_sync.model.service import (
     Window,
 )
 from dam_sync.model.values import Term
+from dam_sync.net.once import Proven
 from dam_sync.services.e_profiles import costs, facts
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.links import Links
 from dam_sync.services.e_profiles.membership import Members
 from dam_sync.services.e_profiles.reading import Reader
 from dam_sync.services.e_profiles.searching import Search
+from dam_sync.services.e_profiles.security import Way
 from dam_sync.services.e_profiles.taxonomy import Taxonomy
 from dam_sync.services.e_profiles.tenancy import Tenancy
 from dam_sync.services.e_profiles.uploading import Uploader
@@ -55,7 +58,11 @@ class ProfilesService(Service):
         self._taxonomy = Taxonomy(self._line)
         self._members = Members(search, self._taxonomy)
         self._writer = Writer(
-            self._line, search, self._tenancy, Uploader(self._line, context.budget or MemoryBudget(MEMORY))
+            self._line,
+            search,
+            self._tenancy,
+            Uploader(self._line, context.budget or MemoryBudget(MEMORY)),
+            Proven(context.clock),
         )
 
     @property
@@ -144,15 +151,19 @@ class ProfilesService(Service):
         """See `Service.audience`."""
         return self._writer.audience(draft)
 
+    def _proofs(self, change: Draft | Patch, way: Way | None) -> Counter[str]:
+        return costs.proof_calls(self._writer.proven.new(costs.forms_of(change, way)))
+
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
         match change:
             case Draft():
-                return costs.draft_calls(change, size, self.limits, self._writer.way(change))
+                way = self._writer.way(change)
+                return Counter(costs.draft_calls(change, size, self.limits, way)) + self._proofs(change, way)
             case FileRef():
                 return costs.version_calls(size or change.size or 0, self.limits)
             case Patch():
-                return costs.patch_calls(change)
+                return Counter(costs.patch_calls(change)) + self._proofs(change, None)
             case Membership():
                 return costs.place_calls(change)
             case Term():

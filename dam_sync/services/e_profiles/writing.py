@@ -12,9 +12,10 @@ from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.answers import reads_answer
 from dam_sync.net.client import Reply, Request
+from dam_sync.net.once import Proven
 from dam_sync.services.e_profiles import facts, query, security, wire
 from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.costs import has_content
+from dam_sync.services.e_profiles.costs import forms_of_security, has_content
 from dam_sync.services.e_profiles.searching import Search
 from dam_sync.services.e_profiles.security import Way
 from dam_sync.services.e_profiles.tenancy import Tenancy
@@ -31,6 +32,7 @@ class Writer:
     search: Search
     tenancy: Tenancy
     uploader: Uploader
+    proven: Proven
 
     async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
@@ -222,8 +224,21 @@ class Writer:
         return await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
 
     async def _put_security(self, asset: AssetId, body: Json) -> Json:
-        await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
+        await self._send_security(asset, body)
+
+        async def hidden() -> bool:
+            path = wire.asset_path(asset, "security")
+            now = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
+            return isinstance(now, dict) and now.get(security.RELEASE) is None
+
+        if facts.HIDING in forms_of_security(body) and not await self.proven.holds(facts.HIDING, hidden):
+            raise _without_effect(
+                "the asset still has a release date after it was taken away", asset, facts.PUT_SECURITY
+            )
         return True
+
+    async def _send_security(self, asset: AssetId, body: Json) -> None:
+        await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
 
     async def _put(self, operation: str, asset: AssetId, part: str, body: Json, named: tuple[str, ...]) -> None:
         request = Request(
@@ -238,10 +253,25 @@ class Writer:
         await self._send(request, asset)
 
     async def _tag(self, asset: AssetId, operation: str, tags: frozenset[str]) -> Json:
+        await self._send_tags(asset, operation, tags)
+        wanted = {tag.casefold().strip() for tag in tags}
+
+        async def changed() -> bool:
+            asked = self.line.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags"),), asset=asset)
+            row = (await self._send(asked, asset)).json()
+            if not isinstance(row, dict) or not isinstance(row.get("tags"), list):
+                return True  # a release that shows no tags (wire E 10)
+            now = {str(tag).casefold().strip() for tag in row["tags"]}
+            return wanted <= now if operation == facts.ADD_TAGS else not wanted & now
+
+        if not await self.proven.holds(operation, changed):
+            raise _without_effect("the call for tags was answered and has no effect", asset, operation)
+        return True
+
+    async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
         verb = operation.rpartition("/")[2]
         path = wire.asset_path(asset, "tags", verb)
         await self.line.write(operation, path, {"tags": sorted(tags)}, asset=asset)
-        return True
 
     async def _asked_again(self, ask: Call, seconds: float, waits: tuple[float, ...]) -> Json:
         """The first answer that is not None; asked a last time when `seconds` are over."""
@@ -254,5 +284,16 @@ class Writer:
 
 
 @reads_answer
+def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
+    return Rejected(
+        message,
+        asset=asset,
+        operation=operation,
+        code="no effect",
+        hint="no document shows the form of this call, and here it is another: report it; see the README's list of "
+        "assumed forms",
+    )
+
+
 def _texts(row: Json, field: str) -> list[str]:
     return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]
