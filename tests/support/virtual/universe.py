@@ -21,6 +21,7 @@ from dam_sync.emulation.catalogue import catalogue_of
 from dam_sync.emulation.faults import Faults
 from dam_sync.emulation.object_store import ObjectStore
 from dam_sync.emulation.world import World
+from dam_sync.mapping import compile as compiling
 from dam_sync.model.clock import SystemClock
 from dam_sync.net import line
 from dam_sync.services import discover
@@ -76,8 +77,11 @@ class Universe:
         patch.setattr(line.Line, "exchange", _standing_still(line.Line.exchange))
         patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
-        for name in ("load_job", "load_mapping"):  # the same files, read in every life
-            patch.setattr(connecting, name, _remembered(getattr(connecting, name)))
+        for place, name in (
+            (connecting, "load_job"),
+            (compiling, "read_mapping"),
+        ):  # the same files, read in every life
+            patch.setattr(place, name, _remembered(getattr(place, name)))
         patch.setattr(opening, "create_engine", _engine)
         patch.setattr(opening, "_connect_writer", _unflushed(opening._connect_writer))
         patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
