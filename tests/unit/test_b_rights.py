@@ -130,3 +130,18 @@ def test_what_is_the_documents_own() -> None:
     assert [entry["username"] for entry in local_grants(row)] == ["staff"]
     assert is_blocked(row)
     assert not is_blocked(row_of([ace("staff")], [ace("members"), ace(*BLOCK)]))
+
+
+@pytest.mark.parametrize(
+    ("told", "losses"),
+    [
+        ({"lockOwner": "jdoe"}, [("lock", "not carried", "jdoe")]),
+        ({"isRecord": True, "retainUntil": "2030-01-01"}, [("record", "not carried", "2030-01-01")]),
+        ({"isRecord": True, "retainUntil": None}, [("record", "not carried", "")]),
+        ({"hasLegalHold": True}, [("legal hold", "not carried", "")]),
+        ({"lockOwner": None, "isRecord": False, "hasLegalHold": False}, []),
+    ],
+)  # fmt: skip
+def test_locks_records_and_legal_holds_are_named(told: dict[str, Any], losses: list[tuple[str, str, str]]) -> None:
+    found = asset_of({**row_of([], [ace("Everyone")]), **told}, Server(), PLAIN, Around())
+    assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == losses

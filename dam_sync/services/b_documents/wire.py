@@ -112,6 +112,7 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
 def _losses(row: Json, server: Server, options: Options, around: Around) -> Iterator[Loss]:
     """What the document has and an asset cannot hold."""
     yield from _odd_moments(row, options)
+    yield from _held(row)
     older = sum(map(_has_file, around.versions))
     if older and not _has_file(row):
         yield Loss("versions", "the asset has no current file", f"{older} older")
@@ -120,6 +121,16 @@ def _losses(row: Json, server: Server, options: Options, around: Around) -> Iter
             yield Loss(f"fields.{key}", "holds what no field can, such as a file")
         if (info := server.fields.get(key)) is not None and not fitting(info, data)[1]:
             yield Loss(f"fields.{key}", "has another type than the schema says")
+
+
+def _held(row: Json) -> Iterator[Loss]:
+    """What keeps a document from being changed or deleted; told with every document (wire B 3)."""
+    kept = (
+        ("lock", bool(row.get("lockOwner")), row.get("lockOwner")),
+        ("record", row.get("isRecord") is True, row.get("retainUntil")),
+        ("legal hold", row.get("hasLegalHold") is True, ""),
+    )
+    yield from (Loss(path, "not carried", str(detail or "")[:60]) for path, holds, detail in kept if holds)
 
 
 def _is_set(data: Json) -> bool:

@@ -122,6 +122,7 @@ class Tenancy:
                 self.line.read_only and not self.line.options.documents,
                 "documents attached to assets are not read; `attachments: on` reads them, one more call for each asset",
             ),
+            (not self.line.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
             (not self.line.options.versioning, "version_policy is not set, so no file version is ever added"),
         )  # fmt: skip
         return tuple(text for holds, text in told if holds)
