@@ -1,0 +1,121 @@
+"""What the exposure guard set aside is tried again: for another policy or mapping, or a release date that has come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
+from dam_sync.engine.plan import Policy
+from dam_sync.engine.session import Ask, Session
+from dam_sync.model.asset import Asset, AssetId, Revision, Rights
+from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.rows import Outcome
+from dam_sync.store.store import SqlStore
+from tests.support.store import SetClock, entries
+
+LEASE = timedelta(minutes=5)
+ARCHIVED = Outcome("parked", cause="exposure: archived_as_published")
+UNRELEASED = Outcome("parked", cause="exposure: unreleased_as_released")
+ACCEPT = {ExposureRule.ARCHIVED: Waiver.ACCEPT}
+
+
+@dataclass
+class Desk:
+    """As much of a session as the guard looks at."""
+
+    store: SqlStore
+    clock: SetClock
+    mapping: str = "1"
+    ask: Ask = field(default_factory=Ask)
+
+    def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> Session:
+        made = SimpleNamespace(
+            store=self.store,
+            clock=self.clock,
+            policy=Policy(exposure=exposure),
+            ask=self.ask,
+            crosswalk=SimpleNamespace(digest=self.mapping),
+            target_schema=Schema({}),
+            target=SimpleNamespace(operations=frozenset()),
+        )
+        return cast("Session", made)
+
+    async def parked(self) -> list[str]:
+        return sorted(row.asset for row in await self.store.parked(limit=9))
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """Three assets set aside, two of them by the guard."""
+    clock = SetClock()
+    store = await SqlStore.open(tmp_path / "job.db", clock)
+    run = (await store.begin("job", "run")).id
+    await store.record(run, Shard("all"), Batch(tuple(entries("a", "b", "c")), None), ())
+    made = Desk(store, clock)
+    await retry_exposed(made.session())
+    for work, outcome in zip(await store.claim(run, 9, LEASE), (ARCHIVED, UNRELEASED, FAULT), strict=True):
+        await store.settle(work, outcome)
+    yield made
+    await store.close()
+
+
+FAULT = Outcome("parked", cause="mapping fields.title: too long")
+
+
+async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> None:
+    await retry_exposed(desk.session())
+    assert await desk.parked() == ["a", "b", "c"]
+
+
+async def test_another_policy_puts_back_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
+    desk.ask.only = frozenset({"a"})
+    await retry_exposed(desk.session(ACCEPT))
+    assert await desk.parked() == ["a", "b", "c"], "a run of single assets leaves the others"
+    desk.ask.only = frozenset()
+    await retry_exposed(desk.session(ACCEPT))
+    assert await desk.parked() == ["c"]
+
+
+async def test_another_mapping_does_so_as_well(desk: Desk) -> None:
+    desk.mapping = "2"
+    await retry_exposed(desk.session())
+    assert await desk.parked() == ["c"]
+
+
+async def test_a_release_date_that_has_come_puts_them_back_once(desk: Desk) -> None:
+    session = desk.session()
+    for days in (3, 2, 4):
+        release = desk.clock.now() + timedelta(days=days)
+        await remember_release(session, Asset(AssetId("b"), Revision("r"), rights=Rights(release)), UNRELEASED)
+    await remember_release(session, Asset(AssetId("a"), Revision("r"), rights=Rights(desk.clock.now())), UNRELEASED)
+    await remember_release(session, Asset(AssetId("a"), Revision("r")), ARCHIVED)
+    desk.clock.skip(2 * 86400 - 60)
+    await retry_exposed(session)
+    assert await desk.parked() == ["a", "b", "c"]
+    desk.clock.skip(120)
+    await retry_exposed(session)
+    assert await desk.parked() == ["c"]
+
+
+def test_the_stop_names_rules_assets_and_the_line_of_the_job() -> None:
+    rows = [
+        {"rule": "groups_widened", "fate": "set aside", "assets": 1200, "examples": ["7", "9"]},
+        {"rule": "expiry_dropped", "fate": "accepted", "assets": 3, "examples": ["1"]},
+    ]
+    stop = exposure_stop(rows)
+    assert stop is not None
+    assert stop.exit_code == 6
+    assert "groups_widened 1,200 (7, 9…)" in stop.message
+    assert "expiry_dropped" not in stop.message
+    assert job_line([ExposureRule.GROUPS]) == "policy: {exposure: {groups_widened: accept}}"
+    assert job_line([ExposureRule.GROUPS]) in stop.hint
+    assert exposure_stop(rows[1:]) is None
