@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, existing_store, job_of
+from dam_sync.app.connecting import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, existing_store, job_of
 from dam_sync.app.previewing import Preview, preview_of
 from dam_sync.app.reaching import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.app.state_files import last_export
@@ -239,9 +239,7 @@ def _about_mapping(job: Job, sides: Sides) -> Iterator[Finding]:
     yield from (Finding("mapping test", str(failure), "mend the line or the test", exit_code=2) for failure in failures)
     yield Finding("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
     if not crosswalk.marked:
-        hint = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
-        text = "no field is the marker: a create whose answer is lost would be parked, never found again"
-        yield Finding("mapping marker", text, hint, exit_code=MappingError.exit_code)
+        yield Finding("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
     warnings = frozenset(crosswalk.warnings)
     told = [note for note in crosswalk.notes if crosswalk.marked or "no field is the marker" not in note]
     yield from (Finding("mapping", note, warns=note in warnings) for note in told)

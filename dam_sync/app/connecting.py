@@ -15,7 +15,7 @@ from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import FileRef
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, MappingError
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Context, Service
@@ -43,6 +43,16 @@ class Opened:
     target_schema: Schema
     crosswalk: Crosswalk
     budget: MemoryBudget
+
+
+NO_MARKER = "no field is the marker: a create whose answer is lost would be parked, never found again"
+MARKER_HINT = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
+
+
+def refuse_unmarked(crosswalk: Crosswalk) -> None:
+    """Raises MappingError for a mapping without a marker that does not say `marker: none`."""
+    if not crosswalk.marked:
+        raise MappingError(NO_MARKER, hint=MARKER_HINT)
 
 
 def job_of(path: Path) -> Job:

@@ -13,7 +13,7 @@ from typing import IO, Any
 import anyio
 
 from dam_sync.app.asking import causes_of
-from dam_sync.app.connecting import Opened, connected, existing_store, job_of, session_of
+from dam_sync.app.connecting import Opened, connected, existing_store, job_of, refuse_unmarked, session_of
 from dam_sync.app.files import prove_writable, scratch, written
 from dam_sync.app.forecast import Planned, Speed, estimate_notes, forecast
 from dam_sync.app.run_record import books_of, keep_spent, operations_digest
@@ -62,6 +62,7 @@ async def run_job(path: Path, wish: Wish) -> Report:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await SystemClock().sleep(SETTLE_SECONDS)
             opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
+            refuse_unmarked(opened.crosswalk)
             prepared = session_of(opened, store, run, wish)
             await refuse_before_run(prepared)
             await refuse_unknown(prepared)
@@ -89,6 +90,7 @@ async def plan_job(path: Path, wish: Wish) -> Report:
     job, started = job_of(path), SystemClock().monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch("plan")) / "plan.db"
         await copy_state(job, copied)
         store = await SqlStore.open(copied, SystemClock())

@@ -84,6 +84,8 @@ def test_a_mapping_without_a_marker(desk: Small) -> None:
     mapped(desk, (MARKER, ""))
     (row,) = found(desk, 2)["FAULT"]
     assert "no field is the marker" in row["message"]
+    for verb in ("plan", "run"):
+        desk.ran(verb, "--no-progress", code=2).says("no field is the marker", "marker: none")
     mapped(desk, ("version: 1", "version: 1\nmarker: none"))
     found(desk, 0)
 

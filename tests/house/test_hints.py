@@ -23,7 +23,6 @@ PROMISED |= {"redirects", "help"}  # of the product, whether this release has th
 VERBS = PROMISED | set(COMMANDS)
 QUOTED = re.compile(r"`([^`\n]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-COMING = frozenset({"--repair"})  # named by hints of this release before it lands
 FOREIGN = ("pip ", "keyring ", "export ", "make ")
 
 
@@ -47,7 +46,7 @@ def wrong(text: str) -> Iterator[str]:
     for quoted in QUOTED.findall(text):
         words = quoted.removeprefix("dam-sync ").split()
         named = words and words[0] in VERBS and (len(words) > 1 or words[0] in PROMISED - set(COMMANDS))
-        if named and (words[0] not in COMMANDS or not set(OPTION.findall(quoted)) - COMING <= COMMANDS[words[0]]):
+        if named and (words[0] not in COMMANDS or not set(OPTION.findall(quoted)) <= COMMANDS[words[0]]):
             yield f"`{quoted}`"
     yield from set(OPTION.findall(QUOTED.sub("", text))) - OPTIONS
 
