@@ -57,5 +57,5 @@ def told_binned(session: Session) -> list[str]:
     if not session.binned:
         return []
     were = "asset was" if session.binned == 1 else "assets were"
-    told = f"{session.binned:,} {were} left half made by a run that was killed, and gone from the source since"
-    return [f"{told}: put into the target's trash"]
+    told = f"{session.binned:,} {were} left half made by an earlier run"
+    return [f"{told}, and gone from the source or restricted there since: put into the target's trash"]

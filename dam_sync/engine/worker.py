@@ -113,7 +113,7 @@ class Worker:
         drafted = await self._drafted(asset, marker)
         if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
             drafted = await self._drafted(asset, marker)
-        if drafted.faults and prepared.link is None:
+        if drafted.faults and prepared.link is None and not prepared.work.begun:
             return replace(prepared, drafted=drafted, outcome=faulty(drafted))
         exposure = judge(self.session, asset, drafted, prepared.link, await self._containers())
         if exposure.parked is not None:

@@ -185,3 +185,15 @@ def test_an_asset_that_somebody_edited_at_the_target_is_hidden_before_it_is_park
         (parked,) = job.parked()
         assert parked["cause"] == "conflict"
         assert seen(job) == ["photo-2.jpg"]
+
+
+def test_what_a_refused_create_left_visible_goes_into_the_trash(tmp_path: Path) -> None:
+    """The second file version is refused, so the asset stays half made; then it is archived at the source."""
+    versions = [{"name": "photo-1.jpg", "generate": {"size": 900 + number, "seed": number}} for number in range(2)]
+    with small(tmp_path, [{**photo(1), "versions": versions}]) as job:
+        job.faulty({"match": "POST /v2/uploads", "do": "status:400", "nth": 2}, side="target")
+        job.run(code=4)
+        assert seen(job) == ["photo-1.jpg"]
+        archive(job)
+        job.run(code=6)
+        assert seen(job) == []

@@ -65,7 +65,7 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
     assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
     assert not steps.done
     (told,) = told_binned(session)
-    assert told.startswith("1 asset was left half made by a run that was killed")
+    assert told.startswith("1 asset was left half made by an earlier run")
 
 
 async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
