@@ -22,6 +22,7 @@ from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.net.answers import reads_answer
+from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
@@ -103,15 +104,23 @@ class Writing:
         """A call for each field; the first use of a form that no document shows is read back. Raises Rejected."""
         for put in writes.puts:
             await self.put(asset, put)
-        for form, put in first_of_each(writes.puts, SINGLE).items():
-            if not await self._proofs.holds(form, partial(self._kept, asset, put)):
-                raise Rejected(
-                    f"field {put.field} was not written: the service accepted the value and does not have it",
-                    operation=Ask("PUT", "medias", METADATA).operation,
-                    asset=asset,
-                    code="not-written",
-                    hint="write this value by hand to see what the field takes, then change its line in the mapping",
-                )
+        lost = await self._not_kept(asset, writes, SINGLE)
+        if lost:
+            raise Rejected(
+                f"field {lost[0].field} was not written: the service accepted the value and does not have it",
+                operation=Ask("PUT", "medias", METADATA).operation,
+                asset=asset,
+                code="not-written",
+                hint="write this value by hand to see what the field takes, then change its line in the mapping",
+            )
+
+    async def _not_kept(self, asset: str, writes: Writes, way: str) -> list[Put]:
+        """The writes in a form that is not proven yet and showed no effect."""
+        firsts = first_of_each(writes.puts, way)
+        shown = await together(
+            [self._proofs.holds(form, partial(self._kept, asset, put)) for form, put in firsts.items()]
+        )
+        return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
 
     async def _in_bulks(self, asset: str, writes: Writes, status: Status | None, doubtful: bool) -> bool:
         """Whether the service wrote them. A form that is not proven yet is read back, and is no fault of the asset
@@ -124,9 +133,8 @@ class Writing:
             if doubtful:
                 return False
             raise
-        for form, put in first_of_each(writes.puts, BULK).items():
-            if not await self._proofs.holds(form, partial(self._kept, asset, put)):
-                return False
+        if await self._not_kept(asset, writes, BULK):
+            return False
         return status is None or await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status))
 
     async def _kept(self, asset: str, put: Put) -> bool:
