@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Unsupported
+from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
 from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Leaving, Limits, Pace, Tempo
 from dam_sync.model.options import Option
@@ -106,7 +106,8 @@ Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Re
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-MISREAD = (AttributeError, TypeError, KeyError, IndexError, ValueError)  # what reading JSON of another shape raises
+BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
+"""What a fault of ours raises; what reading an answer raises was made ContractBroken where it was read."""
 TRASH = "trash"  # the status of an asset in the trash
 GIVING = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that give one after the other
 
@@ -131,8 +132,8 @@ def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]
         except DamSyncError as error:
             error.within(service=self.kind)
             raise
-        except MISREAD as error:
-            raise _misread(self.kind, error) from error
+        except BUGS as error:
+            raise _internal(self.kind, error) from error
 
     return told
 
@@ -149,8 +150,8 @@ def _told_all(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
         except DamSyncError as error:
             error.within(service=self.kind)
             raise
-        except MISREAD as error:
-            raise _misread(self.kind, error) from error
+        except BUGS as error:
+            raise _internal(self.kind, error) from error
         finally:
             close = getattr(items, "aclose", None)
             if close is not None:
@@ -159,10 +160,10 @@ def _told_all(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
     return told
 
 
-def _misread(kind: str, error: Exception) -> ContractBroken:
-    return ContractBroken(
-        f"an answer has a shape that is not documented ({type(error).__name__}: {error})", service=kind
-    )
+def _internal(kind: str, error: Exception) -> InternalError:
+    internal = InternalError.of(error)
+    internal.within(service=kind)
+    return internal
 
 
 class Service(ABC):

@@ -85,6 +85,18 @@ class Reply:
                 hint=_HTML_HINT if self.is_html else "",
             ) from None
 
+    def object(self) -> dict[str, Json]:
+        """The body as a JSON object. Raises ContractBroken when it is none."""
+        data = self.json()
+        if not isinstance(data, dict):
+            raise ContractBroken(
+                f"answered {self.status} with a {type(data).__name__} where an object was expected",
+                service=self.service,
+                operation=self.operation,
+                asset=self.asset,
+            )
+        return data
+
     def ahead_of(self, now: datetime) -> timedelta:
         """How far the service's clock is ahead of this, by the whole seconds of its `Date`; none where it has none."""
         theirs = http_date(self.headers.get("date", ""))

@@ -47,7 +47,7 @@ class Finding:
         reply = await self._tenant.call(Ask("GET", "medias", METADATA, (asset, field), asset=asset, accept=accept))
         if reply.status == 404 or not reply.body.strip():
             return ""
-        return str(reply.json().get("value") or "")
+        return str(reply.object().get("value") or "")
 
     async def created(self, content: Content | None, marker: Put | None) -> str:
         """A media of the staging folder that is this content, unmarked and unclaimed, and so must be the one whose
@@ -100,7 +100,7 @@ class Finding:
         reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=accept))
         if reply.status != 200:
             return False
-        media = reply.json()
+        media = reply.object()
         if not await self._is_ours(media):
             return False
         if content is None:

@@ -186,6 +186,9 @@ class Tenant:
             raise
 
 
+_DIGITS = 19  # of a number that every JSON reader takes
+
+
 @reads_answer
 def resource_of(reply: Reply) -> Json:
     """The resource of an answer. Raises ContractBroken when it is none."""
@@ -210,7 +213,7 @@ def made_id(reply: Reply) -> str:
 
 def as_number(identity: str) -> int | str:
     """Ids go into bodies as numbers where they are numbers (wire A 0)."""
-    return int(identity) if identity.isdigit() else identity
+    return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
 
 
 def _with_params(ask: Ask, params: Sequence[tuple[str, str]]) -> Ask:

@@ -21,7 +21,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
@@ -173,9 +173,10 @@ class Writing:
     async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
         """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
         reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
-        body: dict[str, Any] = {**reply.json(), **(writes.own or {})}
+        body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
         if writes.sets_status:
-            links = dict(body.get("_links") or {})
+            with reading_answer("the links of a media"):
+                links = dict(body.get("_links") or {})
             relation = self._tenant.words.rel("custom-status")
             links.pop(relation, None)
             if status.id:
@@ -306,7 +307,7 @@ class Writing:
 
         async def gone() -> bool:
             reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
-            return reply.status == GONE or str(reply.json().get("status", "")).upper() == "TRASH"
+            return reply.status == GONE or str(reply.object().get("status", "")).upper() == "TRASH"
 
         if await gone():
             return
@@ -347,7 +348,7 @@ class Writing:
                 timeout=facts.BULK_TIMEOUT,
             )
         )
-        told = reply.json() if reply.body.lstrip().startswith(b"{") else {}
+        told = reply.object() if reply.body.lstrip().startswith(b"{") else {}
         return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so an answer without it is taken as it is
 
 

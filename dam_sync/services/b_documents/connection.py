@@ -133,7 +133,7 @@ class Line:
         reply = await self.client.send(request)
         if reply.status == 403:
             return hidden
-        return None if reply.status == 404 else reply.json()
+        return None if reply.status == 404 else reply.object()
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Reply:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server

@@ -163,7 +163,7 @@ class Creator:
         params = {"target": place.parent, "name": place.name}
 
         async def move() -> Json:
-            return (await self.line.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).json()
+            return (await self.line.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).object()
 
         with suppress(Conflict):
             moved = await again_on_conflict(self.line, move)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.rights import lists_of, local_grants, strangers
@@ -72,12 +72,13 @@ class Giver:
         if block:
             params["blockInheritance"] = True
         reply = await self.line.operate(ADD, f"doc:{asset}", params, repeatable=True, asset=asset, headers=WITH_RIGHTS)
-        row = reply.json() if reply.body else {}
+        row = reply.object() if reply.body else {}
         return row if lists_of(row) is not None else await self.line.document(asset)
 
     async def _remove(self, asset: AssetId, aces: Iterable[Json]) -> None:
         for ace in aces:
-            params = {"id": str(ace["id"]), "acl": "local"}
+            with reading_answer("the rights of a document"):
+                params = {"id": str(ace["id"]), "acl": "local"}
             await self.line.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     @reads_answer

@@ -61,7 +61,7 @@ class Making:
         for wait in facts.CLAIM_WAITS:
             reply = await self._post(new, key, replays)
             if reply.status != 409:
-                return await self._alone(new, reply.json(), ours)
+                return await self._alone(new, reply.object(), ours)
             found = await self.find(new)
             if found is not None and ours(found):
                 return found
@@ -69,7 +69,7 @@ class Making:
         if _is_claimed(reply):  # whoever had the key died with it, and nothing was made (wire B 6.8)
             reply = await self._post(new, self.line.clock.token(), replays)
             if reply.status != 409:
-                return await self._alone(new, reply.json(), ours)
+                return await self._alone(new, reply.object(), ours)
         raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
 
     async def find(self, new: New) -> Json | None:

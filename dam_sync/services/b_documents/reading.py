@@ -12,7 +12,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.net.client import Request
 from dam_sync.net.once import together
 from dam_sync.services.b_documents import facts, wire
@@ -152,8 +152,9 @@ class Reader:
         reply = await self.line.operate(
             "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
         )
-        rows = reply.json().get("entries") or () if reply.status != 204 else ()
-        return [wire.uid_of(row) for row in rows]
+        with reading_answer("linked documents"):
+            rows = reply.object().get("entries") or () if reply.status != 204 else ()
+            return [wire.uid_of(row) for row in rows]
 
 
 def _versions_of(some: str, after: str) -> str:

@@ -214,7 +214,10 @@ def _known(listed: Listed, term: Term) -> Term | None:
 
 @reads_answer
 def _entry_id(row: Json) -> str:
-    return str(row.get("id") or (row.get("properties") or {}).get("id") or "")
+    identity = row.get("id") or (row.get("properties") or {}).get("id") or ""
+    if not isinstance(identity, str | int):
+        raise ContractBroken("an entry of a directory has an id that is no text")
+    return str(identity)
 
 
 @reads_answer

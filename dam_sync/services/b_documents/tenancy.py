@@ -10,7 +10,7 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.net.client import Reply, Request
 from dam_sync.net.once import Once, Turns, together
 from dam_sync.services.b_documents import facts, fields
@@ -161,12 +161,14 @@ class Tenancy:
         """From the capabilities; a server without them tells it elsewhere (wire B 10)."""
         try:
             told = await self.line.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
-            text = str((told.get("server") or {}).get("distributionVersion") or "")
-            names = list(told.get("repository") or {})
+            with reading_answer("the capabilities"):
+                text = str((told.get("server") or {}).get("distributionVersion") or "")
+                names = list(told.get("repository") or {})
         except NotFound:
             told = await self.line.get(facts.CMIS, "/json/cmis")
-            names = list(told)
-            text = str((told[names[0]] if names else {}).get("productVersion") or "")
+            with reading_answer("the repositories"):
+                names = list(told)
+                text = str((told[names[0]] if names else {}).get("productVersion") or "")
         own = self.line.options.repository
         return Release(text, own or (names[0] if len(names) == 1 else "default"))
 

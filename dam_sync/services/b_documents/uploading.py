@@ -122,7 +122,7 @@ class ChunkWire:
         if reply.status == 404:
             await self.line.client.send(Request(facts.BATCH, "GET", path.rpartition("/")[0]))  # or it is gone itself
             return None
-        found: Json = reply.json()
+        found: Json = reply.object()
         return found
 
 

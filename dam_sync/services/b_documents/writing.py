@@ -115,7 +115,7 @@ class Writer:
             )
             reply = await self.line.client.send(request)
             if reply.status != 409:
-                return reply.json()
+                return reply.object()
             row = None
             await self.line.clock.sleep((wait or 0) * (0.5 + self.line.clock.chance()))
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
@@ -164,7 +164,7 @@ class Writer:
             return
         params = {"target": target, "name": str(row.get("path") or "").rpartition("/")[2]}
         reply = await self.line.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
-        moved = reply.json()
+        moved = reply.object()
         if str(moved.get("parentRef") or target) != target:
             raise Rejected(
                 "the document is not in the folder it was moved to",
@@ -181,7 +181,7 @@ class Writer:
             reply = await self.line.operate(
                 "Document.FollowLifecycleTransition", f"doc:{asset}", params, repeatable=False, asset=asset
             )
-            state = str(reply.json().get("state") or "") if reply.body else state
+            state = str(reply.object().get("state") or "") if reply.body else state
         if state != goal:
             raise Rejected(f"the document is {state}, not {goal}, after its transitions", asset=asset)
 
@@ -232,7 +232,7 @@ class Writer:
         reply = await self.line.operate(
             "Document.CreateVersion", f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
         )
-        return reply.json()
+        return reply.object()
 
     async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
         """One more file beside the main one; a lost answer is settled by looking whether it is there."""
@@ -294,7 +294,7 @@ class Writer:
         except Rejected:
             return
         reply = await self.line.client.send(request)
-        if reply.status != 404 and not wire.is_trashed(reply.json()):
+        if reply.status != 404 and not wire.is_trashed(reply.object()):
             await self.line.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
 
 

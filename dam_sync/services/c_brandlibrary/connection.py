@@ -13,6 +13,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound, T
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.net.answers import reading_answer
 from dam_sync.net.auth import Bearer
 from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.services.c_brandlibrary import facts
@@ -137,7 +138,8 @@ class Line:
             asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
             document = await self.listed(operation, ids, asked)
             before = len(rows)
-            rows |= {str(row["id"]): row for row in document.rows}
+            with reading_answer("the rows of a list"):
+                rows |= {str(row["id"]): row for row in document.rows}
             if document.ends(before, len(rows)):
                 break
             number += 1

@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -214,7 +214,8 @@ class _Making:
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
-        return rows[0]["id"]
+        with reading_answer("the asset made"):
+            return str(rows[0]["id"])
 
     async def _unused(self, content: Content) -> str:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is

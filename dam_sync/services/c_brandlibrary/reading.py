@@ -13,7 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
-from dam_sync.net.answers import reads_answer
+from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.net.moments import moment
 from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -269,7 +269,8 @@ class Reader:
         reply = await self.line.client.send(replace(request, accept=MISSING, asset=asset.id))
         if reply.status in MISSING:
             return asset
-        link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
+        with reading_answer("the CDN link of an asset"):
+            link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
         return replace(asset, source_links={"cdn": str(link)}) if link else asset
 
     async def _settled(self, asset: AssetId, row: Json) -> Json:

@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import MISREAD, reads_answer
+from dam_sync.net.answers import MISREAD, reading_answer, reads_answer
 from dam_sync.net.client import Reply
 from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
@@ -197,7 +197,8 @@ class Values:
         for start in range(0, len(rows), facts.VALUE_BATCH):
             some = rows[start : start + facts.VALUE_BATCH]
             reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
-            told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
+            with reading_answer("the values added"):
+                told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
             if None not in told and Counter(told) < Counter(text for text, _ in some):
                 raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
 

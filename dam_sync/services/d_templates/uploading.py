@@ -205,13 +205,13 @@ class Uploader:
         large = size > facts.SINGLE_BYTES
         sized = {**body, "filesize": size}
         if not (large or (size and self.sized)):
-            return (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+            return (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).object()
         try:
             return (await self.line.write(facts.CREATE, "", sized, asset=asset, again=False)).json()
         except InvalidValue:
             if large:
                 raise
-        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).json()
+        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).object()
         self.sized = False
         return reply
 

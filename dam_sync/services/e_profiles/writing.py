@@ -98,7 +98,7 @@ class Writer:
         if not body or patch.closed is not None or not has_content(patch):
             return (body, {}) if patch.closed or not has_content(patch) else ({}, body)
         path = wire.asset_path(asset, "security")
-        before = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
+        before = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).object()
         if not security.widens(before, body):
             return body, {}
         if not security.narrows(before, body):
@@ -217,7 +217,7 @@ class Writer:
         request = self.line.reading(
             facts.ASSET, wire.asset_path(asset), (("expand", "status,metadata_info"),), asset=asset
         )
-        return (await self._send(request, asset)).json()
+        return (await self._send(request, asset)).object()
 
     async def _send(self, request: Request, asset: AssetId) -> Reply:
         """One that was uploaded a moment ago may not be there yet (wire E 6.2)."""

@@ -1,0 +1,79 @@
+"""A bug in an adapter is ours: it is never reported as an answer of the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from dam_sync.model.errors import ContractBroken, InternalError, NotFound
+from dam_sync.model.service import Service, Shard, Window
+from dam_sync.net.answers import reads_answer
+from dam_sync.services import discover
+
+
+@reads_answer
+def tenant_of(row: Any) -> str:
+    return str(row["tenant"])
+
+
+class Broken(Service):
+    """An adapter whose methods raise what they are given."""
+
+    kind = "x_broken"
+    limits = next(iter(discover().values())).limits
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self.problem = problem
+
+    @property
+    def calls(self) -> Mapping[str, int]:
+        return {}
+
+    async def probe(self) -> Any:
+        if self.problem is not None:
+            raise self.problem
+        return tenant_of({})
+
+    async def schema(self) -> Any: ...
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        yield Shard("1")
+        if self.problem is not None:
+            raise self.problem
+
+    async def crawl(self, shard: Any, cursor: Any) -> AsyncIterator[Any]:
+        return
+        yield
+
+    async def fetch(self, asset: Any) -> Any: ...
+
+    async def open(self, file: Any, offset: int = 0) -> Any: ...
+
+    async def close(self) -> None: ...
+
+
+BUGS = [KeyError("oops"), TypeError("x"), AttributeError("x"), ValueError("x"), ZeroDivisionError(), RecursionError()]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: type(bug).__name__)
+async def test_a_bug_of_an_adapter_is_an_internal_error_with_its_traceback(bug: Exception) -> None:
+    with pytest.raises(InternalError, match=f"internal error in dam-sync \\({type(bug).__name__}") as caught:
+        await Broken(bug).probe()
+    assert (caught.value.service, caught.value.__cause__) == ("x_broken", bug)
+    assert bug.__traceback__ is not None
+    with pytest.raises(InternalError):
+        [shard async for shard in Broken(bug).shards(Window())]
+
+
+async def test_an_answer_of_another_shape_is_the_services_doing() -> None:
+    with pytest.raises(ContractBroken) as caught:
+        await Broken().probe()
+    assert not isinstance(caught.value, InternalError)
+    assert caught.value.service == "x_broken"
+
+
+async def test_errors_that_we_know_pass() -> None:
+    with pytest.raises(NotFound):
+        await Broken(NotFound("gone")).probe()
