@@ -122,11 +122,13 @@ def forecast(planned: Planned, source: Speed, target: Speed, bandwidth: float | 
         source.at_once(planned.source_calls, source.workers),
     )
     workers = max(1, min(target.workers, planned.assets))
+    rounds = -(-planned.assets // workers)
+    uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some have nothing to do
     waiting = -(-planned.made // workers) * target.readies
     fetching = (planned.opening + planned.files * HOPS) * source.answering / workers
     writing = max(
         target.at_rate(planned.moving + planned.making),
-        target.at_once(planned.moving, workers) + fetching + waiting,
+        (target.at_once(planned.moving, workers) + fetching) * uneven + waiting,
         planned.making * target.each,
         planned.size / bandwidth if bandwidth else 0.0,
     )
