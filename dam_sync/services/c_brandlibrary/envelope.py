@@ -46,11 +46,10 @@ def document_of(reply: Json, operation: str) -> Document:
         data = [data]
     if not isinstance(data, list) or not all(isinstance(row, dict) and row.get("id") for row in data):
         raise ContractBroken("the answer has no `data` of resources with ids", operation=operation)
-    included = {
-        (row.get("type"), str(row["id"])): row
-        for row in reply.get("included") or ()
-        if isinstance(row, dict) and row.get("id")
-    }
+    around = reply.get("included") or []
+    if not isinstance(around, list) or not all(isinstance(row, dict) and row.get("id") for row in around):
+        raise ContractBroken("`included` holds something that is no resource with an id", operation=operation)
+    included = {(row.get("type"), str(row["id"])): row for row in around}
     meta = reply.get("meta") or {}
     total = meta.get("total_count")
     more = meta["next_page"] is not None if "next_page" in meta else None
@@ -87,6 +86,8 @@ def _bare(reply: Mapping[str, Json]) -> Json:
 
 
 def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
+    if not isinstance(row.get("attributes") or {}, dict):
+        raise ContractBroken("the attributes of a resource are no object")
     return {
         "id": str(row["id"]),
         "type": str(row.get("type") or ""),
