@@ -40,6 +40,6 @@ def reported(error: Exception) -> DamSyncError:
     if isinstance(error, DamSyncError) and not isinstance(error, InternalError):
         return error
     internal = error if isinstance(error, InternalError) else InternalError.of(error)
-    _log.error("internal.error", exc_info=internal.__cause__ or internal)
+    _log.error("internal.error", exc_info=internal.problem or internal)
     internal.message = redact(internal.message)
     return internal

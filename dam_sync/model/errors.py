@@ -101,8 +101,9 @@ class SafetyStop(DamSyncError):
 
 
 class InternalError(DamSyncError):
-    """A bug of ours, whatever a service answered."""
+    """A bug of ours, whatever a service answered. problem: what was raised; `__cause__` may become a group of tasks."""
 
+    problem: BaseException | None = None
     default_hint = "this is a fault of dam-sync; please report it with the traceback in the log"
 
     @classmethod
@@ -110,8 +111,10 @@ class InternalError(DamSyncError):
         """What went wrong, in one line; the problem itself is the cause. Of a group, its first."""
         while isinstance(problem, BaseExceptionGroup):
             problem = problem.exceptions[0]
+        if isinstance(problem, cls):
+            return problem
         error = cls(f"internal error in dam-sync ({type(problem).__name__}: {problem})")
-        error.__cause__ = problem
+        error.__cause__ = error.problem = problem
         return error
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -77,3 +79,19 @@ async def test_an_answer_of_another_shape_is_the_services_doing() -> None:
 async def test_errors_that_we_know_pass() -> None:
     with pytest.raises(NotFound):
         await Broken(NotFound("gone")).probe()
+
+
+@pytest.mark.parametrize("kind", ["c_brandlibrary", "e_profiles"])
+@pytest.mark.parametrize("expires", ["9" * 5000, "9" * 15, "²", "-1", ""])
+def test_a_link_that_lasts_absurdly_long_is_no_bug_of_ours(kind: str, expires: str) -> None:
+    wire = import_module(f"dam_sync.services.{kind}.wire")
+    assert wire.is_fresh(f"https://files.example/f?Expires={expires}&Signature=x", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_an_internal_error_keeps_its_problem_when_tasks_are_grouped() -> None:
+    problem = KeyError("oops")
+    internal = InternalError.of(problem)
+    with pytest.raises(InternalError) as caught:
+        raise internal from ExceptionGroup("tasks", [internal])
+    assert caught.value.problem is problem
+    assert InternalError.of(ExceptionGroup("tasks", [internal])) is internal

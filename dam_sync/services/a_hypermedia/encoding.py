@@ -152,7 +152,7 @@ def _encoded_term(field: FormField, value: Scalar) -> Json:
 
 
 def _number_if(identity: str) -> int | str:
-    return int(identity) if identity.isdigit() else identity
+    return int(identity) if identity.isdecimal() and len(identity) < 19 else identity
 
 
 def point_of(text: str) -> Mapping[str, float]:

@@ -178,7 +178,9 @@ def is_fresh(link: str, now: datetime) -> bool:
     """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
     query = parse_qs(urlsplit(link).query)
     expires = (query.get("Expires") or query.get("expiry") or [""])[0]
-    return not expires.isdigit() or datetime.fromtimestamp(int(expires), UTC) - now > facts.LINK_RESERVE
+    if not expires.isdecimal() or len(expires) > 11:  # none, or beyond the year 5000
+        return True
+    return datetime.fromtimestamp(int(expires), UTC) - now > facts.LINK_RESERVE
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------

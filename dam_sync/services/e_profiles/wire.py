@@ -287,7 +287,9 @@ def download_link(row: Json) -> str:
 def is_fresh(link: str, now: datetime) -> bool:
     """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
     expires = parse_qs(urlsplit(link).query).get("Expires", [""])[0]
-    return not expires.isdigit() or datetime.fromtimestamp(int(expires), UTC) - now > LINK_RESERVE
+    if not expires.isdecimal() or len(expires) > 11:  # none, or beyond the year 5000
+        return True
+    return datetime.fromtimestamp(int(expires), UTC) - now > LINK_RESERVE
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
