@@ -115,7 +115,7 @@ def test_the_state_is_corrupt(tmp_path: Path, harm: Callable[[Path], None]) -> N
         for path in job.state.parent.glob("job.db*"):
             path.unlink()
         told = job.ran("run", "--no-progress", code=6)
-        told.says("the target has 2 assets with the marks of this source", "restore the state file from a backup")
+        told.says("the target has 2 assets with the markers of this source", "adopt JOB")
         job.ran("plan", "--no-progress", code=6)
         job.state.write_bytes(good)
         assert len(job.ends_complete()) == 3
