@@ -163,3 +163,9 @@ async def test_rows_that_go_away_before_a_keyset_do_no_harm() -> None:
         seen += [row["id"] for row in page.rows]
         listing.rows = [row for row in listing.rows if row["id"] not in (1, 5)]
     assert seen == [1, 2, 3, 4, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("row", ["x", 7, None, ["id"]])
+def test_a_row_that_is_no_object_breaks_the_contract(row: object) -> None:
+    with pytest.raises(ContractBroken, match="no objects"):
+        Keyset(2, "id").key_of(row)
