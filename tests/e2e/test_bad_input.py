@@ -218,7 +218,7 @@ TITLE = (
 LONG = "x" * 300
 WRONG = (
     ("misspelt key", "titleFr: {from:", "titleFr: {form:", ("form: unknown key", "did you mean from?")),
-    ("misspelt block", "placements:", "placments:", ("placments: unknown key; did you mean placements?",)),
+    ("misspelt block", "placements:", "placments:", ("placments: unknown key", "did you mean placements?")),
     ("misspelt verb", "[strip_html, trim]", "[strip_htlm, trim]", ("strip_htlm", "did you mean strip_html?")),
     ("field the target lacks", "credit: {", "credits: {", ("credits: the target has no such field", "mean credit?")),
     ("field the source lacks", "fields.height_cm", "fields.heigth_cm", ("heigth_cm", "did you mean")),
@@ -231,7 +231,7 @@ WRONG = (
     ("outside a closed list", "groups: {const: [public]}", "groups: {const: [pubic]}",
      ("not in the list", "pubic", "did you mean public?")),
     ("profile", "default: documents", "default: dokuments", ("no profile dokuments", "did you mean documents?")),
-    ("missing required", TITLE, "\n", ("the target requires title", "no line writes it; add a line")),
+    ("missing required", TITLE, "\n", ("the target requires title", "no line writes it", "add a line")),
     ("vocabulary", "target: subject,", "target: subjekt,", ("no vocabulary subjekt", "did you mean subject?")),
     ("YAML", "locales: [en, fr]", "locales: [en, fr", ("YAML",)),
 )  # fmt: skip
