@@ -111,6 +111,7 @@ class Runs(Part):
 
     async def withdraw(self, run: int, reason: str) -> None:
         """The same for a run that was refused before it did anything: one that recorded nothing leaves no row."""
+        self._let_go()
 
         def job(c: Connection) -> bool:
             mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
@@ -126,7 +127,6 @@ class Runs(Part):
 
         if not await self._write(job):
             await self.stop(run, reason)
-        self._let_go()
 
     async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
         """The history, newest first."""
