@@ -38,7 +38,7 @@ async def job_export(path: Path, target: Path) -> dict[str, Any]:
 async def job_gc(path: Path, older_than: str) -> dict[str, Any]:
     """`state JOB gc`: remove ledger rows of finished runs that are older than this, and give their room back. Links and
     the history of runs stay. Raises ConfigError for what is no duration, StoreBusy while a run is going on."""
-    job, age = job_of(path), timedelta(seconds=seconds_of(older_than))
+    job, age = job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
     async with existing_store(job) as store:
         before = job.state_path.stat().st_size
         run = await store.begin(job.name, "gc")

@@ -121,11 +121,11 @@ def _cause_of(error: BaseException) -> BaseException:
     return cause
 
 
-def seconds_of(text: str) -> float:
+def seconds_of(text: str, option: str = "--max-duration") -> float:
     """`90s`, `30m`, `8h` in seconds. Raises ConfigError."""
     match = DURATION.match(text.strip())
     if match is None or not float(match[1]):
-        raise ConfigError(f"--max-duration takes a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
+        raise ConfigError(f"{option} takes a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
     return float(match[1]) * SECONDS[match[2]]
 
 

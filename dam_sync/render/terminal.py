@@ -27,7 +27,7 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
     _pairs(console, "Assets", report["counts"])
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
-    _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report["repaired"])
+    _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
     if report["verdict"]:
         _verdict(console, report["verdict"])
     seen = [

@@ -138,7 +138,7 @@ def test_an_exported_state_goes_on_in_the_place_of_the_first(tmp_path: Path) -> 
         copy = tmp_path / "backup" / "copy.db"
         job.ran("state", "export", "-o", str(copy), code=0).says(str(copy))
         job.ran("state", "export", "-o", str(copy), code=2).says("there is a file at", "name a new file")
-        job.ran("state", "export", code=2).says("export -o FILE")
+        job.ran("state", "export", code=2).says("export FILE")
         shutil.rmtree(job.state.parent)
         job.state.parent.mkdir()
         copy.replace(job.state)

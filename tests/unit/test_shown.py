@@ -124,7 +124,15 @@ def test_a_guarded_cell_is_read_back_as_it_was(text: str) -> None:
 
 
 def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"asset": "7", "cause": "digest", "operation": "", "message": "+cmd|x\nerror: made up", "hint": HOSTILE}
+    names = {"filename": "", "title": HOSTILE, "url": ""}
+    row = {
+        "asset": "7",
+        **names,
+        "cause": "digest",
+        "operation": "",
+        "message": "+cmd|x\nerror: made up",
+        "hint": HOSTILE,
+    }
     monkeypatch.setattr(cli, "job_errors", _given({"assets": [row], "causes": [], "count": 1, "retried": 0}))
     out = tmp_path / "errors.csv"
     result = CliRunner().invoke(cli.cli, ["errors", "job.yaml", "--csv", str(out)])
