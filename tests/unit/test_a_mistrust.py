@@ -104,9 +104,9 @@ async def test_a_media_that_goes_while_it_is_read_is_gone(gone: bool) -> None:
     lost: list[Loss] = []
     if gone:
         with pytest.raises(NotFound):
-            await given(reading(), "attachments", lost)
+            await given(reading, "attachments", lost)
     else:
-        assert await given(reading(), "attachments", lost) is None
+        assert await given(reading, "attachments", lost) is None
     assert bool(lost) is not gone
 
 

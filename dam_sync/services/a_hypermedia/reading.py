@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -71,7 +71,7 @@ class Reading:
             return media
         asset = wanted_id(media)
         ask = Ask("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
-        folders = await given(self._tenant.listed(ask, "folder"), "placements", [])
+        folders = await given(lambda: self._tenant.listed(ask, "folder"), "placements", [])
         return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
@@ -82,9 +82,11 @@ class Reading:
             return asset
         versions = await self.versions(media) if version_count(media) > 1 else asset.versions
         lost: list[Loss] = []
-        files = await given(self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
+        files = (
+            await given(lambda: self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
+        )
         linked = whole(media.get("mediaLinkCount"))
-        relations = await given(self.relations(asset.id), "relations", lost) if linked else None
+        relations = await given(lambda: self.relations(asset.id), "relations", lost) if linked else None
         attachments, away = files or ((), ())
         return replace(
             asset,
@@ -164,16 +166,18 @@ class Reading:
         return form is not None and any(field.localized for field in form.fields.values())
 
 
-async def given(reading: Awaitable[T], path: str, losses: list[Loss]) -> T | None:
-    """What is read; None, and a loss, where an instance lacks this optional part (wire A 6.9). Raises NotFound where it
-    is the media itself that is gone."""
-    try:
-        return await reading
-    except NotFound as error:
-        if is_gone(error):
-            raise
-        losses.append(Loss(path, "not given out", "the media counts some, and the instance does not list them"))
-        return None
+async def given(reading: Callable[[], Awaitable[T]], path: str, losses: list[Loss]) -> T | None:
+    """What is read; None, and a loss, where an instance lacks this optional part (wire A 6.9). A refusal is asked about
+    once more, for the media counts some: what passes must not lose them. Raises NotFound where it is the media itself
+    that is gone."""
+    for _ in range(2):
+        try:
+            return await reading()
+        except NotFound as error:
+            if is_gone(error):
+                raise
+    losses.append(Loss(path, "not given out", "the media counts some, and the instance does not list them"))
+    return None
 
 
 def is_gone(error: NotFound) -> bool:
