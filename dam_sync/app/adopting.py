@@ -7,6 +7,7 @@ import csv
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from dam_sync.app.connecting import connected, job_of, session_of
@@ -30,6 +31,7 @@ from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
 LINK, SKIP = "link", "skip"
+AT_ONCE = 500  # links copied in one go
 LARGEST_CSV = 50_000_000
 ID_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.NUMBER, FieldKind.URL})
 
@@ -87,13 +89,16 @@ async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
 
 
 async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None:
-    """Copy the links of certain matches, and give each linked asset its file name."""
-    async with asyncio.TaskGroup() as group:
-        for match in candidates.matches(certain=True):
-            link = (await found.links([match.source])).get(AssetId(match.source))
-            if link is not None:
-                group.create_task(kept.put_link(link))
-                group.create_task(kept.reserve_name(match.filename.casefold(), match.source))
+    """Copy the links of certain matches, and give each linked asset its file name; so many at a time, for memory must
+    not grow with the library."""
+    matches = candidates.matches(certain=True)
+    while batch := list(islice(matches, AT_ONCE)):
+        links = await found.links([match.source for match in batch])
+        async with asyncio.TaskGroup() as group:
+            for match in batch:
+                if (link := links.get(AssetId(match.source))) is not None:
+                    group.create_task(kept.put_link(link))
+                    group.create_task(kept.reserve_name(match.filename.casefold(), match.source))
 
 
 def _refuse_field(key: str, target: Schema) -> None:
