@@ -8,7 +8,7 @@ from dam_sync.model.features import Feature, Held
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation, Service
 
-HOLDS = ("tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
+HOLDS = ("created", "tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 

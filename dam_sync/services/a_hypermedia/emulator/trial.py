@@ -33,9 +33,18 @@ TRIAL = Trial(
     ),
     denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
     lacks=frozenset(
-        {"place", "members", "holds:tags", "holds:release", "holds:expiry", "holds:groups", "holds:filename"}
+        {
+            "place",
+            "members",
+            "holds:created",
+            "holds:tags",
+            "holds:release",
+            "holds:expiry",
+            "holds:groups",
+            "holds:filename",
+        }
         | {"limits:per_second", "limits:link", "sweeps"}
-        | words("read", "category collection expiry groups machine_tags release section tags")
+        | words("read", "category expiry groups machine_tags release section tags")
         | words("write", "category collection created expiry groups links machine_tags release section tags")
     ),
     containers={"folder": "folder", "label": "label"},

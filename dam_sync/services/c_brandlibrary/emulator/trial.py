@@ -22,7 +22,17 @@ TRIAL = Trial(
     ),
     auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
     denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
-    lacks=frozenset({"place", "relate", "holds:relations", "holds:groups", "limits:per_second", "limits:largest_bytes"})
+    lacks=frozenset(
+        {
+            "place",
+            "holds:created",
+            "relate",
+            "holds:relations",
+            "holds:groups",
+            "limits:per_second",
+            "limits:largest_bytes",
+        }
+    )
     | {"types", "nested", "sweeps"}
     | words("read", "versions digests long_text html number flag date instant place person email url rows localized")
     | words("read", "hierarchy term_locales synonyms folder category groups relations trash")

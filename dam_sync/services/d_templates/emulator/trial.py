@@ -31,7 +31,18 @@ TRIAL = Trial(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
-    lacks=frozenset({"attach", "holds:attachments", "holds:tags", "holds:status", "holds:filename", "nested", "sweeps"})
+    lacks=frozenset(
+        {
+            "attach",
+            "holds:created",
+            "holds:attachments",
+            "holds:tags",
+            "holds:status",
+            "holds:filename",
+            "nested",
+            "sweeps",
+        }
+    )
     | {"limits:reach", "limits:largest_bytes", "limits:per_second"}
     | words("read", "attachments html number instant place person email url localized term_locales synonyms")
     | words("read", "folder category section label machine_tags links")

@@ -21,7 +21,9 @@ TRIAL = Trial(
         {"flow": "oauth", "client_id": "client-1", "client_secret": "client-secret-1", "refresh_token": _CONSENT},
     ),
     denied={"flow": "token", "token": "wat_demo_000000000000"},
-    lacks=frozenset({"attach", "relate", "holds:attachments", "holds:relations", "holds:status", "sweeps"})
+    lacks=frozenset(
+        {"attach", "relate", "holds:created", "holds:attachments", "holds:relations", "holds:status", "sweeps"}
+    )
     | words("read", "digests email fileless folder hierarchy html instant label localized person place")
     | words("read", "relations rows section synonyms term_locales url")
     | words("write", "attachments created digests fileless folder hierarchy label links localized machine_tags")
