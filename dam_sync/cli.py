@@ -14,21 +14,21 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dam_sync import __version__
-from dam_sync.app.adopting import Adoption, adopt_job
-from dam_sync.app.asking import job_errors, job_state, job_status
-from dam_sync.app.checks import check_job
-from dam_sync.app.demo import READY, Demo, run_demo
-from dam_sync.app.emulating import Emulation, Ready, assumptions_of, kind_called, serve_emulation
-from dam_sync.app.files import written
-from dam_sync.app.jobs import plan_job, run_job, unfinished, verify_job, write_html
-from dam_sync.app.logs import reported, set_up_logs
-from dam_sync.app.state_files import OLD_LEDGER, job_export, job_gc, job_import
-from dam_sync.app.wish import Wish, run_async
+from dam_sync.api.adopt import Adoption, adopt_job
+from dam_sync.api.atomic_io import written
+from dam_sync.api.check import check_job
+from dam_sync.api.demo import READY, Demo, run_demo
+from dam_sync.api.emulate import Emulation, Ready, assumptions_of, kind_called, serve_emulation
+from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job, write_html
+from dam_sync.api.logs import reported, set_up_logs
+from dam_sync.api.run_options import Wish, run_async
+from dam_sync.api.state_commands import job_errors, job_state, job_status
+from dam_sync.api.state_copies import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.model.errors import ConfigError, DamSyncError
-from dam_sync.model.shown import csv_cell
-from dam_sync.render.causes import sentence
-from dam_sync.render.next_step import after_check, after_demo, after_errors, after_report, after_state, after_status
-from dam_sync.render.output import Output
+from dam_sync.model.safe_text import csv_cell
+from dam_sync.report.causes import sentence
+from dam_sync.report.next_step import after_check, after_demo, after_errors, after_report, after_state, after_status
+from dam_sync.report.output import Output
 
 cli = typer.Typer(
     name="dam-sync",

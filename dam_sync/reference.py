@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from dam_sync.mapping.verbs import VERBS
+from dam_sync.mapping.transforms.registry import VERBS
 from dam_sync.model import errors
 from dam_sync.model.exposure import MEANINGS, ExposureRule
-from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Kind, Operation
+from dam_sync.model.support import Feature, Held
 from dam_sync.services import discover
 
 README = Path(__file__).parents[1] / "README.md"

@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.act import Prepared
+from dam_sync.engine.apply import Prepared
+from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
-from dam_sync.engine.guards.marks import everything_in, is_marked
-from dam_sync.engine.names import Names, with_suffix
-from dam_sync.engine.naming import plain_text
+from dam_sync.engine.decide import Able, fresh_attachments, fresh_relations, kept_versions, version_key
+from dam_sync.engine.filenames import Names, with_suffix
+from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
-from dam_sync.engine.plan import Able, fresh_attachments, fresh_relations, kept_versions, version_key
 from dam_sync.engine.run import list_everything, move
-from dam_sync.engine.session import MATCHING, Session
+from dam_sync.engine.run_context import MATCHING, Session
 from dam_sync.engine.taxonomy import Containers, Terms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import FilePair, same_size
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 from dam_sync.model.errors import IntegrityError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.plan import version_key
+from dam_sync.engine.decide import version_key
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.store.rows import LinkRow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dam_sync.engine.plan import Able, Create, Park, Policy, Skip, decide, fresh_attachments
-from dam_sync.engine.session import Session
+from dam_sync.engine.decide import Able, Create, Park, Policy, Skip, decide, fresh_attachments
+from dam_sync.engine.run_context import Session
 from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema

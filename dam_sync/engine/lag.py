@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 
 
 async def lag_left(session: Session) -> float:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from dam_sync.engine.act import Prepared
+from dam_sync.engine.apply import Prepared
+from dam_sync.engine.asset_labels import named
 from dam_sync.engine.guards.parking import Parking
-from dam_sync.engine.naming import named
 from dam_sync.engine.retrying import with_limit
-from dam_sync.engine.session import LEASE, Session
+from dam_sync.engine.run_context import LEASE, Session
 from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Transient

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.plan import Able, fresh_relations
-from dam_sync.engine.session import Session
+from dam_sync.engine.decide import Able, fresh_relations
+from dam_sync.engine.run_context import Session
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, paired
-from dam_sync.engine.intended import patch_over
-from dam_sync.engine.plan import kept_versions, version_key
+from dam_sync.engine.intents import patch_over
 from dam_sync.engine.relations import RELATIONS, lacking_relations
 from dam_sync.engine.repair_patch import Repairing, repaired_paths
+from dam_sync.engine.run_context import Session
 from dam_sync.engine.scope import defaults_of, scope_of
-from dam_sync.engine.session import Session
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.codec import rights_to_json
 from dam_sync.model.errors import Conflict, NotFound

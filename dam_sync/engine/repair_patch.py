@@ -21,7 +21,7 @@ from dam_sync.engine.compare import (
     field_is_extra,
     status_differs,
 )
-from dam_sync.engine.plan import patch_between
+from dam_sync.engine.decide import patch_between
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
 from dam_sync.model.codec import rights_from_json
 from dam_sync.model.limits import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 from dam_sync.store.rows import Outcome, Work
 
 MOST_RUNS = 5  # runs in which an asset fails for faults that may pass, before a person has to look at it

@@ -10,24 +10,24 @@ from typing import Any, TypeVar
 
 import structlog
 
-from dam_sync.engine.afterwards import listed_all, place, relate
+from dam_sync.engine.filenames import Names
 from dam_sync.engine.guards.exposure import retry_exposed
-from dam_sync.engine.guards.marks import refuse_lost_state
-from dam_sync.engine.guards.missing import CAUSE
-from dam_sync.engine.guards.sight import (
+from dam_sync.engine.guards.lost_state import refuse_lost_state
+from dam_sync.engine.guards.mass_deletion import (
     keep_loss,
     refuse_incredible_listing,
     refuse_mass_removal,
 )
+from dam_sync.engine.guards.missing import CAUSE
+from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.lag import lag_left
-from dam_sync.engine.names import Names
+from dam_sync.engine.orphaned_uploads import sweep
 from dam_sync.engine.pipeline import Pipeline
-from dam_sync.engine.recalling import keep_terms, terms_of
+from dam_sync.engine.probation import look_after
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
-from dam_sync.engine.session import Session
-from dam_sync.engine.settling import look_after
-from dam_sync.engine.sweeping import sweep
+from dam_sync.engine.run_context import Session
+from dam_sync.engine.second_pass import listed_all, place, relate
 from dam_sync.engine.taxonomy import Containers
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision

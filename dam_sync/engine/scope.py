@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.engine.compare import Defaults, Scope
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Draft
 

@@ -13,19 +13,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, Scope, differences, extras
+from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.evidence import FileCheck
+from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
-from dam_sync.engine.guards.sight import refuse_mostly_unlisted
+from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.lag import lag_left
-from dam_sync.engine.names import with_suffix
-from dam_sync.engine.origins import Origins
-from dam_sync.engine.plan import kept_versions, version_key
+from dam_sync.engine.probation import look_after, until_text
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
+from dam_sync.engine.run_context import COMPARING, Session
 from dam_sync.engine.scope import defaults_of, scope_of
-from dam_sync.engine.session import COMPARING, Session
-from dam_sync.engine.settling import look_after, until_text
+from dam_sync.engine.source_terms import Origins
 from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from dam_sync.engine.abandoned import bin_half_made
-from dam_sync.engine.act import Actor, Prepared
+from dam_sync.engine.apply import Actor, Prepared
+from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
+from dam_sync.engine.filenames import Names
 from dam_sync.engine.fitness import unfit
+from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
-from dam_sync.engine.guards.meaning import refuse_lost_terms
 from dam_sync.engine.guards.missing import CAUSE, Missing
-from dam_sync.engine.names import Names
-from dam_sync.engine.origins import Origins
-from dam_sync.engine.plan import kept_versions, version_key
-from dam_sync.engine.session import Session
-from dam_sync.engine.settling import removed_before
+from dam_sync.engine.partial_creates import bin_half_made
+from dam_sync.engine.probation import removed_before
+from dam_sync.engine.run_context import Session
+from dam_sync.engine.source_terms import Origins
 from dam_sync.engine.taxonomy import Containers, Known, Terms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted

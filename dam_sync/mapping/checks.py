@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dam_sync.mapping.building import Builder
-from dam_sync.mapping.layout import flow
-from dam_sync.model.faults import nearest
+from dam_sync.mapping.rule_compiler import Builder
+from dam_sync.mapping.yaml_writer import flow
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
 
 MARKER_LETTERS = 64

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from dam_sync.mapping.accounting import Books
-from dam_sync.mapping.building import Builder
+from dam_sync.config.diagnostics import Place
 from dam_sync.mapping.checks import (
     Makes,
     check_held,
@@ -22,20 +21,22 @@ from dam_sync.mapping.checks import (
     check_unread,
     check_written,
 )
+from dam_sync.mapping.coercion import Fit, GroupFit, NameFit, text_field
+from dam_sync.mapping.containers import ContainerFit
+from dam_sync.mapping.coverage import Books
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
 from dam_sync.mapping.document import Document, PlacementLine, placement_places, read_mapping
 from dam_sync.mapping.document import Line as WrittenLine
-from dam_sync.mapping.fitting import Fit, GroupFit, NameFit, text_field
-from dam_sync.mapping.lines import Line
 from dam_sync.mapping.paths import LABEL, as_container
-from dam_sync.mapping.placing import ContainerFit
-from dam_sync.mapping.shapes import Made, Tongue
+from dam_sync.mapping.results import Made, Tongue
+from dam_sync.mapping.rule_compiler import Builder
+from dam_sync.mapping.rules import Line
 from dam_sync.mapping.tables import folded
-from dam_sync.mapping.verb import EachVerb, Setting
+from dam_sync.mapping.transforms.base import EachVerb, Setting
 from dam_sync.mapping.vocabulary import VocabularyRule, path_of
 from dam_sync.model.asset import AssetId, digest_of
+from dam_sync.model.diagnostic import Fault, nearest
 from dam_sync.model.errors import MappingError
-from dam_sync.model.faults import Fault, Place, nearest
 from dam_sync.model.schema import FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Scalar, Value
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 
-from dam_sync.mapping.accounting import Books
+from dam_sync.mapping.coercion import NameFit, text_field
+from dam_sync.mapping.containers import container_of, limit_containers, told_once
+from dam_sync.mapping.coverage import Books
 from dam_sync.mapping.document import Document
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
-from dam_sync.mapping.fitting import NameFit, text_field
-from dam_sync.mapping.lines import Line, Ran
-from dam_sync.mapping.placing import container_of, limit_containers, told_once
-from dam_sync.mapping.shapes import Tongue
+from dam_sync.mapping.results import Tongue
+from dam_sync.mapping.rules import Line, Ran
 from dam_sync.mapping.tables import Lookup
-from dam_sync.mapping.verb import Setting
+from dam_sync.mapping.transforms.base import Setting
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.exposure import Decided

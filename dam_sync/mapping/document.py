@@ -21,12 +21,13 @@ from pydantic import (
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from dam_sync.config.diagnostics import Place, Written, faults_from
+from dam_sync.config.loader import Paper, Syntax
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
-from dam_sync.mapping.verbs import LATER, VERBS, Verb, verb_from
-from dam_sync.mapping.verbs_value import Unmatched
+from dam_sync.mapping.transforms.registry import LATER, VERBS, Verb, verb_from
+from dam_sync.mapping.transforms.values import Unmatched
+from dam_sync.model.diagnostic import Fault
 from dam_sync.model.errors import MappingError
-from dam_sync.model.faults import Fault, Place, Written, faults_from
-from dam_sync.model.reading import Paper, Syntax
 from dam_sync.model.values import Json
 
 MAPPING_FILE = Paper("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)

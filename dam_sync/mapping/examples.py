@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import date, datetime
 
-from dam_sync.mapping.shapes import Tongue, aware
+from dam_sync.config.diagnostics import Place as FilePlace
+from dam_sync.config.diagnostics import Written, dotted
+from dam_sync.mapping.results import Tongue, aware
 from dam_sync.mapping.vocabulary import path_of
 from dam_sync.model.asset import Asset, Draft, Loss, Placement
 from dam_sync.model.codec import asset_from_json
-from dam_sync.model.faults import Place as FilePlace
-from dam_sync.model.faults import Written, dotted
 from dam_sync.model.schema import Field
 from dam_sync.model.values import (
     Json,

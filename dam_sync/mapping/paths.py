@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.mapping.shapes import SHAPES, Shape, Tongue, empty
+from dam_sync.mapping.results import SHAPES, Shape, Tongue, empty
 from dam_sync.mapping.vocabulary import path_text
 from dam_sync.model.asset import Asset
-from dam_sync.model.faults import nearest
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, Value
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.mapping.bridges import STEPS
 from dam_sync.mapping.checks import Makes, profiles_of, unfit_for_marker, writable
-from dam_sync.mapping.choices import named_marker
-from dam_sync.mapping.likeness import compact, exact_likeness, one_line, ratio, words_of
+from dam_sync.mapping.conversions import STEPS
+from dam_sync.mapping.global_choices import named_marker
+from dam_sync.mapping.results import SHAPES
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.shapes import SHAPES
+from dam_sync.mapping.similarity import compact, exact_likeness, one_line, ratio, words_of
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.model.values import Json
 

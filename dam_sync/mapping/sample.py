@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dam_sync.mapping.shapes import empty
+from dam_sync.mapping.results import empty
 from dam_sync.model.asset import Asset
 from dam_sync.model.values import Value
 

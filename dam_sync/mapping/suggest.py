@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from dam_sync.mapping.bridges import Given, bridge, fits_surely
 from dam_sync.mapping.checks import writable
-from dam_sync.mapping.choices import OURS, containers, free_marker, named_marker
-from dam_sync.mapping.filling import filled, with_last_resort
-from dam_sync.mapping.likeness import compact, exact_likeness, names_of, one_line
-from dam_sync.mapping.pairing import Pair, Pairing, path_of_field
+from dam_sync.mapping.conversions import Given, bridge, fits_surely
+from dam_sync.mapping.fallbacks import filled, with_last_resort
+from dam_sync.mapping.global_choices import OURS, containers, free_marker, named_marker
+from dam_sync.mapping.matching import Pair, Pairing, path_of_field
 from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
+from dam_sync.mapping.results import SHAPES, Shape
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.shapes import SHAPES, Shape
+from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json

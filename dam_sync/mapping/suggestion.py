@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dam_sync.mapping.layout import LONGEST_COMMENT, block, comment, entry, flow
-from dam_sync.mapping.likeness import one_line
 from dam_sync.mapping.profiles import ProfileChoice
+from dam_sync.mapping.similarity import one_line
+from dam_sync.mapping.yaml_writer import LONGEST_COMMENT, block, comment, entry, flow
 from dam_sync.model.values import Json
 
 HEAD = (

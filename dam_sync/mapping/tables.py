@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dam_sync.config.loader import bounded_file
 from dam_sync.model.errors import TooLarge
-from dam_sync.model.reading import bounded_file
 
 LARGEST_TABLE = 50_000_000  # bytes
 

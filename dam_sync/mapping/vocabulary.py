@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.mapping.shapes import Fate, Made, Note, Tongue, shown
+from dam_sync.mapping.results import Fate, Made, Note, Tongue, shown
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Scalar, Term
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from dam_sync.model.faults import Fault
+from dam_sync.model.diagnostic import Fault
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors of the file system that mean a full disk
 

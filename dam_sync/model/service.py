@@ -20,11 +20,11 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
-from dam_sync.model.features import Feature, Held
 from dam_sync.model.limits import Leaving, Limits, Pace, Tempo
 from dam_sync.model.options import Option
 from dam_sync.model.ports import Budget, Content, Recorded, Steps, Stream, Vault
 from dam_sync.model.schema import Schema
+from dam_sync.model.support import Feature, Held
 from dam_sync.model.values import Json, Term
 
 Cursor: TypeAlias = Mapping[str, Json]
@@ -401,9 +401,8 @@ class Kind:
     """What a service folder exports as KIND.
 
     settings: the options it takes, by name. flows: auth flow -> required parameters; extras: what a flow takes besides.
-    connect: makes the service, an instance of `service`. limits: as documented. emulator: makes an ASGI app of it, from
-    a World and a Faults (see `emulation`). holds: what a library of this kind holds; a feature that is absent is
-    neither read nor written. leaves: what is left there by a killed run, once the next one is through.
+    connect: makes the service, an instance of `service`. limits: as documented. holds: what a library of this kind
+    holds; a feature that is absent is neither read nor written. leaves: what is left there by a killed run, once the next one is through.
     """
 
     name: str
@@ -411,7 +410,6 @@ class Kind:
     settings: Mapping[str, Option]
     flows: Mapping[str, tuple[str, ...]]
     connect: Callable[[Context], Service]
-    emulator: Callable[..., Any]
     service: type[Service]
     limits: Limits
     assumptions: tuple[Assumption, ...] = ()

@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from dam_sync.model.service import Kind
 
@@ -21,8 +20,3 @@ def discover() -> Mapping[str, Kind]:
             if isinstance(kind, Kind):
                 found[kind.name] = kind
     return found
-
-
-def trial_of(kind: str) -> Any:
-    """The `emulation.trial.Trial` of a kind: how its emulator is entered and tried."""
-    return importlib.import_module(f"{__name__}.{kind}.emulator.trial").TRIAL

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dam_sync.model.asset import Asset
 from dam_sync.model.codec import asset_from_json, asset_to_json
-from dam_sync.store.part import from_text, to_text
+from dam_sync.store.base import from_text, to_text
 
 _SCHEMA = """
 CREATE TABLE candidate (id TEXT PRIMARY KEY, marker TEXT, key TEXT, name TEXT, size INTEGER, asset TEXT NOT NULL);

@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from dam_sync.store.base import Part, from_text, to_text
 from dam_sync.store.migrations import KEPT_ROWS
-from dam_sync.store.part import Part, from_text, to_text
-from dam_sync.store.ready import Ready
 from dam_sync.store.rows import LedgerRow
+from dam_sync.store.statements import Ready
 from dam_sync.store.tables import LEDGER, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")

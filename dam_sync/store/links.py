@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
-from dam_sync.store.part import Part, from_text, pieces, to_text
-from dam_sync.store.ready import Ready, listed
+from dam_sync.store.base import Part, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
+from dam_sync.store.statements import Ready, listed
 from dam_sync.store.tables import LINK, NAME, WORK, instant, stamp
 
 _BY_SOURCE = Ready(select(LINK).where(LINK.c.source.in_(listed("ids"))))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
 
-from dam_sync.store.opening import raw_of, transaction
+from dam_sync.store.sqlite import raw_of, transaction
 
 APPLICATION_ID = 0x44414D53  # "DAMS": tells our files from other SQLite files
 

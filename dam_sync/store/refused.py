@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select, union_all, update
 from sqlalchemy.sql.expression import literal
 
-from dam_sync.store.part import Part
+from dam_sync.store.base import Part
 from dam_sync.store.rows import ParkedRow
 from dam_sync.store.tables import LINK, PLACEMENT, RELATION
 

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
-from dam_sync.store.part import Part, from_text, to_text
-from dam_sync.store.ready import Ready
+from dam_sync.store.base import Part, from_text, to_text
 from dam_sync.store.rows import Run, RunRow
+from dam_sync.store.statements import Ready
 from dam_sync.store.tables import LEDGER, NOTE, OPEN, RUN, SHARD, STEP, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process

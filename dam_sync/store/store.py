@@ -13,20 +13,20 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.store.base import Desk
+from dam_sync.store.deferred import Members, Placements, Relations
+from dam_sync.store.journal import StepKeeping
 from dam_sync.store.ledger import Ledger
 from dam_sync.store.links import Links, Names
 from dam_sync.store.listing import Shards
+from dam_sync.store.meta import Notes
 from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_objects, version_of
-from dam_sync.store.notes import Notes
-from dam_sync.store.opening import HELPERS, engine_of, make_file, path_of, raw_of, refuse_link, told, transaction
-from dam_sync.store.part import Desk
-from dam_sync.store.pending import Members, Placements, Relations
+from dam_sync.store.probation import Settling
+from dam_sync.store.queue import Queue
 from dam_sync.store.refused import Refused
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
-from dam_sync.store.settling import Settling
-from dam_sync.store.steps import StepKeeping
+from dam_sync.store.sqlite import HELPERS, engine_of, make_file, path_of, raw_of, refuse_link, told, transaction
 from dam_sync.store.tables import stamp
-from dam_sync.store.work import Queue
 from dam_sync.store.writer import Reader, Writer
 
 COPY = "the copy of the state"

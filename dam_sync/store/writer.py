@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 
 from dam_sync.model.errors import SafetyStop
-from dam_sync.store.opening import raw_of, told, transaction
-from dam_sync.store.rescue import Place
+from dam_sync.store.file_identity import Place
+from dam_sync.store.sqlite import raw_of, told, transaction
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]

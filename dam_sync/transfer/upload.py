@@ -15,8 +15,8 @@ from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, Sess
 from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.ports import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.transfer.pump import pump
-from dam_sync.transfer.session import Session, source_of
+from dam_sync.transfer.part_sender import pump
+from dam_sync.transfer.upload_session import Session, source_of
 
 TRIES = 5
 Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]

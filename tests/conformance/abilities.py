@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dam_sync.model.features import Feature, Held
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation, Service
+from dam_sync.model.support import Feature, Held
 
 HOLDS = ("created", "tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")

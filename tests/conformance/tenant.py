@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import serve_in_thread
-from dam_sync.emulation.world import World
+from dam_sync.emulators import application_of
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import serve_in_thread
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
@@ -106,7 +107,7 @@ def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) ->
     """Serve a tenant of this kind; stop it by `tenant.served.stop()`."""
     wired, world, faults = WIRED[kind], World(seed=7), Faults()
     found = discover()[kind]
-    app = found.emulator(world, faults, ObjectStore(world), {**wired.emulated, **options})
+    app = application_of(kind)(world, faults, ObjectStore(world), {**wired.emulated, **options})
     app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
     variant = str(options.get("variant") or "")
     return Tenant(serve_in_thread(lambda: app), world, faults, found, wired, spool, variant)

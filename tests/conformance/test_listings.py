@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
 from dam_sync.model.errors import TruncatedListing
 from dam_sync.model.service import Cursor
 from tests.conformance.tenant import Tenant

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulation.library import write_empty_tenant, write_library
+from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from tests.support.disks import WAY
 from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking

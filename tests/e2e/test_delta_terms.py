@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from dam_sync.app.jobs import verify_job
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import verify_job
+from dam_sync.api.run_options import Wish
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.e2e.test_delta import call, settle
 from tests.support.anypair import any_pair, planned, ran

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dam_sync.app import connecting, jobs, wish
-from dam_sync.app.trial import Emulated
+from dam_sync.api import bootstrap, jobs, run_options
+from dam_sync.api.sandbox import Emulated
 from dam_sync.cli import cli
-from dam_sync.engine.settling import CAUSE
-from dam_sync.services import trial_of
+from dam_sync.emulators import trial_of
+from dam_sync.engine.probation import CAUSE
 from tests.support import small
 from tests.support.anypair import joined
 from tests.support.small import Small
@@ -86,7 +86,7 @@ def duplicating(
     ):
         patch.setattr(LateClock, "later", timedelta(0))
         patch.setattr(small, "FASTER", FASTER)
-        for module in (connecting, jobs, wish):
+        for module in (bootstrap, jobs, run_options):
             patch.setattr(module, "SystemClock", LateClock)
         into = Emulated(TARGET, other.url, {"duplicate_window": window, "readiness": "later"})
         yield Small(joined(folder, Emulated(SOURCE, one.url), into, (one, other), MARKER), ("b7kq.c5wxt2rn.z8hmvd3f",))

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from dam_sync.app.jobs import run_job, verify_job
-from dam_sync.app.trial import Emulated
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import run_job, verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated
+from dam_sync.emulators import trial_of
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
 from tests.support.edits import change_source, closes

@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulation.trial import Trial
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.profile import Trial
 from dam_sync.engine.report import INNER
-from dam_sync.services import trial_of
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.support.exposure import ACCEPTED
 from tests.support.forking import Forked, Forking

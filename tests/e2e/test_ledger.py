@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from dam_sync import __version__
-from dam_sync.app.jobs import run_job
-from dam_sync.app.state_files import job_gc
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import run_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.state_copies import job_gc
+from dam_sync.emulators import trial_of
 from dam_sync.engine.report import INNER
 from dam_sync.model.errors import StopRequested
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 

@@ -13,12 +13,13 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.app.adopting import Adoption, adopt_job, read_decisions
-from dam_sync.app.state_files import job_export, job_import
-from dam_sync.app.wish import Wish
+from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
+from dam_sync.api.run_options import Wish
+from dam_sync.api.state_copies import job_export, job_import
+from dam_sync.emulators import trial_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving

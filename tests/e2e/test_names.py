@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.jobs import verify_job
-from dam_sync.app.trial import Emulated
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import hurried, joined, living, planned, ran, tenant_of
 from tests.support.everything import OWN_MARKS, receiving

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.checks import check_job
+from dam_sync.api.check import check_job
 from dam_sync.model.errors import MappingError
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import any_pair, living, planned, ran

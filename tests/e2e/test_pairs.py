@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.services import discover, trial_of
+from dam_sync.emulators import trial_of
+from dam_sync.services import discover
 from tests.conformance.catalogue import LINK
 from tests.support.anypair import (
     Row,

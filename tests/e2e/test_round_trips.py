@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.trial import Emulated
+from dam_sync.api.sandbox import Emulated
 from dam_sync.services import discover
 from tests.support.anypair import hurried, joined, living, moved, ran, tenant_of, told_by
 from tests.support.compared import Comparison

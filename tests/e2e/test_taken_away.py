@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.store import holding, opening
+from dam_sync.store import lock_holder, sqlite
 from tests.support.small import Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000
@@ -33,7 +33,7 @@ connection.execute("ROLLBACK")
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     monkeypatch.setattr("tests.support.small.FASTER", FASTER)
-    monkeypatch.setattr(opening, "BUSY_SECONDS", PATIENCE)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", PATIENCE)
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def test_a_state_held_for_long_stops_the_run_which_names_who_holds_it(tmp_path: 
     with small(tmp_path, photos(3)) as job, holder_for(LONG) as holder:
         when(job, 2, lambda: holder.hold(job.state))
         told = job.ran("run", "--no-progress", code=5)
-        named = f"process {holder.processes[0].pid} (" if holding.LOCKS.exists() else "another"
+        named = f"process {holder.processes[0].pid} (" if lock_holder.LOCKS.exists() else "another"
         told.says(named, f"holds the state {job.state}", "wait until it is done and run again")
         job.ran("status", code=0).says("test")
         holder.let_go()

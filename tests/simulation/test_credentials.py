@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dam_sync.net.address import Addresses
-from dam_sync.net.transport import Answer, Outgoing
+from dam_sync.http.transport import Answer, Outgoing
+from dam_sync.http.urls import Addresses
 from dam_sync.services import discover
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.wire import VirtualWire

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.services import discover, trial_of
+from dam_sync.emulators import trial_of
+from dam_sync.services import discover
 from tests.support.virtual.edits import EDITS
 from tests.support.virtual.scene import REOPENS, scene
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.jobs import plan_job, run_job
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
 from dam_sync.engine.report import count_operations
 from dam_sync.model.errors import StopRequested
-from dam_sync.services import trial_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED

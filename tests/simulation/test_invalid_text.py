@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.net.transport import Outgoing
+from dam_sync.http.transport import Outgoing
 from dam_sync.services import discover
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.mutations import written

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.wish import Wish
+from dam_sync.api.run_options import Wish
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.services import discover
 from tests.support.connected import Bytes

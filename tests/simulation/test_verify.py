@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.jobs import run_job, verify_job
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import run_job, verify_job
+from dam_sync.api.run_options import Wish
 from dam_sync.engine.verify import Verifier
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.model.asset import Asset, Loss

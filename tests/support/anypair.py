@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.jobs import plan_job, run_job, verify_job
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.app.wish import Wish
-from dam_sync.emulation import world
-from dam_sync.emulation.trial import Trial
-from dam_sync.services import discover, trial_of
+from dam_sync.api.jobs import plan_job, run_job, verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit import environment
+from dam_sync.emulators.kit.profile import Trial
+from dam_sync.services import discover
 from tests.support import small
 from tests.support.exposure import ACCEPTED
 from tests.support.parts import small_parts
@@ -67,7 +68,7 @@ def hurried() -> Iterator[None]:
         small.hurry(patch)
         small.set_right()
         patch.setattr(small, "FASTER", FASTER)
-        patch.setattr(world, "RealClock", small.FastClock)
+        patch.setattr(environment, "RealClock", small.FastClock)
         yield
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from dam_sync.emulation.app import Application
-from dam_sync.emulation.serve import Served
+from dam_sync.emulators.kit.app import Application
+from dam_sync.emulators.kit.serve import Served
 
 NEEDLE = 64  # bytes at both ends of a part by which it is known
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from dam_sync.emulation.app import Application
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
+from dam_sync.emulators.kit.app import Application
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.asset import AssetId, Entry, FileRef
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dam_sync.app.trial import Emulated, write_job
-from dam_sync.emulation.trial import Trial
-from dam_sync.services import trial_of
+from dam_sync.api.sandbox import Emulated, write_job
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.profile import Trial
 from tests.support.bulk import Bulk, Record
 from tests.support.exposure import ACCEPTED
 from tests.support.processes import emulating, measured

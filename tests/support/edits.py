@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from dam_sync.app.connecting import MEMORY_FOR_FILES, connect, job_of
-from dam_sync.app.wish import Wish
+from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect, job_of
+from dam_sync.api.run_options import Wish
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget

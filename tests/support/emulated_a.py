@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
-from dam_sync.services.a_hypermedia.emulator import emulator
+from dam_sync.emulators.a_hypermedia import emulator
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 
 Json = Any
 HIGH = "999999999"

@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
-from dam_sync.services.e_profiles.emulator import emulator
+from dam_sync.emulators.e_profiles import emulator
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from tests.support.stepped_clock import StillClock
 
 TOKEN = "wat_demo_b1d3c61e03c6"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.net import line
-from dam_sync.net.transport import Answer, Outgoing, Wire
+from dam_sync.http import dispatch
+from dam_sync.http.transport import Answer, Outgoing, Wire
 from tests.support.virtual.fuse import CALL, Crash, Fuse
 
 
@@ -34,5 +34,5 @@ class FusedWire(Wire):
 
 def install(fuse: Fuse, patch: pytest.MonkeyPatch) -> None:
     """Every service connected from now on goes through this fuse."""
-    wire = line.Wire
-    patch.setattr(line, "Wire", lambda name: FusedWire(wire(name), fuse))
+    wire = dispatch.Wire
+    patch.setattr(dispatch, "Wire", lambda name: FusedWire(wire(name), fuse))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.services import trial_of
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
 from tests.support.bulk import Bulk, write_bulk
 from tests.support.exposure import ACCEPTED
 from tests.support.processes import Measured, emulating, processes

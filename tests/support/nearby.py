@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from dam_sync.emulation.serve import Served
-from dam_sync.net import line
-from dam_sync.net.transport import Answer, Outgoing, Wire
+from dam_sync.emulators.kit.serve import Served
+from dam_sync.http import dispatch
+from dam_sync.http.transport import Answer, Outgoing, Wire
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.wire import Network, VirtualWire
@@ -39,7 +39,7 @@ def handing_over() -> Iterator[Nearby]:
     """Inside, calls of the product are handed over."""
     nearby = Nearby()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "Wire", lambda name: _Near(nearby.network, Wire(name)))
+        patch.setattr(dispatch, "Wire", lambda name: _Near(nearby.network, Wire(name)))
         yield nearby
 
 

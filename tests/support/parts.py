@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from dam_sync.services import trial_of
+from dam_sync.emulators import trial_of
 
 
 @contextmanager

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from dam_sync.emulators.a_hypermedia import emulator
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import KIND
-from dam_sync.services.a_hypermedia.emulator import emulator
 from tests.support.connected import Emulated, serving_of
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}

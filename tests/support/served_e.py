@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.serve import Served
-from dam_sync.emulation.world import World
+from dam_sync.emulators.e_profiles import emulator
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.serve import Served
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import KIND
-from dam_sync.services.e_profiles.emulator import emulator
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
 from tests.support.steps import MemorySteps
 from tests.support.vault import MemoryVault

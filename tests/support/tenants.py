@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from dam_sync.emulation.catalogue import catalogue_of, read_catalogue
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
-from dam_sync.services import discover
+from dam_sync.emulators import application_of
+from dam_sync.emulators.kit.catalogue import catalogue_of, read_catalogue
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
@@ -128,7 +128,7 @@ def emulated(
     world = World(seed=1)
 
     def make() -> Any:
-        app = discover()[kind].emulator(world, Faults(), ObjectStore(world), options)
+        app = application_of(kind)(world, Faults(), ObjectStore(world), options)
         found = read_catalogue(catalogue) if isinstance(catalogue, Path) else catalogue_of(catalogue)
         app.state.load(found, files)
         return app

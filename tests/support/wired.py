@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from dam_sync.http.auth.base import Bearer
+from dam_sync.http.client import Client, Request, Wiring
 from dam_sync.model.limits import Pace
-from dam_sync.net.auth import Bearer
-from dam_sync.net.client import Client, Request, Wiring
 from tests.support.raw_server import RawServer
 from tests.support.stepped_clock import SteppedClock
 

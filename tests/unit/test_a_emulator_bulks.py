@@ -79,7 +79,7 @@ def test_selections_expire_and_belong_to_one_user(a: Tenant) -> None:
 
 
 def test_caps_of_selections_and_baskets(a: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dam_sync.services.a_hypermedia.emulator.collections.SELECTION_MAX", 1)
+    monkeypatch.setattr("dam_sync.emulators.a_hypermedia.collections.SELECTION_MAX", 1)
     where = a.ok("POST", "/users/2/selections").headers["location"]
     assert a.no("POST", f"{where}/medias-collection", {"ids": a.found()}) == (400, "selection-too-large")
     basket = f"/baskets/{last_number(a.ok('POST', '/baskets', {'title': 'B'}))}"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.model.errors import DamSyncError, Denied, NotFound, Rejected, SessionGone
-from dam_sync.net.rules import Refusal, error_for
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN
 from dam_sync.services.a_hypermedia.tenant import Ask

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dam_sync.emulators.a_hypermedia import collections, uploads
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.emulator import collections, uploads
 from tests.support.emulated_a import Tenant, last_number, photo, tenant
 
 

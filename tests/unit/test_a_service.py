@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Localized, Person, Place
-from dam_sync.net.auth import Basic, ClientCredentials, SignedToken
 from dam_sync.services.a_hypermedia import KIND, facts
 from dam_sync.services.a_hypermedia.connecting import credential
 from dam_sync.services.a_hypermedia.hal import embedded

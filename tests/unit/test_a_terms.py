@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.client import Reply
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
-from dam_sync.net.client import Reply
 from dam_sync.services.a_hypermedia.taxonomy import completed
 from dam_sync.services.a_hypermedia.tenant import Ask, Gate, Tenant
 from tests.support.connected import alike

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.demo_folder import STAMP, keep, prepare
+from dam_sync.api.demo_folder import STAMP, keep, prepare
 from dam_sync.model.errors import ConfigError
 
 

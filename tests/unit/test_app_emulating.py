@@ -13,17 +13,18 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from dam_sync.app.connecting import connect, job_of
-from dam_sync.app.emulating import Emulation, Ready, ready, serve_emulation
-from dam_sync.app.wish import Wish
+from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.emulate import Emulation, Ready, ready, serve_emulation
+from dam_sync.api.run_options import Wish
 from dam_sync.cli import cli
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Kind
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 
 KINDS = sorted(discover())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.files import prove_writable, scratch, written
+from dam_sync.api.atomic_io import prove_writable, scratch, written
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull
 
 DEVICE = Path("/dev/full")
@@ -67,7 +67,7 @@ def test_a_scratch_folder_that_cannot_be_made(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    monkeypatch.setattr("dam_sync.app.files.TemporaryFile", refuse)
+    monkeypatch.setattr("dam_sync.api.atomic_io.TemporaryFile", refuse)
     with pytest.raises(kind) as told, scratch("plan"):
         pass
     assert "TMPDIR" in told.value.hint

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dam_sync.app.forecast import Planned, Speed, forecast
+from dam_sync.api.duration import Planned, Speed, forecast
+from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
-from dam_sync.net.pace import sustained
 
 FREE = Speed(Pace(None, at_once=10), answering=0.1, workers=10)
 RATED = Speed(Pace(50.0, at_once=16), answering=0.01, workers=16)

@@ -10,9 +10,9 @@ import structlog
 from typer.testing import CliRunner
 
 from dam_sync import cli
-from dam_sync.app.logs import reported, set_up_logs
+from dam_sync.api.logs import reported, set_up_logs
+from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ContractBroken, InternalError
-from dam_sync.net.redact import hide
 
 SECRET = "S3cr3tValu3xyz"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app import sampling
+from dam_sync.api import sampling
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import starting
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from dam_sync.app.wish import Wish, part_of, run_async
+from dam_sync.api.run_options import Wish, part_of, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
 
 SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGHUP": "stopped by SIGHUP"}

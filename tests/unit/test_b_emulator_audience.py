@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from dam_sync.emulation.audience import Audience
+from dam_sync.emulators.kit.audience import Audience
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.emulated_b import Platform, platforms
 from tests.support.stepped_clock import NOW

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from dam_sync.services.b_documents.emulator.options import options_of
+from dam_sync.emulators.b_documents.options import options_of
 from tests.support.emulated_b import API, Open, Platform, platforms, reference
 
 

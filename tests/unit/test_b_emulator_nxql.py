@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.services.b_documents.emulator.evaluating import _pattern
-from dam_sync.services.b_documents.emulator.nxql import Both, Date, Not, Query, Test, parse
-from dam_sync.services.b_documents.emulator.records import Refusal
-from dam_sync.services.b_documents.emulator.search import substituted
+from dam_sync.emulators.b_documents.evaluating import _pattern
+from dam_sync.emulators.b_documents.nxql import Both, Date, Not, Query, Test, parse
+from dam_sync.emulators.b_documents.records import Refusal
+from dam_sync.emulators.b_documents.search import substituted
 
 NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
 Test.__test__ = False  # type: ignore[attr-defined]

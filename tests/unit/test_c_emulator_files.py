@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.services.c_brandlibrary.emulator.uploads import crc32c
+from dam_sync.emulators.c_brandlibrary.uploads import crc32c
 from tests.support.emulated_c import Rig, asset_row
 
 Start = Callable[..., Rig]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.services.c_brandlibrary.emulator.query import And, BadQuery, Not, Or, Phrase, Span, Word, parse
+from dam_sync.emulators.c_brandlibrary.query import And, BadQuery, Not, Or, Phrase, Span, Word, parse
 from tests.support.emulated_c import Rig, asset_row
 
 Start = Callable[..., Rig]

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from dam_sync.emulators.c_brandlibrary import webhooks
+from dam_sync.emulators.c_brandlibrary.options import options_of
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.limits import MIB
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.emulator import webhooks
-from dam_sync.services.c_brandlibrary.emulator.options import options_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.emulated_c import Rig, asset_row

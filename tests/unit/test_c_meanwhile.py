@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.http.error_rules import DEFAULTS
 from dam_sync.model.asset import Patch
 from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
 from dam_sync.model.values import Term
-from dam_sync.net.rules import DEFAULTS
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import Document

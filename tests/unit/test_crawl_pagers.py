@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.crawl.pagers import Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Cursor
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dam_sync.crawl.pagers import Fetch, Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
 from dam_sync.model.errors import Disposition, Transient, TruncatedListing
 
 

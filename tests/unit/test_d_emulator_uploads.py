@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from dam_sync.services.d_templates.emulator.options import Options
+from dam_sync.emulators.d_templates.options import Options
 from tests.support.emulated_d import Api, asset_row, library, meta_of, schema_rows, served
 
 PART = 1 << 16

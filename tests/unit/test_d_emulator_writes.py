@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.world import World
-from dam_sync.services.d_templates.emulator import emulator
+from dam_sync.emulators.d_templates import emulator
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
 from tests.support.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
 
 INVALID = (403, {"status": "error", "message": "Invalid fields for metadata template"})

@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from dam_sync.emulators.d_templates import deliveries, webhooks
+from dam_sync.emulators.d_templates.options import Options
 from dam_sync.model.asset import Draft, Marker, Rights
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.emulator import deliveries, webhooks
-from dam_sync.services.d_templates.emulator.options import Options
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
 from tests.support.emulated_d import Api, library, schema_rows, served

@@ -11,10 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.world import World
-from dam_sync.services.e_profiles.emulator import emulator
+from dam_sync.emulators.e_profiles import emulator
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
 from tests.support.emulated_e import TOKEN, Open, asset_row, tenants
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.services.e_profiles.emulator.query import BadQuery, Exact, Not, Words, parse
+from dam_sync.emulators.e_profiles.query import BadQuery, Exact, Not, Words, parse
 from tests.support.emulated_e import BOTH, TOP, Open, asset_row, tenants
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.emulators.e_profiles.options import Options
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, SessionGone, Transient
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Service
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.emulator.options import Options
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
 from tests.support.connected import entries

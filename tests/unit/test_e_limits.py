@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
+from dam_sync.emulators.e_profiles import emulator, routes_uploads, uploads
+from dam_sync.emulators.e_profiles.options import Options
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.emulator import emulator, routes_uploads, uploads
-from dam_sync.services.e_profiles.emulator.options import Options
 from tests.support.served_e import SCHEMA, TOKEN, asset, consent, field
 
 DAY = 86_400

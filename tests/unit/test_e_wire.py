@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.dates import moment
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
 from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Term
-from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import fields, query, security, trees, wire
 from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
 from dam_sync.services.e_profiles.tokens import tenant_of

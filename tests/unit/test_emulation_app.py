@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dam_sync.emulation.app import Application, application
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import Blob, Held, ObjectStore
-from dam_sync.emulation.serve import Served, serve_in_thread
-from dam_sync.emulation.world import World
+from dam_sync.emulators.kit.app import Application, application
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import Blob, Held, ObjectStore
+from dam_sync.emulators.kit.serve import Served, serve_in_thread
 
 
 def toy(rate: float | None = None) -> Application:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from dam_sync.emulation.audience import Audience
-from dam_sync.emulation.world import World
+from dam_sync.emulators.kit.audience import Audience
+from dam_sync.emulators.kit.environment import World
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 

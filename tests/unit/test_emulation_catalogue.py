@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulation.catalogue import blob_of, catalogue_of, read_catalogue
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.world import World
+from dam_sync.emulators.kit.catalogue import blob_of, catalogue_of, read_catalogue
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.object_store import ObjectStore
 
 RECORDS: list[dict[str, object]] = [
     {"record": "type", "name": "Photo"},

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.world import RateLimit, World
+from dam_sync.emulators.kit.environment import RateLimit, World
+from dam_sync.emulators.kit.faults import Faults
 
 
 def struck(faults: Faults, call: str, times: int) -> list[int]:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.emulation.app import application
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore, TooLong
-from dam_sync.emulation.serve import serve_in_thread
-from dam_sync.emulation.storage import piece_of
-from dam_sync.emulation.world import World
+from dam_sync.emulators.kit.app import application
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore, TooLong
+from dam_sync.emulators.kit.serve import serve_in_thread
+from dam_sync.emulators.kit.storage import piece_of
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.abandoned import bin_half_made, told_binned
-from dam_sync.engine.session import Session
-from dam_sync.engine.sweeping import sweep, told_swept
+from dam_sync.engine.orphaned_uploads import sweep, told_swept
+from dam_sync.engine.partial_creates import bin_half_made, told_binned
+from dam_sync.engine.run_context import Session
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Recorded, Steps

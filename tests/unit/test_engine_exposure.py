@@ -11,9 +11,9 @@ from typing import cast
 
 import pytest
 
+from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
-from dam_sync.engine.plan import Policy
-from dam_sync.engine.session import Ask, Session
+from dam_sync.engine.run_context import Ask, Session
 from dam_sync.model.asset import Asset, AssetId, Revision, Rights
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
+from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.finding import Finding, refuse
-from dam_sync.engine.guards.meaning import refuse_lost_terms
+from dam_sync.engine.guards.mass_deletion import FEW, Loss, emptied_target, unseen_source
 from dam_sync.engine.guards.missing import Missing
-from dam_sync.engine.guards.sight import FEW, Loss, emptied_target, unseen_source
-from dam_sync.engine.guards.used import changes_between, used_of
-from dam_sync.engine.session import Ask, Session
+from dam_sync.engine.guards.schema_usage import changes_between, used_of
+from dam_sync.engine.run_context import Ask, Session
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.clock import SystemClock

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.intended import intend, intended_before, patch_over
+from dam_sync.engine.intents import intend, intended_before, patch_over
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.codec import draft_to_json
 from tests.support.steps import MemorySteps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import cast
 
-from dam_sync.engine.origins import Origins
+from dam_sync.engine.source_terms import Origins
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Term, Value

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.names import with_suffix
-from dam_sync.engine.plan import (
+from dam_sync.engine.decide import (
     Able,
     Create,
     Park,
@@ -23,6 +22,7 @@ from dam_sync.engine.plan import (
     patch_between,
     version_key,
 )
+from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.report import INNER, count_operations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.session import Progress, Session
-from dam_sync.engine.settling import CAUSE, PARKED, look_after, refuse_removed, removed_before, told_open
+from dam_sync.engine.probation import CAUSE, PARKED, look_after, refuse_removed, removed_before, told_open
+from dam_sync.engine.run_context import Progress, Session
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, Pace

@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
-from dam_sync.model.features import Feature
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Kind, Operation
+from dam_sync.model.support import Feature
 from dam_sync.services import discover
 from dam_sync.services.a_hypermedia import fields as a
 from dam_sync.services.a_hypermedia import forms

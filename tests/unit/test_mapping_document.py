@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dam_sync.mapping.document import json_schema, load_mapping
-from dam_sync.mapping.verbs import VERBS
-from dam_sync.mapping.verbs_value import LookUp
+from dam_sync.mapping.transforms.registry import VERBS
+from dam_sync.mapping.transforms.values import LookUp
 from dam_sync.model.errors import MappingError
 from tests.support.schemas import LEAST, read, with_lines
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.fitting import TAKES, Fit
-from dam_sync.mapping.shapes import SHAPES, Fate, Shape, shape_of
-from dam_sync.mapping.verb import Setting
+from dam_sync.mapping.coercion import TAKES, Fit
+from dam_sync.mapping.results import SHAPES, Fate, Shape, shape_of
+from dam_sync.mapping.transforms.base import Setting
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
 from tests.support.values import scalars

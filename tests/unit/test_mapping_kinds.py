@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.bridges import STEPS, Given, bridge, fits_surely
+from dam_sync.config.diagnostics import Written
+from dam_sync.mapping.coercion import Fit
+from dam_sync.mapping.conversions import STEPS, Given, bridge, fits_surely
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.fitting import Fit
-from dam_sync.mapping.shapes import SHAPES, Shape, number_text, shape_of
-from dam_sync.mapping.verb import EachVerb, Setting
-from dam_sync.mapping.verbs import verb_from
-from dam_sync.mapping.verbs_kind import read_place
+from dam_sync.mapping.results import SHAPES, Shape, number_text, shape_of
+from dam_sync.mapping.transforms.base import EachVerb, Setting
+from dam_sync.mapping.transforms.kinds import read_place
+from dam_sync.mapping.transforms.registry import verb_from
 from dam_sync.model.asset import Asset, AssetId, Revision
-from dam_sync.model.faults import Written
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
 from tests.support import values

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.names import RESERVED, safe_name, whole_letters
+from dam_sync.mapping.filenames import RESERVED, safe_name, whole_letters
 from tests.support.values import texts
 
 

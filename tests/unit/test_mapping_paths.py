@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.paths import PathFault, field_name, parse_path
-from dam_sync.mapping.shapes import Shape, Tongue, empty
+from dam_sync.mapping.results import Shape, Tongue, empty
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dam_sync.mapping.containers import flattened
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.mapping.placing import flattened
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement, Revision
 from dam_sync.model.schema import Schema
 from tests.support.schemas import LEAST, SOURCE, TARGET, compiled

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.likeness import likeness
+from dam_sync.mapping.results import empty
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.shapes import empty
+from dam_sync.mapping.similarity import likeness
 from dam_sync.mapping.suggest import SuggestedLine, Suggestion, suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary

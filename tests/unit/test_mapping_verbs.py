@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.shapes import Fate, Kept, Made, Shape, Tongue, shape_of
+from dam_sync.config.diagnostics import Written
+from dam_sync.mapping.results import Fate, Kept, Made, Shape, Tongue, shape_of
 from dam_sync.mapping.tables import Lookup
-from dam_sync.mapping.verb import EachVerb, ListVerb, Setting, Verb
-from dam_sync.mapping.verbs import VERBS, verb_from
+from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
+from dam_sync.mapping.transforms.registry import VERBS, verb_from
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
-from dam_sync.model.faults import Fault, Written
+from dam_sync.model.diagnostic import Fault
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
 from tests.support.values import scalars
 

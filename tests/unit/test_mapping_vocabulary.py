@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.mapping.shapes import Fate, Tongue
+from dam_sync.mapping.results import Fate, Tongue
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.redact import hide
 
 
 @reads_answer

@@ -14,9 +14,7 @@ from urllib.parse import parse_qs
 import jwt
 import pytest
 
-from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Transient
-from dam_sync.model.limits import Pace
-from dam_sync.net.auth import (
+from dam_sync.http.auth.base import (
     Authenticator,
     Basic,
     Bearer,
@@ -26,7 +24,9 @@ from dam_sync.net.auth import (
     SignedToken,
     TokenAsBasic,
 )
-from dam_sync.net.client import Client
+from dam_sync.http.client import Client
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Transient
+from dam_sync.model.limits import Pace
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.vault import MemoryVault

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.net.pace import LATE, Bucket, Flow
+from dam_sync.http.limiters import LATE, Bucket, Flow
 from tests.support.stepped_clock import SteppedClock
 
 

@@ -11,9 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 
-from dam_sync.model.errors import ContractBroken, Denied
-from dam_sync.net.auth import Authenticator, Basic, SignedToken
-from dam_sync.net.grants import (
+from dam_sync.http.auth.base import Authenticator, Basic, SignedToken
+from dam_sync.http.auth.grants import (
     JWT_BEARER,
     Consent,
     Device,
@@ -23,6 +22,7 @@ from dam_sync.net.grants import (
     OAuthClient,
     SharedConsent,
 )
+from dam_sync.model.errors import ContractBroken, Denied
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.vault import MemoryVault

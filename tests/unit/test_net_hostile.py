@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import pytest
 
+from dam_sync.http import bounds
+from dam_sync.http.auth.base import refusal_text
+from dam_sync.http.client import Client, Request
+from dam_sync.http.error_rules import explanation
 from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, Rejected, Transient
-from dam_sync.net import bounds
-from dam_sync.net.auth import refusal_text
-from dam_sync.net.client import Client, Request
-from dam_sync.net.rules import explanation
 from tests.support.raw_server import RawServer, Said, Seen, dripping, said
 from tests.support.wired import TRANSPORTS, client_of, get
 
@@ -206,7 +206,7 @@ def test_titles_and_messages_are_still_found() -> None:
 async def test_a_head_that_drips_ends_some_time(
     transport: str, dripped: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dam_sync.net.transport.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("dam_sync.http.transport.CONNECT_SECONDS", 0.2)
 
     first = b"" if b"100" in dripped else b"HTTP/1.1 200 OK\r\n"
     async with dripping(first, dripped, 0.1) as url, client_of(url, transport=transport, attempts=1) as client:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.auth.base import Authenticator, Exchanging
+from dam_sync.http.auth.session import SessionLogin
 from dam_sync.model.errors import ContractBroken, Denied
-from dam_sync.net.auth import Authenticator, Exchanging
-from dam_sync.net.login import SessionLogin
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.wired import client_of, get

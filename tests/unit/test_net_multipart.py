@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.http.multipart import BLOCK, Form, FormPart
 from dam_sync.model.errors import InvalidValue
-from dam_sync.net.multipart import BLOCK, Form, FormPart
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=12)
 

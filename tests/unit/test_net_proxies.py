@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dam_sync.http.failures import Unreached
+from dam_sync.http.proxies import proxy_to
+from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ConfigError
-from dam_sync.net.failures import Unreached
-from dam_sync.net.proxies import proxy_to
-from dam_sync.net.redact import redact
 from tests.support.proxy import Proxy
 from tests.support.raw_server import RawServer, free_port, said
 from tests.support.wired import TRANSPORTS, client_of, get, post

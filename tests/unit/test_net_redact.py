@@ -8,8 +8,8 @@ import json
 import pytest
 import structlog
 
+from dam_sync.http.redaction import hide, redact, redacting_processor
 from dam_sync.model.errors import Denied
-from dam_sync.net.redact import hide, redact, redacting_processor
 
 SECRET = "S3cr3tValu3xyz"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.http.client import Request
+from dam_sync.http.failures import Unreached
 from dam_sync.model.errors import ConfigError, Throttled, Transient
-from dam_sync.net.client import Request
-from dam_sync.net.failures import Unreached
 from tests.support.raw_server import RawServer, Said, Seen, free_port, in_turn, no_http, said
 from tests.support.stepped_clock import START, SteppedClock
 from tests.support.wired import TRANSPORTS, client_of, get, post

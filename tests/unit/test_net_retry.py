@@ -11,7 +11,7 @@ import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.net.retry import pause, standard
+from dam_sync.http.retry import pause, standard
 from tests.support.raw_server import RawServer, Said, said
 from tests.support.wired import client_of, get
 

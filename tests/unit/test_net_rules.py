@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.http.error_rules import ErrorRule, Refusal, error_for, explanation
 from dam_sync.model.errors import (
     ConfigError,
     Conflict,
@@ -24,7 +25,6 @@ from dam_sync.model.errors import (
     Transient,
     Unsupported,
 )
-from dam_sync.net.rules import ErrorRule, Refusal, error_for, explanation
 
 
 def refusal(status: int, body: Any = b"", **changes: Any) -> Refusal:

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from dam_sync.http.client import Client, FormPart, Request
 from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, StopRequested, TooLarge
 from dam_sync.model.limits import Pace
-from dam_sync.net.client import Client, FormPart, Request
 from tests.support.raw_server import RawServer, Said, Seen, in_turn, no_http, said
 from tests.support.wired import TOKEN, TRANSPORTS, client_of, get, post, wiring_of
 

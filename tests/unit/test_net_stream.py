@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from dam_sync.http.client import Client, Request
+from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.errors import (
     ConfigError,
     ContractBroken,
@@ -19,8 +21,6 @@ from dam_sync.model.errors import (
     Transient,
 )
 from dam_sync.model.limits import Pace
-from dam_sync.net.client import Client, Request
-from dam_sync.net.rules import ErrorRule
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.wired import TRANSPORTS, client_of, get, post, wiring_of

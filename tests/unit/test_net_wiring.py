@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dam_sync.http.auth.base import Bearer
+from dam_sync.http.client_config import Wiring
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Context
-from dam_sync.net.auth import Bearer
-from dam_sync.net.wiring import Wiring
 from tests.support.stepped_clock import SteppedClock
 
 PACE = Pace(10.0, 8, 4)

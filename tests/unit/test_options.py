@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from dam_sync.app.connecting import job_of
-from dam_sync.emulation.trial import Trial
+from dam_sync.api.bootstrap import job_of
+from dam_sync.config.job import is_secret
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.profile import Trial
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
-from dam_sync.services import discover, trial_of
-from dam_sync.settings import is_secret
+from dam_sync.services import discover
 from tests.support.vault import MemoryVault
 
 URL = "https://dam.example"

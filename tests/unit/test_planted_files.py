@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.app.files import prove_writable, written
+from dam_sync.api.atomic_io import prove_writable, written
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.opening import engine_of
+from dam_sync.store.credential_store import FileVault
+from dam_sync.store.sqlite import engine_of
 from dam_sync.store.store import SqlStore
-from dam_sync.store.vault import FileVault
 
 PRECIOUS = "precious"
 

@@ -6,7 +6,7 @@ import io
 import threading
 from typing import Any
 
-from dam_sync.render.progress import ERASE, ProgressLine, line
+from dam_sync.report.progress import ERASE, ProgressLine, line
 
 STATE = {
     "phase": "comparing",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from dam_sync.render.output import PIPE_WIDTH
-from dam_sync.render.terminal import print_table
-from dam_sync.render.verdict import file_evidence, grouped
+from dam_sync.report.output import PIPE_WIDTH
+from dam_sync.report.terminal import print_table
+from dam_sync.report.verdict import file_evidence, grouped
 
 
 def lines(title: str, width: int) -> list[str]:

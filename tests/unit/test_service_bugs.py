@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken, InternalError, NotFound
 from dam_sync.model.service import Service, Shard, Window
-from dam_sync.net.answers import reads_answer
 from dam_sync.services import discover
 
 

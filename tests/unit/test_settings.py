@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
+from dam_sync.config.job import Exposure, Job, Limits, Reference, json_schema, load_job, resolve_secret
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Kind
 from dam_sync.services import discover
-from dam_sync.settings import Exposure, Job, Limits, Reference, json_schema, load_job, resolve_secret
 
 
 def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:

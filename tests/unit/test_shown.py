@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from dam_sync import cli
 from dam_sync.model.errors import ConfigError, Rejected
-from dam_sync.model.shown import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
-from dam_sync.render.html import render_html
-from dam_sync.render.progress import line
-from dam_sync.render.terminal import print_report, print_table
+from dam_sync.model.safe_text import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
+from dam_sync.report.html import render_html
+from dam_sync.report.progress import line
+from dam_sync.report.terminal import print_report, print_table
 
 OSC, CSI, C1 = "\x1b]0;OWNED\x1b\\", "\x1b[31m", "\x9b31m"
 BIDI = "\u202egpj.exe\u2066"

@@ -20,9 +20,9 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
 from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.store.credential_store import FileVault
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from dam_sync.store.vault import FileVault
 
 LEASE = timedelta(minutes=5)
 SHARD = Shard("all", {"from": 1}, 3)

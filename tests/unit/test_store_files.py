@@ -19,10 +19,10 @@ from sqlmodel import SQLModel
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store import opening
+from dam_sync.store import sqlite as state_file
 from dam_sync.store.migrations import MIGRATIONS, VERSION, migrate, version_of
-from dam_sync.store.opening import engine_of, meaning_of, path_of
 from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.sqlite import engine_of, meaning_of, path_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 
@@ -178,7 +178,7 @@ async def test_a_damaged_page_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_file_somebody_keeps_is_busy_not_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.1)
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     hog = sqlite3.connect(store.path, isolation_level=None)
     hog.execute("BEGIN IMMEDIATE")

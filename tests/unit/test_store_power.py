@@ -21,9 +21,9 @@ import pytest
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store import opening
-from dam_sync.store.opening import raw_of
+from dam_sync.store import sqlite as state_file
 from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.sqlite import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import entries
 
@@ -157,7 +157,7 @@ async def test_what_was_answered_is_there_when_the_log_was_being_moved_into_the_
 async def test_a_log_begun_anew_does_not_bring_back_what_its_rest_still_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "WAL_PAGES", 12)
+    monkeypatch.setattr(state_file, "WAL_PAGES", 12)
     found = await disks(tmp_path, 4)
     begun = [number for number in range(1, len(found)) if found[number].log[16:24] != found[number - 1].log[16:24]]
     assert begun, "the log was never begun anew"

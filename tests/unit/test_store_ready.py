@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, bindparam, create_engine, insert, select
 
-from dam_sync.store.ready import Ready, listed
+from dam_sync.store.statements import Ready, listed
 
 THING = Table("thing", MetaData(), Column("id", Integer, primary_key=True), Column("name", String, default="none"))
 ADD = Ready(insert(THING).inline(), ("id",))

@@ -16,9 +16,9 @@ import pytest
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, SafetyStop
-from dam_sync.store import holding
-from dam_sync.store.holding import holder_of
-from dam_sync.store.opening import meaning_of
+from dam_sync.store import lock_holder
+from dam_sync.store.lock_holder import holder_of
+from dam_sync.store.sqlite import meaning_of
 from dam_sync.store.store import SqlStore
 
 HOLDER = (
@@ -27,7 +27,7 @@ HOLDER = (
 )
 
 
-@pytest.mark.skipif(not holding.LOCKS.exists(), reason="this system does not tell who holds a file")
+@pytest.mark.skipif(not lock_holder.LOCKS.exists(), reason="this system does not tell who holds a file")
 async def test_another_process_that_holds_the_file_is_named_and_we_are_not(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.note("k", 1)
@@ -83,7 +83,7 @@ async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object, **__: object) -> None:
         raise DiskFull("no room left to write the state")
 
-    monkeypatch.setattr("dam_sync.store.rescue.make_file", full)
+    monkeypatch.setattr("dam_sync.store.file_identity.make_file", full)
     store.path.unlink()
     with pytest.raises(SafetyStop, match="removed") as told:
         await store.note("after", 1)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.http.auth.base import RotatingToken
+from dam_sync.http.messages import Reply, Request
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DiskFull
-from dam_sync.net.auth import RotatingToken
-from dam_sync.net.call import Reply, Request
-from dam_sync.store import vault as vaults
-from dam_sync.store.vault import FileVault
+from dam_sync.store import credential_store as vaults
+from dam_sync.store.credential_store import FileVault
 
 
 async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_the_first_file_and_its_folders_outlast_a_power_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[Path] = []
-    monkeypatch.setattr("dam_sync.store.opening.flush_folder", flushed.append)
+    monkeypatch.setattr("dam_sync.store.sqlite.flush_folder", flushed.append)
     await FileVault(tmp_path / "new" / "deep" / "job.vault").save("e", "wrt_1")
     assert {tmp_path, tmp_path / "new", tmp_path / "new" / "deep"} <= set(flushed)
 

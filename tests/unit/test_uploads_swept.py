@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.emulators import trial_of
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.ports import Recorded
 from dam_sync.model.service import Service
-from dam_sync.services import trial_of
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started

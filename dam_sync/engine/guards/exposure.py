@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.guards.finding import EXAMPLES, such_as
 from dam_sync.engine.report import REFUSED
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.session import Ask
+from dam_sync.engine.run_context import Ask
 from dam_sync.model.errors import SafetyStop
 
 EXAMPLES = 3

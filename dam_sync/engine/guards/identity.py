@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from dam_sync.engine.guards.finding import Finding
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 
 ORIGIN = "origin"  # the source's name by which our marks are made; it stays when the source gets another name
 

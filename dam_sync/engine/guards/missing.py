@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from dam_sync.engine.guards.finding import Finding, refuse
-from dam_sync.engine.guards.sight import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HINT, is_gone, target_is_empty
-from dam_sync.engine.session import Session
+from dam_sync.engine.guards.mass_deletion import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HINT, is_gone, target_is_empty
+from dam_sync.engine.run_context import Session
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.store.rows import LinkRow

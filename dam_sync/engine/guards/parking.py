@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.engine.session import Session
+from dam_sync.engine.run_context import Session
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.store.rows import Outcome, Work

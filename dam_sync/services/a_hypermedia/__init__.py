@@ -11,13 +11,6 @@ from dam_sync.services.a_hypermedia.connecting import connected
 from dam_sync.services.a_hypermedia.service import HypermediaService
 
 
-def emulator(*args: Any, **options: Any) -> Any:
-    """An emulated instance, loaded only when somebody wants one."""
-    from dam_sync.services.a_hypermedia.emulator import emulator as make
-
-    return make(*args, **options)
-
-
 def _are_numbers(titles: Any) -> bool:
     return all(str(number).isdecimal() for number in titles.values())
 
@@ -65,7 +58,6 @@ KIND = Kind(
         "client_credentials": ("token_url", "client_id", "client_secret"),
     },
     connect=connected,
-    emulator=emulator,
     service=HypermediaService,
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,

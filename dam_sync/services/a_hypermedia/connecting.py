@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
+from dam_sync.http.client import Client, Wiring
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
-from dam_sync.net.auth import Authenticator, Basic, ClientCredentials, SignedToken
-from dam_sync.net.client import Client, Wiring
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.service import HypermediaService
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from dam_sync.crawl.pagers import Keyset, Page, PageNumber, Pager, Params
+from dam_sync.crawl.pagination import walk
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
-from dam_sync.crawl.walk import walk
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, total_of, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.audience import Audience
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
-from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from dam_sync.aio.single_flight import Once
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
-from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 
 KINDS: Mapping[str, FieldKind] = {  # spec 000, Metadata: the 16 types
     "TEXT": FieldKind.TEXT,

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, parse_instant
-from dam_sync.net.answers import reads_answer
 
 _ORIGIN = re.compile(r"^https?://[^/?#]*")
 _SLASHES = re.compile(r"/{2,}")

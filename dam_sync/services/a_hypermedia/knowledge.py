@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
+from dam_sync.aio.single_flight import Once, together
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
-from dam_sync.net.once import Once, together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.fields import Offer, schema_of, status_names
 from dam_sync.services.a_hypermedia.forms import Forms, bare_lists, field_of, forms_of, with_choices

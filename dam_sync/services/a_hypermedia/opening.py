@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from dam_sync.http.client import Request
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
-from dam_sync.net.client import Request
 from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tail, wanted_id
 from dam_sync.services.a_hypermedia.reading import Reading
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant

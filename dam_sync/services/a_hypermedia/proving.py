@@ -10,10 +10,10 @@ from datetime import datetime, tzinfo
 
 import structlog
 
+from dam_sync.aio.single_flight import Proven
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.clock import Clock
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import Proven
 from dam_sync.services.a_hypermedia.forms import FormField
 from dam_sync.services.a_hypermedia.values import decode
 from dam_sync.services.a_hypermedia.writes import Put

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia.hal import file_address, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language
 from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, resource_of

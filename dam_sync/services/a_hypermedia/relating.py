@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.proving import Proofs
 from dam_sync.services.a_hypermedia.reading import Reading, is_gone

@@ -9,6 +9,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from dam_sync.http.client import Client
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ConfigError
@@ -17,7 +18,6 @@ from dam_sync.model.ports import Content, Steps, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.net.client import Client
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.baskets import Baskets
 from dam_sync.services.a_hypermedia.costs import Costs

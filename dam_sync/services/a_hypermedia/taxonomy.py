@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dam_sync.aio.single_flight import together
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Placement
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
-from dam_sync.model.faults import nearest
 from dam_sync.model.values import Json, Term
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import embedded, same_name, wanted_id
 from dam_sync.services.a_hypermedia.knowledge import Knowledge

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import quote
 
+from dam_sync.aio.single_flight import Once
+from dam_sync.http.client import Client, Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Client, Reply, Request
-from dam_sync.net.once import Once
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import Words, api_path, either, link, oddity, tail, total_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Callable
 
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Reply, Request
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import api_path, link, tail
 from dam_sync.services.a_hypermedia.tenant import ROADS, Tenant

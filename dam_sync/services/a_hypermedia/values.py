@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from dam_sync.http.interpreting import reads_answer
+from dam_sync.model.mistyped import is_textual
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.shapes import is_textual
 from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value, parse_instant
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia.forms import FormField
 
 _HALF_DAY = timedelta(hours=12)

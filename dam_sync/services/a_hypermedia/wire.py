@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.model.shapes import is_textual, text_in, unreadable
+from dam_sync.model.mistyped import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.a_hypermedia.forms import Form, Forms
 from dam_sync.services.a_hypermedia.hal import (
     Words,

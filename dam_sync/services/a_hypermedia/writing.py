@@ -8,7 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dam_sync.aio.single_flight import together
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
     ContractBroken,
     DamSyncError,
@@ -18,11 +21,8 @@ from dam_sync.model.errors import (
     SessionGone,
     Unsupported,
 )
-from dam_sync.model.faults import nearest
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.once import together
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.knowledge import Knowledge, served_language

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import KINDS
 from dam_sync.services.b_documents.service import DocumentsService
-
-
-def emulator(*args: Any, **options: Any) -> Any:
-    """An emulated server, loaded only when somebody wants one."""
-    from dam_sync.services.b_documents.emulator import emulator as make
-
-    return make(*args, **options)
-
 
 _GRANT = ("grant", "client_secret", "token_url", "refresh_token", "code", "redirect_uri", "code_verifier")
 
@@ -97,7 +87,6 @@ KIND = Kind(
         "oauth": (*_GRANT, "login", "key", "algorithm", "issuer", "audience"),
     },
     connect=DocumentsService,
-    emulator=emulator,
     service=DocumentsService,
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,

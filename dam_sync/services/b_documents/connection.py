@@ -10,16 +10,24 @@ from typing import cast
 from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
+from dam_sync.http.auth.grants import (
+    Consent,
+    Device,
+    HeaderToken,
+    JwtBearerGrant,
+    LoginToken,
+    OAuthClient,
+    SharedConsent,
+)
+from dam_sync.http.client import Client, Reply, Request, Wiring
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.auth import Authenticator, Basic, ClientCredentials, SignedToken
-from dam_sync.net.client import Client, Reply, Request, Wiring
-from dam_sync.net.grants import Consent, Device, HeaderToken, JwtBearerGrant, LoginToken, OAuthClient, SharedConsent
 from dam_sync.services.b_documents import facts
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3

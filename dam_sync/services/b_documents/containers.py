@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.aio.single_flight import Turns
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.giving import ADD, Giver

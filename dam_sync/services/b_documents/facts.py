@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
-from dam_sync.model.features import YES, Feature, Held
 from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.net.rules import ErrorRule
+from dam_sync.model.support import YES, Feature, Held
 
 NAME = "b_documents"
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
 

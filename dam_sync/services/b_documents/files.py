@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from dam_sync.http.client import HttpStream, Request
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
-from dam_sync.net.client import HttpStream, Request
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line, document_path
 from dam_sync.services.b_documents.tenancy import Tenancy

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import Draft, Patch, Placement, Rights
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue
-from dam_sync.model.faults import nearest
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reading_answer, reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.rights import lists_of, local_grants, strangers

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Reply, Request
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
 from dam_sync.services.b_documents.tenancy import Tenancy

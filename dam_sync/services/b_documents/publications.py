@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from dam_sync.aio.single_flight import Once
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import Once
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
+from dam_sync.aio.single_flight import together
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.client import Request
-from dam_sync.net.once import together
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import WHOLE, Line, document_path
 from dam_sync.services.b_documents.containers import Containers

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Loss
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 
 HIDDEN = "the service does not show who may read it"

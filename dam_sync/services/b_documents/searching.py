@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 

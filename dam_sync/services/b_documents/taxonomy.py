@@ -10,13 +10,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from dam_sync.aio.single_flight import Turns
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Request
-from dam_sync.net.once import Turns
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.fields import ENUM, Directory, Server, chain

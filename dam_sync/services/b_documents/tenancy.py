@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
+from dam_sync.aio.single_flight import Once, Turns, together
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.client import Reply, Request
-from dam_sync.net.once import Once, Turns, together
 from dam_sync.services.b_documents import facts, fields
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.services.b_documents.fields import Server

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.client import Request
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
 from dam_sync.transfer.upload import send_parts, send_single

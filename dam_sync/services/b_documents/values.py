@@ -9,10 +9,10 @@ from math import isfinite
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.b_documents.fields import GROUP, USER, FieldInfo
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]

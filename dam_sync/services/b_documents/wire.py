@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import Server, is_read

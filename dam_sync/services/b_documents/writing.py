@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Request
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
 from dam_sync.services.b_documents.containers import Containers

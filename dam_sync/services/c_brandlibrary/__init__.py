@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
-
-
-def emulator(*args: Any, **options: Any) -> Any:
-    """An emulated library, loaded only when somebody wants one."""
-    from dam_sync.services.c_brandlibrary.emulator import emulator as make
-
-    return make(*args, **options)
-
 
 KIND = Kind(
     name=facts.NAME,
@@ -62,7 +52,6 @@ KIND = Kind(
     },
     flows={"token": ("token",)},
     connect=BrandLibraryService,
-    emulator=emulator,
     service=BrandLibraryService,
     limits=facts.LIMITS,
     assumptions=facts.ASSUMPTIONS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -18,7 +18,7 @@ from dam_sync.services.c_brandlibrary.planning import Planner
 from dam_sync.services.c_brandlibrary.uploading import Uploader
 from dam_sync.services.c_brandlibrary.values import composed
 from dam_sync.services.c_brandlibrary.valuing import Values
-from dam_sync.transfer.session import source_of
+from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
 TOLD = ("approved", "name", "description")  # what the answer to a change tells of it (wire C 3.2, 6.4)

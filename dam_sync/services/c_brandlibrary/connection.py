@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
+from dam_sync.http.auth.base import Bearer
+from dam_sync.http.client import Client, Reply, Request, Wiring
+from dam_sync.http.interpreting import reading_answer
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound, TruncatedListing
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reading_answer
-from dam_sync.net.auth import Bearer
-from dam_sync.net.client import Client, Reply, Request, Wiring
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.envelope import Document, document_of, made_of
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Change, Membership
 from dam_sync.model.values import Term
-from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.creating import DATED, cleans, hiding_form

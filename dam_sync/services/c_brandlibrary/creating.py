@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dam_sync.aio.single_flight import Proven
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.ports import Content, Steps
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.moments import moment
-from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
 from dam_sync.services.c_brandlibrary.connection import Line, Options

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Placement
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.marks import searchable
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts, marks, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.library import Library

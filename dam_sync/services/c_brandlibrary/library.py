@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dam_sync.aio.single_flight import Once
+from dam_sync.http.client import Reply
+from dam_sync.http.interpreting import MISREAD, reads_answer
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.net.answers import MISREAD, reads_answer
-from dam_sync.net.client import Reply
-from dam_sync.net.once import Once
 from dam_sync.services.c_brandlibrary import facts, fields, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related

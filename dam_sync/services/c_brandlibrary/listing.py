@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import NotFound, Transient, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line, Pairs
 from dam_sync.services.c_brandlibrary.envelope import Document

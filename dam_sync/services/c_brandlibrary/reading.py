@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
 
+from dam_sync.aio.single_flight import Once, together
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reading_answer, reads_answer
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
-from dam_sync.net.answers import reading_answer, reads_answer
-from dam_sync.net.moments import moment
-from dam_sync.net.once import Once, together
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related

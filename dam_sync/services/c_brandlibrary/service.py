@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.limits import MIB, Tempo
@@ -13,7 +14,6 @@ from dam_sync.model.ports import Content, Recorded, Steps, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.net.once import Proven
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.changing import Changer
 from dam_sync.services.c_brandlibrary.connection import Line

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
+from dam_sync.aio.single_flight import Once, Turns
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import (
     Conflict,
@@ -20,8 +22,6 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import Once, Turns
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import made_of

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.aio.single_flight import Turns
+from dam_sync.http.client import Reply
+from dam_sync.http.interpreting import MISREAD, reading_answer, reads_answer
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import MISREAD, reading_answer, reads_answer
-from dam_sync.net.client import Reply
-from dam_sync.net.once import Turns
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
 from dam_sync.services.c_brandlibrary.envelope import document_of, related

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.codec import fingerprint
+from dam_sync.model.mistyped import is_textual, text_in, unreadable
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.shapes import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Value
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.envelope import related
 from dam_sync.services.c_brandlibrary.fields import DESCRIPTION, NAME, PAYLOAD, Keys, key_of

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.service import TemplatesService
-
-
-def emulator(*args: Any, **options: Any) -> Any:
-    """An emulated instance, loaded only when somebody wants one."""
-    from dam_sync.services.d_templates.emulator import emulator as make
-
-    return make(*args, **options)
-
 
 KIND = Kind(
     name=facts.NAME,
@@ -56,7 +46,6 @@ KIND = Kind(
     connect=TemplatesService,
     service=TemplatesService,
     limits=facts.LIMITS,
-    emulator=emulator,
     assumptions=facts.ASSUMPTIONS,
     holds=facts.HOLDS,
     leaves=facts.LEAVES,

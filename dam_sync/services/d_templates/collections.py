@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from dam_sync.aio.single_flight import together
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent, refusal
 from dam_sync.services.d_templates.crawling import BIN, ByCursor, Scan

@@ -10,18 +10,18 @@ from itertools import chain, repeat
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
+from dam_sync.http.auth.base import Authenticator, RotatingToken
+from dam_sync.http.auth.session import SessionLogin
+from dam_sync.http.client import Client, Reply, Request, Wiring
+from dam_sync.http.error_rules import explanation
+from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
 from dam_sync.model.ports import Vault
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.auth import Authenticator, RotatingToken
-from dam_sync.net.client import Client, Reply, Request, Wiring
-from dam_sync.net.login import SessionLogin
-from dam_sync.net.redact import hide, redact
-from dam_sync.net.rules import explanation
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.forms import Named
 from dam_sync.services.d_templates.wire import is_id

@@ -11,14 +11,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dam_sync.aio.single_flight import together
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Entry
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.families import Families

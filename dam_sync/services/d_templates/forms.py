@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from dam_sync.http.interpreting import reads_answer
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, InvalidValue
-from dam_sync.model.faults import nearest
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.wire import text_of
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from dam_sync.aio.single_flight import Once, together
+from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.messages import Reply
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
-from dam_sync.model.faults import nearest
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.call import Reply
-from dam_sync.net.once import Once, together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of

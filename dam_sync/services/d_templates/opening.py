@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line, Recent
 from dam_sync.services.d_templates.families import Families

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 
+from dam_sync.aio.single_flight import together
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
-from dam_sync.net.once import together
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families

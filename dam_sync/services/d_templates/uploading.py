@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, Recorded, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Reply, Request
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
 from dam_sync.services.d_templates.families import Families

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import assert_never
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.d_templates.forms import Attribute, Forms, Values
 from dam_sync.services.d_templates.wire import Entry, entries_of, number_of
 

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 
 BINNED = "recycle bin"  # wire D 2.5
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dam_sync.model import options
 from dam_sync.model.service import Kind
-from dam_sync.services.e_profiles.emulator import emulator
 from dam_sync.services.e_profiles.facts import (
     ASSUMED_WRITES,
     ASSUMPTIONS,
@@ -66,7 +65,6 @@ KIND = Kind(
     connect=ProfilesService,
     service=ProfilesService,
     limits=LIMITS,
-    emulator=emulator,
     assumptions=ASSUMPTIONS,
     needs_tenant_url=True,
     holds=HOLDS,

@@ -9,15 +9,15 @@ from datetime import datetime
 from typing import cast
 from urllib.parse import urlsplit
 
+from dam_sync.http.auth.base import Authenticator, Bearer, RotatingToken, TokenAsBasic
+from dam_sync.http.client import Client, Reply, Request, Wiring
+from dam_sync.http.dates import http_date, moment
+from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.net.auth import Authenticator, Bearer, RotatingToken, TokenAsBasic
-from dam_sync.net.client import Client, Reply, Request, Wiring
-from dam_sync.net.moments import http_date, moment
-from dam_sync.net.retry import standard
 from dam_sync.services.e_profiles import facts
 
 RECENT = 4096  # uploads remembered as fresh, at most

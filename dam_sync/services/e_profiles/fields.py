@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, parse_instant
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.e_profiles.facts import NAMING, VALUE_LETTERS
 
 LISTS = frozenset({"selection_list", "selection_list_multi", "checkboxes"})

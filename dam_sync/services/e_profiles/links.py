@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts, wire
 from dam_sync.services.e_profiles.connection import Line
 

@@ -10,12 +10,12 @@ from datetime import datetime
 from itertools import pairwise
 
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles import facts, query, wire
 from dam_sync.services.e_profiles.searching import Search, refuse_missing
 

@@ -7,10 +7,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Page, Params, Scroll
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient, TruncatedListing
 from dam_sync.model.values import Json
-from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.wire import Hits, hits_of, id_of

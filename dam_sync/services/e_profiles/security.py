@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.connection import Options
 from dam_sync.services.e_profiles.fields import Profile, Tenant, texts_of
 

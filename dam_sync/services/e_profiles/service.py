@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
+from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.limits import MIB, Tempo
@@ -24,7 +25,6 @@ from dam_sync.model.service import (
     Window,
 )
 from dam_sync.model.values import Term
-from dam_sync.net.once import Proven
 from dam_sync.services.e_profiles import costs, facts
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.links import Links

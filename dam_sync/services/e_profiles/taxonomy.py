@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
+from dam_sync.http.client import Request
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, InvalidValue, Unsupported
 from dam_sync.model.values import Json, Term
-from dam_sync.net.client import Request
 from dam_sync.services.e_profiles import facts, trees, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.values import term_of

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
-from dam_sync.crawl.walk import walk
+from dam_sync.crawl.pagination import walk
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account

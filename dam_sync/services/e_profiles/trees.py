@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
 
 

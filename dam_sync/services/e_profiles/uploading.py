@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dam_sync.http.client import FormPart, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import (
     ContractBroken,
@@ -19,8 +21,6 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Call, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import FormPart, Request
 from dam_sync.services.e_profiles import facts, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.transfer.upload import send_parts

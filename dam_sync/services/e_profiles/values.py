@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import assert_never
 
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import (
@@ -21,7 +22,6 @@ from dam_sync.model.values import (
     instant_text,
     parse_instant,
 )
-from dam_sync.net.answers import reads_answer
 from dam_sync.services.e_profiles.fields import NO, YES, FieldInfo
 
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")

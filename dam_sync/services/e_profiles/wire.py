@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
+from dam_sync.http.dates import moment
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.moments import moment
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
 from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Tenant
 from dam_sync.services.e_profiles.security import rights_of

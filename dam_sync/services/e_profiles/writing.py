@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain, repeat
 
+from dam_sync.aio.single_flight import Proven
+from dam_sync.http.client import Reply, Request
+from dam_sync.http.interpreting import reads_answer
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Call, Content, Steps
 from dam_sync.model.values import Json
-from dam_sync.net.answers import reads_answer
-from dam_sync.net.client import Reply, Request
-from dam_sync.net.once import Proven
 from dam_sync.services.e_profiles import facts, query, security, wire
 from dam_sync.services.e_profiles.connection import Line
 from dam_sync.services.e_profiles.costs import forms_of_security, has_content

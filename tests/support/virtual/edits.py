@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
+from dam_sync.emulators import trial_of
 from dam_sync.model.asset import Asset, AssetId, Patch, Placement, Relation
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Localized, Place, Row, Term, Value
-from dam_sync.services import trial_of
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.support.connected import Bytes
 from tests.support.everything import MORE_SCHEMA, PEOPLE, PLACES

@@ -21,12 +21,13 @@ from typing import Any, Final
 
 import structlog
 
-from dam_sync.app.wish import Wish
+from dam_sync.api.run_options import Wish
+from dam_sync.emulators import trial_of
 from dam_sync.engine.report import Report
+from dam_sync.http.transport import Outgoing
 from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.service import BUGS
-from dam_sync.net.transport import Outgoing
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import Stuck
 from tests.support.virtual.moves import Move, Simulation, digest, plain

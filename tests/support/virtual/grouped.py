@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from dam_sync.store import writer
-from dam_sync.store.opening import raw_of
+from dam_sync.store.sqlite import raw_of
 from dam_sync.store.writer import Job, Writer
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dam_sync.net.transport import Answer, Outgoing
+from dam_sync.http.transport import Answer, Outgoing
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.universe import Tenant, Universe

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from dam_sync.app import connecting
-from dam_sync.app.jobs import plan_job, run_job
-from dam_sync.app.wish import Wish
+from dam_sync.api import bootstrap
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.api.run_options import Wish
+from dam_sync.emulators import trial_of
 from dam_sync.engine.report import Report
-from dam_sync.net import line
-from dam_sync.services import discover, trial_of
+from dam_sync.http import dispatch
+from dam_sync.services import discover
 from dam_sync.store import store
 from tests.support.virtual.generated import NAME, kind_of
 from tests.support.virtual.grouped import GroupedWriter
@@ -109,8 +110,8 @@ def large(folder: Path, size: int) -> Iterator[Large]:
     with Universe() as universe, pytest.MonkeyPatch.context() as patch:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
         target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
-        patch.setattr(connecting, "discover", lambda: {**discover(), NAME: kind})
-        patch.setattr(line, "Wire", lambda name: LeanWire(target))
+        patch.setattr(bootstrap, "discover", lambda: {**discover(), NAME: kind})
+        patch.setattr(dispatch, "Wire", lambda name: LeanWire(target))
         patch.setattr(store, "Writer", GroupedWriter)
         yield Large(universe, target, write(folder, tenant.url), size)
 

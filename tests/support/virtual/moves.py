@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dam_sync.app.connecting import connect, job_of
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.app.wish import Wish
+from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Localized
-from dam_sync.services import discover, trial_of
+from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.store import runs, steps
+from dam_sync.store import journal, runs
 from dam_sync.store.runs import Runs
 from dam_sync.transfer import digests
 
@@ -20,17 +20,17 @@ def no_intent(patch: pytest.MonkeyPatch) -> None:
     async def forgotten(self: Any, name: str) -> None:
         return None
 
-    patch.setattr(steps.StoredSteps, "_intend", forgotten)
+    patch.setattr(journal.StoredSteps, "_intend", forgotten)
 
 
 def no_look(patch: pytest.MonkeyPatch) -> None:
     """A call whose outcome is unknown is made again, and nobody looks for what it did."""
-    take = steps.StoredSteps._take
+    take = journal.StoredSteps._take
 
     async def blind(self: Any, name: str, call: Any, found: Any, kept: Any, harmless: bool) -> Any:
         return await take(self, name, call, None, kept, True)
 
-    patch.setattr(steps.StoredSteps, "_take", blind)
+    patch.setattr(journal.StoredSteps, "_take", blind)
 
 
 def no_lease(patch: pytest.MonkeyPatch) -> None:

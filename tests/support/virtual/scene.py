@@ -11,14 +11,14 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.app.connecting import connect, job_of
-from dam_sync.app.jobs import plan_job, run_job, verify_job
-from dam_sync.app.trial import Emulated, write_job, write_suggested_mapping
-from dam_sync.app.wish import Wish
+from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.jobs import plan_job, run_job, verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
 from dam_sync.engine.report import Report
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
-from dam_sync.services import trial_of
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.anypair import asked_of
 from tests.support.everything import OWN_MARKS

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any, Final
 
-from dam_sync.app.asking import job_errors
-from dam_sync.app.jobs import verify_job
-from dam_sync.app.wish import Wish
+from dam_sync.api.jobs import verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.state_commands import job_errors
+from dam_sync.emulators import trial_of
 from dam_sync.model.errors import DamSyncError
-from dam_sync.services import trial_of
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.rows import DAMAGES

@@ -13,19 +13,19 @@ from typing import Any, Self, TypeVar
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from dam_sync.app import connecting
-from dam_sync.app.jobs import run_job
-from dam_sync.app.wish import Wish
-from dam_sync.emulation.app import Application
-from dam_sync.emulation.catalogue import catalogue_of
-from dam_sync.emulation.faults import Faults
-from dam_sync.emulation.object_store import ObjectStore
-from dam_sync.emulation.world import World
+from dam_sync.api import bootstrap
+from dam_sync.api.jobs import run_job
+from dam_sync.api.run_options import Wish
+from dam_sync.emulators.kit.app import Application
+from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.http import dispatch
 from dam_sync.mapping import compile as compiling
 from dam_sync.model.clock import SystemClock
-from dam_sync.net import line
 from dam_sync.services import discover
-from dam_sync.store import opening, runs, store
+from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.fuse import Fuse
@@ -73,17 +73,17 @@ class Universe:
         patch = self._patch
         for name in ("now", "monotonic", "sleep", "chance", "token"):
             patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
-        patch.setattr(line, "Wire", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
-        patch.setattr(line.Line, "exchange", _standing_still(line.Line.exchange))
+        patch.setattr(dispatch, "Wire", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
+        patch.setattr(dispatch.Line, "exchange", _standing_still(dispatch.Line.exchange))
         patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
-            (connecting, "load_job"),
+            (bootstrap, "load_job"),
             (compiling, "read_mapping"),
         ):  # the same files, read in every life
             patch.setattr(place, name, _remembered(getattr(place, name)))
-        patch.setattr(opening, "create_engine", _engine)
-        patch.setattr(opening, "_connect_writer", _unflushed(opening._connect_writer))
+        patch.setattr(sqlite, "create_engine", _engine)
+        patch.setattr(sqlite, "_connect_writer", _unflushed(sqlite._connect_writer))
         patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
         return self
 

@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from dam_sync.emulation.app import Application
-from dam_sync.emulation.faults import ACTIONS
-from dam_sync.net.bounds import CONNECT_SECONDS
-from dam_sync.net.transport import Outgoing
+from dam_sync.emulators.kit.app import Application
+from dam_sync.emulators.kit.faults import ACTIONS
+from dam_sync.http.bounds import CONNECT_SECONDS
+from dam_sync.http.transport import Outgoing
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.rows import DAMAGES, damaged

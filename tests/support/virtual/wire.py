@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 import httpx
 from starlette.types import ASGIApp, Message
 
-from dam_sync.emulation.app import Application
-from dam_sync.net.failures import failure
-from dam_sync.net.transport import Answer, Outgoing, Wire
+from dam_sync.emulators.kit.app import Application
+from dam_sync.http.failures import failure
+from dam_sync.http.transport import Answer, Outgoing, Wire
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.reply import Reply

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from dam_sync.store.opening import raw_of, told, transaction
+from dam_sync.store.sqlite import raw_of, told, transaction
 from dam_sync.store.writer import Job, Writer
 from tests.support.virtual.fuse import COMMIT, Fuse
 

@@ -1,0 +1,1 @@
+"""Small helpers for concurrent code; nothing here knows HTTP or services."""

@@ -1,0 +1,189 @@
+"""`adopt`: links what is at the target already; nothing is written to either service."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from dam_sync.api.atomic_io import scratch, written
+from dam_sync.api.bootstrap import connected, job_of, session_of
+from dam_sync.api.jobs import bare_report, copy_state
+from dam_sync.api.run_options import Wish
+from dam_sync.config.job import Job
+from dam_sync.engine.adopt import Adopted, Ways, match_all
+from dam_sync.engine.guards.lost_state import known_marks
+from dam_sync.engine.guards.preflight import refuse_before_run
+from dam_sync.engine.report import Report
+from dam_sync.engine.run import under_lease
+from dam_sync.engine.run_context import Session
+from dam_sync.model.asset import AssetId
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, StopRequested
+from dam_sync.model.safe_text import csv_cell, guarded, unguarded
+from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.store.candidates import Candidates
+from dam_sync.store.store import SqlStore
+
+COLUMNS = ("source", "target", "how", "reason", "decision")
+LINK, SKIP = "link", "skip"
+AT_ONCE = 500  # links copied in one go
+LARGEST_CSV = 50_000_000
+ID_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.NUMBER, FieldKind.URL})
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What the operator asked for. by_field: the target's field that holds source ids; ambiguous: a CSV to write;
+    decisions: the same CSV, filled in by a person."""
+
+    dry_run: bool = False
+    by_field: str = ""
+    by_file: bool = False
+    ambiguous: Path | None = None
+    decisions: Path | None = None
+
+
+async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
+    """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
+
+    Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
+    """
+    job = job_of(path)
+    decisions = read_decisions(asked.decisions) if asked.decisions else {}
+    async with AsyncExitStack() as stack:
+        kept = None if asked.dry_run else await SqlStore.open(job.state_path, SystemClock())
+        if kept is not None:
+            stack.push_async_callback(kept.close)
+        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        if asked.by_field:
+            _refuse_field(asked.by_field, opened.target_schema)
+        folder = stack.enter_context(scratch("adopt"))
+        run = await kept.begin(job.name, "adopt") if kept is not None else None
+        await copy_state(job, folder / "adopt.db")
+        store = await SqlStore.open(folder / "adopt.db", SystemClock())
+        stack.push_async_callback(store.close)
+        candidates = Candidates(folder / "candidates.db")
+        stack.callback(candidates.close)
+        session = session_of(opened, store, await store.begin(job.name, "adopting"), wish)
+        await refuse_before_run(session)
+        ways = Ways(asked.by_field, asked.by_file, decisions)
+        held, number = (kept, run.id) if kept is not None and run is not None else (store, session.run.id)
+        adopted = await under_lease(held, number, session.clock, match_all(session, candidates, ways))
+        _refuse_stopped(session)
+        _refuse_decisions(decisions, candidates, asked.decisions)
+        if asked.ambiguous is not None:
+            _write_ambiguous(asked.ambiguous, candidates)
+        if kept is not None and run is not None:
+            await refuse_before_run(replace(session, store=kept, run=run))
+            await _keep(store, kept, candidates)
+            await known_marks(kept)
+            await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
+        report = bare_report("adopt", opened, session)
+        _describe(report, adopted, job, asked)
+    return report
+
+
+async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None:
+    """Copy the links of certain matches, and give each linked asset its file name; so many at a time, for memory must
+    not grow with the library."""
+    matches = candidates.matches(certain=True)
+    while batch := list(islice(matches, AT_ONCE)):
+        links = await found.links([match.source for match in batch])
+        async with asyncio.TaskGroup() as group:
+            for match in batch:
+                if (link := links.get(AssetId(match.source))) is not None:
+                    group.create_task(kept.put_link(link))
+                    group.create_task(kept.reserve_name(match.filename.casefold(), match.source))
+
+
+def _refuse_field(key: str, target: Schema) -> None:
+    known = target.fields.get(key)
+    if known is None or known.kind not in ID_KINDS:
+        usable = ", ".join(sorted(name for name, one in target.fields.items() if one.kind in ID_KINDS))
+        problem = "the target has no such field" if known is None else f"it holds {known.kind.value}, not ids"
+        raise ConfigError(f"--by-field {key}: {problem}", hint=f"name one of: {usable}")
+
+
+def _refuse_stopped(session: Session) -> None:
+    if session.ask.stopped:
+        raise StopRequested(session.ask.stopped, hint="nothing was linked; run the same command again")
+
+
+def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: Path | None) -> None:
+    for source, target in decisions.items():
+        if candidates.by_id(target) is None:
+            raise ConfigError(
+                f"{path}: the target has no asset {target}, which was to be linked to {source}",
+                hint="correct the row, or write the list again with --csv",
+            )
+
+
+def _describe(report: Report, adopted: Adopted, job: Job, asked: Adoption) -> None:
+    verb = "would be linked" if asked.dry_run else "linked"
+    report.counts = {f"{verb} by {how}": number for how, number in adopted.certain.items()}
+    report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
+    report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
+    if adopted.differing:
+        report.notes.append(
+            f"{adopted.differing:,} of the matched target assets are not as the source asset would be written: "
+            "`verify JOB` shows where, `run JOB --repair` brings them in line, a plain run leaves them"
+        )
+    if adopted.ambiguous:
+        report.notes.append(
+            f"{adopted.ambiguous:,} source assets match several target assets, or match without proof, and were not "
+            "linked: write them with --csv FILE, put `link` into the column `decision`, give the file to --decisions"
+        )
+    if adopted.unclaimed:
+        examples = ", ".join(adopted.unclaimed_examples)
+        report.notes.append(
+            f"{adopted.unclaimed:,} target assets carry a marker of this source and match none of its assets "
+            f"({examples}): these are gone from the source, or the credential does not see them"
+        )
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[Iterator[tuple[int, dict[str, str]]]]:
+    """The rows of a CSV with the columns of ours, and their line numbers. Raises ConfigError."""
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST_CSV:
+            raise ConfigError(f"{path} is not a file of at most {LARGEST_CSV // 1_000_000} MB")
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            reader = csv.DictReader(text)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                hint = "write the list with `adopt JOB --csv FILE` and fill in its column `decision`"
+                raise ConfigError(f"{path}:1: there is no column {', '.join(missing)}", hint=hint)
+            yield ((reader.line_num, row) for row in reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
+
+
+def read_decisions(path: Path) -> dict[str, str]:
+    """Source id to target id, for the rows decided `link`. Raises ConfigError with file and line."""
+    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    with _rows(path) as rows:
+        for line, row in rows:
+            decision = (row["decision"] or "").strip().casefold()
+            if decision not in ("", LINK, SKIP):
+                raise ConfigError(f"{path}:{line}: decision is {decision!r}", hint=f"write {LINK}, {SKIP} or nothing")
+            if decision == LINK:
+                source, target = unguarded(row["source"] or ""), unguarded(row["target"] or "")
+                if found.setdefault(source, target) != target or taken.setdefault(target, source) != source:
+                    problem = f"{path}:{line}: {source} or {target} is in two rows with the decision {LINK}"
+                    raise ConfigError(problem, hint="keep one of the rows")
+    return found
+
+
+def _write_ambiguous(path: Path, candidates: Candidates) -> None:
+    with written(path, "the list") as out:
+        writer = csv.writer(out)
+        writer.writerow(COLUMNS)
+        for match in candidates.matches(certain=False):
+            ids = guarded(match.source), guarded(match.target)  # as they are, for they are read back
+            writer.writerow([*ids, csv_cell(match.how), csv_cell(match.reason), ""])

@@ -1,0 +1,184 @@
+"""From a job file to two connected services and a compiled mapping."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dam_sync.api.run_options import Wish
+from dam_sync.config.job import Job, load_job, resolve_secret
+from dam_sync.engine.decide import Policy
+from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.run_context import MOVING, PLANNING, Contents, Session
+from dam_sync.mapping.compile import compile_file
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.model.asset import FileRef
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, MappingError
+from dam_sync.model.ports import Content
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account, Context, Service
+from dam_sync.services import discover
+from dam_sync.store.credential_store import FileVault
+from dam_sync.store.rows import Run
+from dam_sync.store.store import SqlStore
+from dam_sync.transfer.content import MemoryBudget, content_of
+
+MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of the usual 16 MiB: one is read while two are sent
+SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Opened:
+    """A job with both its services connected, proved and described, and the mapping compiled against them."""
+
+    job: Job
+    source: Service
+    target: Service
+    source_account: Account
+    target_account: Account
+    source_schema: Schema
+    target_schema: Schema
+    crosswalk: Crosswalk
+    budget: MemoryBudget
+
+
+NO_MARKER = "no field is the marker: a create whose answer is lost would be parked, never found again"
+MARKER_HINT = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
+
+
+def refuse_unmarked(crosswalk: Crosswalk) -> None:
+    """Raises MappingError for a mapping without a marker that does not say `marker: none`."""
+    if not crosswalk.marked:
+        raise MappingError(NO_MARKER, hint=MARKER_HINT)
+
+
+def job_of(path: Path) -> Job:
+    """The job file, checked against the kinds there are. Raises ConfigError with every fault."""
+    return load_job(path, discover())
+
+
+def connect(
+    job: Job,
+    role: str,
+    wish: Wish,
+    budget: MemoryBudget,
+    *,
+    read_only: bool,
+    may_write: Callable[[], None] | None = None,
+    attempts: int | None = None,
+) -> Service:
+    """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
+    side = job.source if role == "source" else job.target
+    limits = job.limits
+    context = Context(
+        base_url=side.base_url,
+        tenant_url=side.tenant_url or "",
+        auth={"flow": side.auth.flow, **{key: resolve_secret(text) for key, text in side.auth.parameters.items()}},
+        options=side.options,
+        clock=SystemClock(),
+        vault=FileVault(job.state_path.with_suffix(".vault")),
+        budget=budget,
+        calls_per_second=limits.calls_per_second,
+        concurrency=limits.concurrency,
+        bandwidth=limits.bandwidth,
+        read_only=read_only,
+        max_calls=wish.max_calls or limits.max_calls,
+        attempts=attempts,
+        may_write=may_write,
+    )
+    return discover()[side.kind].connect(context)
+
+
+@asynccontextmanager
+async def connected(
+    job: Job, wish: Wish, *, dry: bool = False, may_write: Callable[[], None] | None = None
+) -> AsyncIterator[Opened]:
+    """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
+
+    may_write: asked before each call that may write to the target; raises when it must not be sent.
+    """
+    async with AsyncExitStack() as stack:
+        budget = MemoryBudget(MEMORY_FOR_FILES)
+        source = connect(job, "source", wish, budget, read_only=True)
+        stack.push_async_callback(source.close)
+        target = connect(job, "target", wish, budget, read_only=dry, may_write=may_write)
+        stack.push_async_callback(target.close)
+        if dry:
+            target = DryTarget(target, lambda: (SystemClock().monotonic(), sum(source.calls.values())))
+        wish.progress.source_calls = lambda: sum(source.calls.values())
+        wish.progress.target_calls = lambda: sum(target.calls.values())
+        wish.progress.begin("connecting")
+        accounts = await source.probe(), await target.probe()
+        wish.progress.expected = accounts[0].total
+        schemas = await source.schema(), await target.schema()
+        _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.names_identify)
+        yield Opened(job, source, target, *accounts, *schemas, crosswalk, budget)
+
+
+def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session:
+    """What the engine works with."""
+    job = opened.job
+    return Session(
+        job=job.name,
+        source=opened.source,
+        target=opened.target,
+        store=store,
+        crosswalk=opened.crosswalk,
+        source_schema=opened.source_schema,
+        target_schema=opened.target_schema,
+        source_account=opened.source_account,
+        target_account=opened.target_account,
+        policy=Policy(
+            versions=job.policy.versions,
+            conflicts=job.policy.conflicts,
+            extras=job.policy.extras,
+            ledger=job.policy.ledger,
+            exposure=job.policy.exposure.waivers,
+        ),
+        clock=SystemClock(),
+        contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, wish),
+        target_contents=_contents(opened, opened.target, 0, wish),
+        run=run,
+        dry=isinstance(opened.target, DryTarget),
+        moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
+        alike=job.source.kind == job.target.kind,
+        ask=wish.to_ask(),
+        progress=wish.progress,
+    )
+
+
+@asynccontextmanager
+async def existing_store(job: Job, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
+    """The state of a job that ran before. Raises ConfigError when there is none."""
+    if not job.state_path.exists():
+        raise ConfigError(
+            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
+        )
+    store = await SqlStore.open(job.state_path, SystemClock(), read_only=read_only)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def _contents(opened: Opened, side: Service, single_bytes: int, wish: Wish) -> Contents:
+    """How the bytes of one side's files are got: checked, and never more of them in memory than the budget."""
+    spool = opened.job.state_path.parent / "spool"
+
+    @asynccontextmanager
+    async def contents(file: FileRef, name: str) -> AsyncIterator[Content]:
+        async with content_of(
+            lambda offset: side.open(file, offset),
+            FileRef(file.id, name, file.size, file.media_type, file.digests),
+            spool=spool,
+            budget=opened.budget,
+            single_bytes=single_bytes,
+            wanted=frozenset() if file.digests else frozenset({"sha256"}),
+        ) as content:
+            yield content
+            wish.progress.bytes += content.size
+
+    return contents

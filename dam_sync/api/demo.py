@@ -1,0 +1,116 @@
+"""The main job with nothing to install or own: two emulated tenants, a made-up library, plan, run, verify."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dam_sync.api.demo_folder import keep, prepare
+from dam_sync.api.emulate import ready_mapping
+from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_library
+from dam_sync.emulators.kit.profile import Trial
+from dam_sync.model.errors import DamSyncError
+
+READY = ("a_hypermedia", "e_profiles")  # the pair with a mapping written by hand
+READY_SECONDS = 60
+SHOWN_TO_MORE = ("archived_as_published", "groups_widened")
+"""What the demonstration accepts: some of its assets are archived, and in some services all of them have a group."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What is to be shown: how many assets, from which kind to which, and where: see `demo_folder`."""
+
+    folder: Path
+    assets: int = 300
+    source: str = READY[0]
+    target: str = READY[1]
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a mapping written by hand; else one is suggested from the two schemas."""
+        return (self.source, self.target) == READY
+
+
+async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
+    """Gives the exit code: 0 when every asset is equal on both sides."""
+    folder = demo.folder.resolve()
+    foreign = prepare(folder)
+    tell(f"making a library of {demo.assets} assets in {folder}")
+    catalogue = write_library(folder, demo.assets)
+    empty = write_empty_tenant(folder, like_the_source=not demo.ready)
+    keep(folder, foreign)
+    source = [*_emulate(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
+    target = [*_emulate(demo.target), "--load", str(empty)]
+    async with emulated(source) as source_url, emulated(target) as target_url:
+        tell(f"the source is emulated at {source_url}, the target at {target_url}")
+        job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
+        keep(folder, foreign)
+        plan = await plan_job(job, _like(wish, output=folder / "plan.json"))
+        tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
+        run = await run_job(job, wish)
+        show(run.as_json())
+        verdict = await verify_job(job, _like(wish, html=folder / "report.html"), "digest", "100%")
+        show(verdict.as_json())
+    tell(f"the job file: {job}")
+    tell(f"the report: {folder / 'report.html'}")
+    code, stop = unfinished(run)
+    if stop is not None:
+        tell(f"{stop}; {stop.hint}")
+    return code or (0 if verdict.clean else 3)
+
+
+def _emulate(kind: str) -> list[str]:
+    """What `emulate` is called with."""
+    trial: Trial = trial_of(kind)
+    options = {**trial.emulated, **trial.demo_emulated}
+    return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
+
+
+@asynccontextmanager
+async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
+    """One emulated service in a process of its own; gives its address and stops it afterwards."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "dam_sync", "emulate", "--json", *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield await _address(process)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    if process.stdout is None:
+        raise DamSyncError("the emulated service gave no address")
+    line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
+    if not line:
+        raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")
+    url: str = json.loads(line)["url"]
+    return url
+
+
+def _like(wish: Wish, **changes: Path) -> Wish:
+    """The same wish with other outputs, stopped by the same Ctrl-C."""
+    return Wish(**changes, ask=wish.ask, progress=wish.progress)  # type: ignore[arg-type]
+
+
+async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:
+    mapping = ready_mapping("demo-a-to-e.yaml") if ready else folder / "mapping.yaml"
+    state, policy = str(folder / "demo.db"), {"exposure": dict.fromkeys(SHOWN_TO_MORE, "accept")}
+    job = write_job(folder / "job.yaml", "demo", source, target, mapping, state=state, policy=policy)
+    if not ready:
+        await write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + MARKS)
+    return job

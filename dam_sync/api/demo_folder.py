@@ -1,0 +1,63 @@
+"""The folder of a demonstration: an empty one, or one that an earlier demonstration made; only its own files go."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from dam_sync.api.atomic_io import meaning_of, written
+from dam_sync.model.errors import ConfigError
+
+STAMP = ".dam-sync-demo"
+OWN = (
+    *("plan.json", "report.html", "job.yaml", "mapping.yaml"),
+    *("demo.db", "demo.db-wal", "demo.db-shm", "demo.exported", "demo.vault"),
+)
+"""What a demonstration writes beside the library."""
+
+
+def prepare(folder: Path) -> frozenset[Path]:
+    """Make the folder, or remove what an earlier demonstration left in it; the files that are in it then, which are not
+    ours. Raises ConfigError for a folder that has files and no stamp of ours, and leaves it as it is."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp = folder / STAMP
+        if stamp.is_file() and not stamp.is_symlink():
+            _remove(folder, stamp.read_text(encoding="utf-8").splitlines())
+        elif any(folder.iterdir()):
+            raise ConfigError(
+                f"{folder} has files that no demonstration made; nothing was touched",
+                hint="name an empty or a new folder with --dir",
+            )
+        foreign = _files(folder)
+        keep(folder, foreign)
+        return foreign
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error if isinstance(error, OSError) else OSError(str(error))
+        raise meaning_of(cause, folder, "the folder") from error
+
+
+def keep(folder: Path, foreign: frozenset[Path]) -> None:
+    """Write down what may be removed the next time: what is in the folder now and was not before, and what is yet to be
+    written there."""
+    names = sorted(str(path.relative_to(folder)) for path in _files(folder) - foreign - {folder / STAMP})
+    with written(folder / STAMP, "the stamp") as out:
+        out.write("\n".join([*OWN, *names]) + "\n")
+
+
+def _files(folder: Path) -> frozenset[Path]:
+    return frozenset(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _remove(folder: Path, names: list[str]) -> None:
+    """Remove these files, and the folders that are empty then; never anything outside, never through a link."""
+    root = folder.resolve()
+    for name in names:
+        path = root / name
+        if path.parent.resolve().is_relative_to(root) and (path.is_file() or path.is_symlink()):
+            path.unlink()
+    inside = {parent for name in names for parent in (root / name).parents if parent != root}
+    for path in sorted(inside, key=lambda one: -len(one.parts)):
+        if path.is_relative_to(root) and not path.is_symlink():
+            with suppress(OSError):  # somebody's file is in it, or it is gone
+                path.rmdir()

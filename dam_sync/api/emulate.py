@@ -1,0 +1,193 @@
+"""`emulate`: one emulated service on this machine, and where ready mappings lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dam_sync.emulators import application_of, trial_of
+from dam_sync.emulators.kit.catalogue import read_catalogue
+from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.faults import Faults
+from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.profile import PUBLIC, Trial
+from dam_sync.emulators.kit.serve import serve_forever
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Assumption, Kind
+from dam_sync.services import discover
+
+MAPPINGS = (Path(__file__).parents[2] / "mappings", Path(__file__).parents[1] / "mappings")
+
+
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """What `emulate` was asked for. options: KEY=VALUE, the emulator's own switches."""
+
+    kind: str
+    port: int = 0
+    rate: float | None = None
+    lag: float | None = None
+    faults: Path | None = None
+    load: Path | None = None
+    files: Path | None = None
+    options: tuple[str, ...] = ()
+
+
+def serve_emulation(asked: Emulation, show: Callable[[Ready], None]) -> None:
+    """Serve until interrupted; `show` is called once, when the service answers. Raises ConfigError for whatever of
+    the arguments or files is wrong."""
+    kind = kind_called(asked.kind)
+    options = dict(_options(asked))
+    with TemporaryDirectory(prefix="dam-sync-emulated-") as folder:
+        world = World(seed=0)
+        faults = _faults(asked.faults)
+        try:
+            app = application_of(kind.name)(world, faults, ObjectStore(world, Path(folder)), options)
+        except WRONG as problem:
+            raise ConfigError(
+                f"--option: {problem}", hint=f"dam-sync emulate {kind.name} takes --option KEY=VALUE"
+            ) from None
+        if asked.load is not None:
+            _load(app, asked.load, asked.files)
+        try:
+            serve_forever(app, asked.port, lambda served: show(ready(kind, served.url, served.storage_url)))
+        except OSError as problem:
+            hint = "choose another one by --port, or leave --port out: any free port is taken"
+            raise ConfigError(f"port {asked.port} cannot be used: {problem.strerror}", hint=hint) from None
+        except OverflowError:
+            raise ConfigError(
+                f"port {asked.port} is none", hint="ports go from 1 to 65535; 0 takes a free one"
+            ) from None
+
+
+def _faults(path: Path | None) -> Faults:
+    if path is None:
+        return Faults()
+    try:
+        return Faults(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise ConfigError(f"the faults file {path} cannot be read: {problem.strerror}") from None
+    except json.JSONDecodeError as problem:
+        raise ConfigError(f"{path}:{problem.lineno}: not JSON: {problem.msg}", hint=FAULTS_HINT) from None
+    except (ValueError, TypeError) as problem:
+        raise ConfigError(f"{path}: {problem}", hint=FAULTS_HINT) from None
+
+
+WRONG = (ValueError, LookupError, TypeError, AttributeError)  # what values of a wrong kind raise
+FAULTS_HINT = 'faults look like [{"match": "POST /v2/uploads", "nth": 3, "do": "reset_after"}]'
+
+
+def _load(app: Any, path: Path, files: Path | None) -> None:
+    """Fill the tenant. Raises ConfigError naming the line of the catalogue where that is known."""
+    if files is not None and not files.is_dir():
+        raise ConfigError(f"--files {files} is no folder")
+    try:
+        catalogue = read_catalogue(path)
+    except OSError as problem:
+        raise ConfigError(f"the catalogue {path} cannot be read: {problem.strerror or problem}") from None
+    except (ValueError, EOFError) as problem:
+        raise ConfigError(f"the catalogue is broken: {problem}", hint=CATALOGUE_HINT) from None
+    try:
+        app.state.load(catalogue, files)
+    except (*WRONG, OSError) as problem:
+        where = getattr(catalogue.assets, "where", path)
+        raise ConfigError(f"the catalogue cannot be loaded: {where}: {problem}", hint=CATALOGUE_HINT) from None
+
+
+CATALOGUE_HINT = "each line is one record as JSON; bytes come from the folder named by --files"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An emulated service that answers. environment: its credentials, as the connection refers to them."""
+
+    kind: str
+    url: str
+    storage_url: str
+    connection: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`: one line."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """For people: what to type into a shell and to paste into a job file."""
+        exports = "".join(f"export {name}={quote(value)}\n" for name, value in self.environment.items())
+        out = StringIO()
+        yaml = YAML()
+        yaml.indent(mapping=2)
+        yaml.dump({"source": dict(self.connection)}, out)
+        return (
+            f"# {self.kind} is emulated at {self.url}, its files at {self.storage_url}. Ctrl-C stops it.\n"
+            f"# Type this where dam-sync is to run:\n{exports}"
+            f"# Paste this into the job file; write `target:` in place of `source:` to write into it:\n{out.getvalue()}"
+        )
+
+
+def ready(kind: Kind, url: str, storage_url: str) -> Ready:
+    """How a job reaches an emulated service; secrets are referred to, as a job file must."""
+    trial: Trial = trial_of(kind.name)
+    auth, environment = {}, {}
+    for key, text in trial.auth[0].items():
+        auth[key] = text.format(url=url)
+        if key not in PUBLIC:
+            name = f"{kind.name}_{key}".upper()
+            environment[name], auth[key] = auth[key], f"${{env:{name}}}"
+    connection: dict[str, Any] = {"kind": kind.name, "base_url": url}
+    if kind.needs_tenant_url:
+        connection["tenant_url"] = url
+    connection["auth"] = auth
+    if trial.fitting:
+        connection["options"] = dict(trial.fitting)
+    return Ready(kind.name, url, storage_url, connection, environment)
+
+
+def kind_called(name: str) -> Kind:
+    """The kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
+    kinds = discover()
+    if not name:
+        raise ConfigError("the KIND of the service is missing", hint=f"one of {', '.join(kinds)}")
+    begun = [kind for kind in kinds if kind.startswith(name)]
+    if name not in kinds and len(begun) == 1:
+        return kinds[begun[0]]
+    if name not in kinds:
+        raise ConfigError(f"there is no service called {name!r}", hint=f"known: {', '.join(kinds)}")
+    return kinds[name]
+
+
+def assumptions_of(name: str = "") -> list[tuple[str, Assumption]]:
+    """Our numbered guesses about one service, or about all."""
+    kinds = [kind_called(name)] if name else list(discover().values())
+    return [(kind.name, each) for kind in kinds for each in kind.assumptions]
+
+
+def ready_mapping(name: str) -> Path:
+    """A mapping that ships with dam-sync."""
+    for folder in MAPPINGS:
+        if (folder / name).exists():
+            return folder / name
+    raise ConfigError(f"the ready mapping {name} is not there", hint="install dam-sync again")
+
+
+def _options(asked: Emulation) -> Iterator[tuple[str, object]]:
+    if asked.rate is not None:
+        yield "rate", asked.rate
+    if asked.lag is not None:
+        yield "lag", asked.lag
+    for text in asked.options:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--option takes KEY=VALUE, not {text}")
+        try:
+            yield key, json.loads(value)
+        except ValueError:
+            yield key, value

@@ -1,0 +1,305 @@
+"""The verbs that work on both services: plan, run, verify."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+import anyio
+
+from dam_sync.api.atomic_io import prove_writable, scratch, written
+from dam_sync.api.bootstrap import Opened, connected, existing_store, job_of, refuse_unmarked, session_of
+from dam_sync.api.duration import Planned, Speed, estimate_notes, forecast
+from dam_sync.api.run_options import Wish, part_of
+from dam_sync.api.run_record import books_of, keep_spent, operations_digest
+from dam_sync.api.state_commands import causes_of
+from dam_sync.config.job import Job
+from dam_sync.engine.dry_run import DryFiles, DryTarget
+from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
+from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
+from dam_sync.engine.orphaned_uploads import told_swept
+from dam_sync.engine.partial_creates import told_binned
+from dam_sync.engine.probation import look_after, told_open
+from dam_sync.engine.repair import repaired_of
+from dam_sync.engine.report import Report, Side, count_operations, operation_kind
+from dam_sync.engine.retrying import told_retried, told_undated
+from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
+from dam_sync.engine.run_context import Session
+from dam_sync.engine.second_pass import left_over
+from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.service import Account, Service
+from dam_sync.model.values import instant_text
+from dam_sync.report.html import render_html
+from dam_sync.store.rows import Run
+from dam_sync.store.store import SqlStore
+from dam_sync.transfer.spool import sweep_spool
+
+PAGE = 500
+SETTLE_SECONDS = 1.0
+REPORT, PLAN = "the report", "the plan"
+
+
+async def run_job(path: Path, wish: Wish) -> Report:
+    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
+
+    The report is not written to `wish.html` here: what was done is told first.
+    """
+    job, began, session = job_of(path), SystemClock().monotonic(), None
+    prove_writable(wish.html, REPORT)
+    async with AsyncExitStack() as stack:
+        store = await SqlStore.open(job.state_path, SystemClock())
+        stack.push_async_callback(store.close)
+        run = await _begun(store, job, wish)
+        try:
+            if run.resumed:  # calls of a killed process may still count against the rate at the services
+                await SystemClock().sleep(SETTLE_SECONDS)
+            opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
+            refuse_unmarked(opened.crosswalk)
+            prepared = session_of(opened, store, run, wish)
+            await refuse_before_run(prepared)
+            await refuse_unknown(prepared)
+            session = prepared
+            sweep_spool(job.state_path.parent / "spool")
+            await execute(session)
+            await look_after(session, due=True, run=run.id)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
+                if session is None:
+                    await store.withdraw(run.id, _reason(error))
+                else:
+                    await keep_spent(session, began)
+                    await store.stop(run.id, _reason(error))
+            raise
+        report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
+        report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
+        spent = await keep_spent(session, began)
+        await close_books(session, books_of(report, session, spent, await _ledger_end(store)))
+    return report
+
+
+async def plan_job(path: Path, wish: Wish) -> Report:
+    """`plan`: the same engine over a copy of the state and a target that only pretends."""
+    job, started = job_of(path), SystemClock().monotonic()
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        refuse_unmarked(opened.crosswalk)
+        copied = stack.enter_context(scratch("plan")) / "plan.db"
+        await copy_state(job, copied)
+        store = await SqlStore.open(copied, SystemClock())
+        stack.push_async_callback(store.close)
+        run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
+        session = session_of(opened, store, run, wish)
+        await refuse_before_run(session)
+        await refuse_unknown(session)
+        files = DryFiles(opened.source)
+        session.contents = files.contents
+        if not wish.only:
+            await window_of(session)  # may begin anew a run that was stopped
+        done = await Done.of(session)
+        await execute(session)
+        report = await report_of("plan", opened, session, done)
+        report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
+        report.forecast_seconds = _forecast_seconds(report, opened, files, started)
+        report.bytes = files.size
+        report.notes.extend(estimate_notes(job, opened.target, files))
+        if wish.output is not None:
+            await _write_plan(wish.output, report, store, done.ledger)
+    write_html(report, wish.html)
+    return report
+
+
+async def _begun(store: SqlStore, job: Job, wish: Wish) -> Run:
+    """The run that goes on with what was asked for: a new one, or one that was stopped."""
+    await refuse_in_between(store, wish.only)
+    return await store.begin(job.name, "only" if wish.only else "run")
+
+
+async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> Report:
+    """`verify`: read both sides back and reconcile them."""
+    job = job_of(path)
+    level = level or job.policy.verify
+    if level not in LEVELS:
+        raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")
+    part = part_of(sample)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(existing_store(job))
+        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        found = await SqlStore.open(stack.enter_context(scratch("verify")) / "verify.db", SystemClock())
+        stack.push_async_callback(found.close)
+        scratch_run = await found.begin(job.name, "verify")
+        session = session_of(opened, store, scratch_run, wish)
+        await refuse_before_verify(session)
+        verdict = await Verifier(session, found, level, part).run()
+        report = bare_report("verify", opened, session)
+        report.verdict = asdict(verdict) | {"clean": verdict.clean}
+        report.notes.extend(await told_open(session))
+    write_html(report, wish.html)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a report leaves out: rows of the ledger, assets of the run by what became of them, its losses by path and
+    rule."""
+
+    ledger: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @classmethod
+    async def of(cls, session: Session) -> Done:
+        """All so far of a run that was begun before: a plan is of what is left."""
+        ledger, counts = await _ledger_end(session.store), await session.store.tally(session.run.id)
+        settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
+        return cls(ledger, settled, await _losses(session))
+
+    def told(self, run: Run) -> list[str]:
+        """In words; nothing of a new run."""
+        done = sum(self.counts.values())
+        return [f"goes on with run {run.number}, which was stopped: {done:,} of its assets are done"] if done else []
+
+    def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """A tally without what was done; not all of that was listed by its run, or stayed what it was."""
+        done = {**self.counts, "listed": sum(self.counts.values())}
+        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
+
+
+async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> Report:
+    """What the run did, read back from the store."""
+    report = bare_report(kind, opened, session)
+    report.run = session.run.number if kind == "run" else 0
+    report.resumed = session.run.resumed
+    report.counts = done.rest(await session.store.tally(session.run.id))
+    report.notes.extend(done.told(session.run))
+    names, report.repaired = await _ledger_counts(session.store, session.run, done.ledger)
+    report.operations = count_operations(names)
+    report.digest = await operations_digest(session.store, session.run.id, done.ledger)
+    report.losses = [
+        {"path": path, "rule": rule, "assets": number}
+        for (path, rule), number in (await _losses(session) - done.losses).most_common()
+    ]
+    report.exposure = await told_exposure(session, report.losses)
+    report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
+    report.parked = [
+        {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
+        for cause, operation, hint, count, example in await causes_of(session.store)
+    ]
+    report.bytes = session.progress.bytes
+    report.notes.extend(opened.crosswalk.notes)
+    report.notes.extend(told_retried(session))
+    window = await session.store.noted(f"window:{session.run.id}") or {}
+    report.notes.extend(told_undated(session, window.get("since")))
+    report.notes.extend(await left_over(session))
+    return report
+
+
+async def _losses(session: Session) -> Counter[tuple[str, str]]:
+    return Counter({(path, rule): number for path, rule, number in await session.store.losses(session.run.id)})
+
+
+def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
+    """The exit code of a run that came to its end, and what is to be said of it besides the report."""
+    stop = exposure_stop(report.exposure)
+    return (stop.exit_code if stop else 4 if report.parked else 0), stop
+
+
+def write_html(report: Report, path: Path | None) -> None:
+    """The report as a page, where one was asked for. Raises DiskFull or ConfigError."""
+    if path is not None:
+        with written(path, REPORT) as out:
+            out.write(render_html(report.as_json()))
+
+
+def bare_report(kind: str, opened: Opened, session: Session) -> Report:
+    """A report of which only the sides, the times and the notes are known."""
+    now = SystemClock().now()
+    return Report(
+        kind=kind,
+        job=opened.job.name,
+        source=_side(opened.job.source.kind, opened.source_account, opened.source),
+        target=_side(opened.job.target.kind, opened.target_account, opened.target),
+        started=instant_text(session.run.started_at.replace(microsecond=0)),
+        ended=instant_text(now.replace(microsecond=0)),
+        seconds=(now - session.run.started_at).total_seconds(),
+        notes=[
+            *opened.source_account.notes,
+            *opened.target_account.notes,
+            *(f"gone on with, as asked: {told}" for told in session.accepted),
+        ],
+    )
+
+
+def _side(kind: str, account: Account, service: Service) -> Side:
+    calls: Counter[str] = Counter(service.calls)
+    if isinstance(service, DryTarget):
+        calls.update(service.forecasts)
+    return Side(kind, account.tenant, account.release, account.total, dict(calls))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+async def copy_state(job: Job, path: Path) -> None:
+    """A copy of the state, where there is one."""
+    if job.state_path.exists():
+        async with existing_store(job, read_only=True) as store:
+            await store.copy_to(path)
+
+
+async def _ledger_end(store: SqlStore) -> int:
+    return await store.ledger_count()
+
+
+async def _ledger_start(store: SqlStore, run: Run) -> int:
+    """The last ledger row before the run began, also when an earlier process began it."""
+    runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
+    return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
+
+
+async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter[str], dict[str, int]]:
+    """Writes of a run by their names, and assets by the part that was repaired."""
+    names, repaired = Counter[str](), Counter[str]()
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        ours = [row for row in rows if row.run == run.id]
+        names.update(row.operation for row in ours)
+        repaired.update(path for row in ours for path in repaired_of(row.operation, row.detail))
+    return names, dict(sorted(repaired.items()))
+
+
+def _forecast_seconds(report: Report, opened: Opened, files: DryFiles, started: float) -> float:
+    """What the run will take; a plan of what is there already takes as long as the run."""
+    ended = SystemClock().monotonic()
+    target = opened.target
+    assert isinstance(target, DryTarget)
+    planned = Planned.of(target, files, report.counts, (started, ended))
+    return forecast(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
+
+
+async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
+    """The report and every operation, one a line inside the list, written as it is read."""
+    with written(path, PLAN) as out:
+        out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
+        await _write_operations(out, store, after)
+        out.write("\n]}\n")
+
+
+async def _write_operations(out: IO[str], store: SqlStore, after: int) -> None:
+    separator = "\n"
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            if count_operations(Counter([row.operation])):
+                told: dict[str, Any] = {"operation": operation_kind(row.operation), "asset": row.asset}
+                told["what"] = row.operation.partition(":")[2]
+                out.write(separator + json.dumps(told, ensure_ascii=False))
+                separator = ",\n"

@@ -1,0 +1,49 @@
+"""A few assets of the source, drafted as a run would: what would park them is found before anything moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dam_sync.api.sampling import first_assets
+from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.worker import faulty
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.service import Service
+
+
+@dataclass(slots=True)
+class Preview:
+    """What came of the sample. causes: assets by why they would be parked; example: one message of each."""
+
+    taken: int = 0
+    left_out: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def parked(self) -> int:
+        """Assets that would be parked."""
+        return self.causes.total()
+
+
+async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fitness: Fitness) -> Preview:
+    """Draft the first assets of the source, those that the suggester looks at. Terms of the target are taken to be
+    there."""
+    found = Preview()
+    terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
+    for asset in (await first_assets(source))[0]:
+        if not crosswalk.selects(asset):
+            found.left_out += 1
+            continue
+        found.taken += 1
+        drafted = crosswalk.draft(asset, "example", terms)
+        names = drafted.draft.rights.groups
+        if names and fitness.schema.groups is None and (unknown := await target.unknown_groups(names)):
+            drafted = crosswalk.draft(asset, "example", terms, unknown)
+        parked = faulty(drafted) or fitness.unfit(asset, drafted.draft)
+        if parked is not None:
+            found.causes[parked.cause] += 1
+            found.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")
+    return found

@@ -1,0 +1,98 @@
+"""Whether an address can be reached at all, and what is there when it is not the service that the job names."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from urllib.parse import urlsplit
+
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.run_options import Wish
+from dam_sync.config.job import Job, Side
+from dam_sync.http.proxies import proxy_to
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
+from dam_sync.transfer.budget import MemoryBudget
+
+SECONDS = 5.0  # for a name, and for a connection
+ATTEMPTS = 2  # of each call while a job is checked
+PASSWORDS = ("password", "key", "client_secret", "token")
+LOGINS = ("login", "username", "user", "client_id")
+
+
+async def refuse_unreachable(url: str, role: str) -> None:
+    """Raises ConfigError for a name that is not known, Transient for a host that does not answer within seconds."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    if proxy_to(url) is not None:  # the proxy looks the name up
+        return
+    place = f"{role}.base_url: {host}"
+    try:
+        async with asyncio.timeout(SECONDS):
+            await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        raise Transient(f"{place}: no answer from the name server within {SECONDS:.0f} s") from None
+    except OSError:
+        hint = "check the address in the job file and the name server (DNS)"
+        raise ConfigError(f"{place}: the name is not known", hint=hint) from None
+    try:
+        async with asyncio.timeout(SECONDS):
+            _, writer = await asyncio.open_connection(host, port)
+        writer.close()
+    except TimeoutError:
+        hint = "check the address, the port and the network"
+        raise Transient(f"{place}: no connection to port {port} within {SECONDS:.0f} s", hint=hint) from None
+    except OSError as error:
+        hint = "check the port in the address, and that the service runs"
+        raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
+
+
+async def explained(error: DamSyncError, job: Job, role: str) -> DamSyncError:
+    """What a failed first call means for the job file: a refused credential, or an address of something else."""
+    side = job.source if role == "source" else job.target
+    if isinstance(error, Denied):
+        return _refused(error, side)
+    if isinstance(error, ConfigError) or (isinstance(error, Transient) and not _is_page(error)):
+        return error
+    root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
+    hint = "check `base_url`: it is the address of the service, without the path of a page or of the API"
+    if side.base_url.rstrip("/") != root and await _answers(job, role, root):
+        hint = f"did you mean base_url: {root}?"
+    text = f"{role}.base_url: {side.base_url} answers, but not as {side.kind}: {error.message}"
+    return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
+
+
+def _refused(error: Denied, side: Side) -> DamSyncError:
+    """A wrong password is told as one; a right that is missing stays what it is."""
+    if "401" not in error.message:
+        return error
+    given = side.auth.parameters
+    what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
+    login = next((given[key] for key in LOGINS if given.get(key) and "${" not in given[key]), "")
+    whose = f" of {login}" if login else ""
+    hint = "correct it where the job file refers to; a space or line end may have come along"
+    return Denied(f"the {what}{whose} was refused (401)", service=error.service, operation=error.operation, hint=hint)
+
+
+def _is_page(error: DamSyncError) -> bool:
+    """Whether a page for people came instead of an answer: no API of ours does that for long."""
+    return any(word in error.message for word in ("HTML", "501", "cannot be read"))
+
+
+async def _answers(job: Job, role: str, root: str) -> bool:
+    """Whether the service of the job is at this address of the same host."""
+    side = job.source if role == "source" else job.target
+    other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
+    other._folder = job._folder
+    try:
+        service = connect(other, role, Wish(), MemoryBudget(1 << 20), read_only=True, attempts=1)
+    except DamSyncError:
+        return False
+    try:
+        await service.probe()
+    except Denied:
+        return True
+    except DamSyncError:
+        return False
+    finally:
+        await service.close()
+    return True

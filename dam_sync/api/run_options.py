@@ -1,0 +1,139 @@
+"""What was asked on the command line, and how far the doing of it is."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dam_sync.engine.run import first_cause
+from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Ask, Progress
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import ConfigError, StopRequested, Transient
+from dam_sync.report.terminal import duration
+
+WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
+DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
+PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
+INTERRUPTED = "stopped by {}; what was in hand is finished"
+
+
+@dataclass(slots=True)
+class Wish:
+    """One command's options, its progress, and the means to stop it."""
+
+    full: bool = False
+    repair: bool = False
+    only: frozenset[str] = frozenset()
+    accept_changes: bool = False
+    continue_parked: bool = False
+    limit: int | None = None
+    max_calls: int | None = None
+    max_duration: str | None = None
+    output: Path | None = None
+    html: Path | None = None
+    interrupted: bool = False
+    ask: Ask = field(default_factory=Ask)
+    progress: Progress = field(default_factory=Progress)
+    began: float = field(default_factory=lambda: SystemClock().monotonic())
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for an option that cannot be meant, before anything is opened."""
+        if self.max_duration is not None:
+            seconds_of(self.max_duration)
+
+    def to_ask(self) -> Ask:
+        """For the engine; the same object every time, so that it can be stopped."""
+        ask = self.ask
+        ask.full, ask.only, ask.assets = self.full, self.only, self.limit
+        ask.repair, ask.accept_changes = self.repair, self.accept_changes
+        ask.continue_parked = self.continue_parked
+        if self.max_duration:
+            ask.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
+        return ask
+
+    def snapshot(self) -> Mapping[str, Any]:
+        """For the progress line."""
+        progress = self.progress
+        elapsed = max(0.001, SystemClock().monotonic() - self.began)
+        source, target = progress.source_calls(), progress.target_calls()
+        still = (progress.expected or 0) - progress.done
+        left = duration(elapsed / progress.done * still) if progress.done > 20 and still > 0 else ""
+        return {
+            "phase": progress.phase,
+            "expected": progress.expected,
+            "done": progress.done,
+            "moves": progress.phase in WITH_ASSETS,
+            "bytes": progress.bytes,
+            "source_calls": source,
+            "target_calls": target,
+            "rate": (source + target) / elapsed,
+            "parked": progress.parked,
+            "left": left,
+        }
+
+
+def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> int:
+    """Run a verb's coroutine to its exit code. Ctrl-C and the signals that end a process end it cleanly, a second one
+    at once. A hangup that is ignored (`nohup`) stays ignored."""
+    last = ""
+
+    async def main() -> int:
+        task = asyncio.current_task()
+
+        def on_signal(name: str) -> None:
+            nonlocal last
+            last = SIGNALS[name]
+            if wish.interrupted and task is not None:
+                task.cancel()
+            wish.interrupted = True
+            wish.ask.stop(INTERRUPTED.format(last), hurry=True)
+
+        _listen(on_signal)
+        try:
+            return await act(wish)
+        except asyncio.CancelledError:
+            raise Transient(f"stopped at once by {last}") from None
+        except (StopRequested, BaseExceptionGroup) as error:
+            raise _cause_of(error) from error
+
+    return asyncio.run(main())
+
+
+def _listen(on_signal: Callable[[str], None]) -> None:
+    for name in SIGNALS:
+        number = signal.Signals[name]
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, on_signal, name)
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """What ended a verb; a signal asks for another run."""
+    cause = first_cause(error)
+    if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):
+        return Transient(cause.message)
+    return cause
+
+
+def seconds_of(text: str, option: str = "--max-duration") -> float:
+    """`90s`, `30m`, `8h` in seconds. Raises ConfigError."""
+    match = DURATION.match(text.strip())
+    if match is None or not float(match[1]):
+        raise ConfigError(f"{option} takes a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def part_of(sample: str) -> float:
+    """`2%` as 0.02. Raises ConfigError."""
+    match = PERCENTAGE.match(sample.strip())
+    part = float(match[1]) / 100 if match else 0.0
+    if not 0 < part <= 1:
+        hint = "write 2% for two of a hundred assets; up to 100%"
+        raise ConfigError(f"--sample takes a percentage with its sign, not {sample!r}", hint=hint)
+    return part

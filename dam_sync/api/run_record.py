@@ -1,0 +1,79 @@
+"""What a finished run keeps for good: calls by endpoint, bytes, durations, and digests of all it was made by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from dam_sync import __version__
+from dam_sync.engine.guards.drift import schema_facts
+from dam_sync.engine.report import INNER, Report, operation_kind
+from dam_sync.engine.run_context import Session
+from dam_sync.model.asset import digest_of
+from dam_sync.model.values import Json
+from dam_sync.store.rows import LedgerRow
+from dam_sync.store.store import SqlStore
+
+PAGE = 500
+WHOLE = 1 << 128
+
+
+def _note(run: int) -> str:
+    return f"spent:{run}"
+
+
+async def keep_spent(session: Session, began: float) -> dict[str, Json]:
+    """Add what this process spent on the run to what earlier ones did; the sum. Call it once a process."""
+    before = await session.store.noted(_note(session.run.id)) or {}
+    calls = {
+        side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
+        for side, service in (("source", session.source), ("target", session.target))
+    }
+    seconds = before.get("seconds", 0.0) + session.clock.monotonic() - began
+    spent: dict[str, Json] = {
+        "calls": calls,
+        "bytes": before.get("bytes", 0) + session.progress.bytes,
+        "seconds": round(seconds, 3),
+        "processes": before.get("processes", 0) + 1,
+    }
+    await session.store.note(_note(session.run.id), spent)
+    return spent
+
+
+def books_of(report: Report, session: Session, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
+    """What `finish` is given. ledger: the last row of the ledger; plan: a digest of the operations, equal to that of
+    the plan where the run did just what it listed."""
+    schemas = schema_facts(session)
+    return {
+        "counts": report.counts,
+        "losses": report.losses,
+        "operations": report.operations,
+        "ledger": ledger,
+        "plan": report.digest,
+        "mapping": session.crosswalk.digest,
+        "schemas": {side: digest_of(schemas[side]) for side in ("source", "target")},
+        "version": __version__,
+        **spent,
+    }
+
+
+async def operations_digest(store: SqlStore, run: int, after: int) -> str:
+    """A digest of the operations of a run behind a row of the ledger, whatever their order; empty without any."""
+    total = 0
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            if row.run == run and not row.operation.startswith(INNER):
+                total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
+    return f"{total % WHOLE:032x}" if total else ""
+
+
+def _said(row: LedgerRow) -> str:
+    """The operation without ids that only the target gives, so that a plan says the same."""
+    kind = operation_kind(row.operation)
+    if kind == "place":
+        members = row.changes.get("members") or [[], []]
+        return f"{row.operation.rpartition(':')[0]} {[len(ids) for ids in members]}"
+    return row.operation if kind in ("term", "container", "relate") else f"{row.operation} {row.asset}"

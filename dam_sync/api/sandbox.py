@@ -1,0 +1,87 @@
+"""A job between two emulated services, with the credentials that their emulators open to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dam_sync.api.atomic_io import written
+from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.run_options import Wish
+from dam_sync.api.sampling import sample_of
+from dam_sync.config.job import is_secret
+from dam_sync.emulators import trial_of
+from dam_sync.emulators.kit.profile import Trial
+from dam_sync.mapping.suggest import suggest
+from dam_sync.services import discover
+from dam_sync.transfer.budget import MemoryBudget
+
+NO_FILES = 1 << 20  # memory for file bytes where none are moved
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """One emulated tenant. options: of the adapter, besides those its trial needs."""
+
+    kind: str
+    url: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_job(self) -> dict[str, Any]:
+        """Its part of a job file."""
+        trial: Trial = trial_of(self.kind)
+        found: dict[str, Any] = {"kind": self.kind, "base_url": self.url}
+        if discover()[self.kind].needs_tenant_url:
+            found["tenant_url"] = self.url
+        found["auth"] = {key: text.format(url=self.url) for key, text in trial.auth[0].items()}
+        options = {**trial.options, **trial.demo, **self.options}
+        return {**found, "options": options} if options else found
+
+
+def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping: Path, **more: Any) -> Path:
+    """A job file from one to the other; its state lies in the folder `state` beside it unless `more` says otherwise.
+    Secrets go to files of their own, in the folder `NAME.secrets` beside the job file."""
+    sides = {
+        role: _with_references(path, role, side.as_job()) for role, side in (("source", source), ("target", target))
+    }
+    body: dict[str, Any] = {"version": 1, "name": name, **sides}
+    body |= {"mapping": str(mapping), "state": str(path.parent / "state" / "job.db"), **more}
+    yaml = YAML()
+    yaml.default_flow_style = False
+    with path.open("w", encoding="utf-8") as out:
+        out.write("# Written by dam-sync: moves a library from one emulated tenant to another.\n")
+        yaml.dump(body, out)
+    return path
+
+
+def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, Any]:
+    """The same part of a job file, its secrets written to files that only their owner can read."""
+    auth = dict(side["auth"])
+    for key in filter(is_secret, side["auth"]):
+        file = Path(f"{job.stem}.secrets") / f"{role}_{key}"
+        with written(job.parent / file, "the secret") as out:
+            out.write(auth[key])
+        auth[key] = f"${{file:{file}}}"
+    return {**side, "auth": auth}
+
+
+async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "") -> None:
+    """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
+    mapping.write_text("version: 1\n", encoding="utf-8")
+    job, budget = job_of(job_path), MemoryBudget(NO_FILES)
+    schemas, letters, sample = [], 0, None
+    for role in ("source", "target"):
+        service = connect(job, role, Wish(), budget, read_only=True)
+        try:
+            await service.probe()
+            schemas.append(await service.schema())
+            letters = service.limits.filename
+            sample = sample or await sample_of(service)
+        finally:
+            await service.close()
+    found = suggest(*schemas, marker=marker, filename=letters, sample=sample)
+    mapping.write_text(found.text(), encoding="utf-8")

@@ -1,0 +1,99 @@
+"""The verbs that work on the state alone: status, errors, state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dam_sync.api.bootstrap import existing_store, job_of
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import instant_text
+from dam_sync.store.rows import ParkedRow
+from dam_sync.store.store import SqlStore
+
+PAGE = 500
+NAMED = ("filename", "title", "url")  # how people know a parked asset
+
+
+async def job_status(path: Path) -> dict[str, Any]:
+    """`status`: where the job stands, without asking the services."""
+    job = job_of(path)
+    async with existing_store(job, read_only=True) as store:
+        runs = await store.runs()
+        tally = await store.tally(runs[0].id) if runs else {}
+        rows = [
+            {
+                "run": row.number,
+                "command": row.command,
+                "started": instant_text(row.started_at),
+                "ended": instant_text(row.ended_at) if row.ended_at else "",
+                "result": row.state,
+            }
+            for row in runs
+        ]
+        now = {"linked": await store.link_count(), **tally, "watermark": await store.noted("watermark") or "none"}
+        return {"job": job.name, "now": now, "runs": rows}
+
+
+async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, Any]:
+    """`errors`: parked assets by cause; `retry` puts them back into the queue."""
+    job = job_of(path)
+    async with existing_store(job, read_only=not retry) as store:
+        known = await causes_of(store)
+        _refuse_unknown(causes, {cause for cause, *_ in known})
+        groups = [
+            {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
+            for cause, operation, hint, count, example in known
+            if not causes or cause in causes
+        ]
+        rows = await _parked(store, causes)
+        retried = await store.unpark(causes or None) if retry else 0
+        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried}
+
+
+def _refuse_unknown(causes: list[str], known: set[str]) -> None:
+    for cause in causes:
+        if cause not in known:
+            hint = nearest(cause, known) or ("`errors JOB` lists the causes" if known else "nothing is parked")
+            raise ConfigError(f"no asset is parked for the cause {cause!r}", hint=hint)
+
+
+async def job_state(path: Path) -> dict[str, Any]:
+    """`state JOB show`: what the store holds."""
+    job = job_of(path)
+    async with existing_store(job, read_only=True) as store:
+        shown: dict[str, Any] = await store.show()
+        return shown
+
+
+async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
+    """Why assets are parked, and why memberships and relations of moved ones are not written: cause, operation, hint,
+    how many, one example."""
+    return [*await store.parked_causes(), *await store.refused_causes()]
+
+
+async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for listing in (store.parked, store.refused):
+        offset = 0
+        while rows := await listing(limit=PAGE, offset=offset):
+            offset += len(rows)
+            found += _shown(rows, causes)
+    return found
+
+
+def _shown(rows: Iterable[ParkedRow], causes: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "asset": row.asset,
+            **{key: row.named.get(key, "") for key in NAMED},
+            "cause": row.cause,
+            "operation": row.operation,
+            "message": row.message,
+            "hint": row.hint,
+        }
+        for row in rows
+        if not causes or row.cause in causes
+    ]

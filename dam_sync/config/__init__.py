@@ -1,0 +1,1 @@
+"""Files that people write: the job file, source positions, diagnostics."""

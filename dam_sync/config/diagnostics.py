@@ -1,0 +1,189 @@
+"""Faults in files that people write: which file and line, which key, what is wrong, and the nearest right key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.model.values import Json
+
+Place: TypeAlias = tuple[str | int, ...]
+"""Where something is in a file: keys and positions from the top down."""
+
+DEEPEST = 40
+MOST_NODES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file as read: plain data with text keys, and the line of every key and item."""
+
+    file: str
+    data: Json
+    lines: Mapping[Place, int] = field(default_factory=dict)
+
+    def line(self, place: Place) -> int:
+        """The line of this place, or of the nearest one around it."""
+        for length in range(len(place), 0, -1):
+            found = self.lines.get(place[:length])
+            if found is not None:
+                return found
+        return 1
+
+    def fault(self, place: Place, message: str, hint: str = "") -> Fault:
+        """A fault at this place."""
+        return Fault(self.file, self.line(place), dotted(place), message, hint)
+
+
+def dotted(place: Place) -> str:
+    """A place as people write it: `fields.title.pipe[2]`; the top of a file is `file`."""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "file"
+
+
+def written_from(file: str, node: Json) -> Written:
+    """Plain data and lines from what a round-trip YAML reader gives, whose nodes know their place as `lc`.
+
+    Raises ValueError for a document that is nested too deep or grows too large through aliases.
+    """
+    lines: dict[Place, int] = {}
+    return Written(file, _plain(node, (), lines), lines)
+
+
+def faults_from(
+    written: Written, errors: Iterable[Mapping[str, Json]], schema: Json, later: Collection[str] = ()
+) -> Iterator[Fault]:
+    """The faults behind a validator's errors (`type`, `loc`, `msg`); `schema` is the JSON Schema of the file.
+
+    `later`: keys that are documented but not part of this release. No value from the file is repeated.
+    """
+    for error in errors:
+        place = _real_place(written.data, tuple(error["loc"]))
+        if error["type"] == "extra_forbidden":
+            yield _unknown_key(written, place, schema, later)
+        elif error["type"] == "missing":
+            yield written.fault(place[:-1], f"{place[-1]} is missing")
+        elif error["type"] in ("model_type", "dict_type"):
+            yield written.fault(place, "should hold keys and values", "write {key: value}")
+        else:
+            yield written.fault(place, _message(str(error["msg"])))
+
+
+def _unknown_key(written: Written, place: Place, schema: Json, later: Collection[str]) -> Fault:
+    word = str(place[-1])
+    if word in later:
+        return written.fault(place, "not in this release", "remove the key")
+    return written.fault(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])))
+
+
+def _message(text: str) -> str:
+    for prefix in ("Value error, ", "Input should be "):
+        if text.startswith(prefix):
+            rest = text.removeprefix(prefix)
+            return rest if prefix.startswith("Value") else f"should be {rest}"
+    return text
+
+
+def _real_place(data: Json, loc: Place) -> Place:
+    """Only those steps of a validator's location that exist in the file; its last one may be missing or unknown."""
+    place: list[str | int] = []
+    for index, part in enumerate(loc):
+        inside = _child(data, part)
+        if inside is None and index < len(loc) - 1 and not _has(data, part):
+            continue  # the name of an alternative, not a key
+        place.append(part)
+        data = inside
+    return tuple(place)
+
+
+def _has(data: Json, part: str | int) -> bool:
+    return isinstance(data, dict) and part in data
+
+
+def _child(data: Json, part: str | int) -> Json:
+    if isinstance(data, dict):
+        return data.get(part)
+    if isinstance(data, list) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return None
+
+
+def _keys_at(schema: Json, place: Place) -> Sequence[str]:
+    nodes = [schema]
+    for part in place:
+        nodes = [below for node in nodes for below in _below(_resolved(schema, node), part)]
+    found: list[str] = []
+    for node in nodes:
+        found += [key for option in _opened(schema, node) for key in option.get("properties", {})]
+    return found
+
+
+def _opened(schema: Json, node: Json) -> Iterator[Json]:
+    """The alternatives, and the items of those that are lists: one item may be written without the list around it."""
+    for option in _resolved(schema, node):
+        yield option
+        if isinstance(option.get("items"), dict):
+            yield from _resolved(schema, option["items"])
+
+
+def _below(options: Iterable[Json], part: str | int) -> Iterator[Json]:
+    for node in options:
+        if isinstance(part, int):
+            yield from [node["items"]] if isinstance(node.get("items"), dict) else []
+        elif part in node.get("properties", {}):
+            yield node["properties"][part]
+        elif isinstance(node.get("additionalProperties"), dict):
+            yield node["additionalProperties"]
+
+
+def _resolved(schema: Json, node: Json) -> list[Json]:
+    """The alternatives behind a node: references followed, `anyOf` opened."""
+    if "$ref" in node:
+        return _resolved(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+    options = node.get("anyOf") or node.get("oneOf")
+    if options:
+        return [found for option in options for found in _resolved(schema, option)]
+    return [node]
+
+
+def _plain(node: Json, place: Place, lines: dict[Place, int]) -> Json:
+    if len(place) > DEEPEST or len(lines) > MOST_NODES:
+        raise ValueError("nested too deep or too large")
+    if isinstance(node, Mapping):
+        return {_key(key): _member(node, key, (*place, _key(key)), lines) for key in node}
+    if isinstance(node, list):
+        return [_member(node, index, (*place, index), lines) for index in range(len(node))]
+    return _scalar(node)
+
+
+def _member(node: Json, key: Json, place: Place, lines: dict[Place, int]) -> Json:
+    position = getattr(node, "lc", None)
+    data = getattr(position, "data", None) or {}
+    if key in data:
+        lines[place] = int(data[key][0]) + 1
+    else:
+        lines[place] = lines.get(place[:-1], 1)
+    return _plain(node[key], place, lines)
+
+
+def _key(key: Json) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return "null" if key is None else str(key)
+
+
+def _scalar(node: Json) -> Json:
+    """Without the classes by which a round-trip reader remembers how a scalar was spelt."""
+    if isinstance(node, bool) or node is None:
+        return node
+    for plain in (str, int, float):
+        if isinstance(node, plain):
+            return plain(node)
+    if isinstance(node, datetime):
+        return datetime.combine(node.date(), node.time(), node.tzinfo)
+    return getattr(node, "value", node)

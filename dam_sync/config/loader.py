@@ -1,0 +1,91 @@
+"""Reading a file that people write: its text, its syntax, and what is told when either is broken."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dam_sync.config.diagnostics import Written, written_from
+from dam_sync.model.diagnostic import Fault
+from dam_sync.model.errors import ConfigError, TooLarge
+from dam_sync.model.values import Json
+
+_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser tells of values, which may be secrets
+
+
+MOST_ITEMS = 60_000  # a parser that remembers lines takes some 10,000 a second
+
+
+def bounded_file(path: Path, largest: int) -> bytes:
+    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or for what is no regular
+    file: a device may never end, a pipe may never begin."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise TooLarge("is a device, a pipe or a folder, not a file")
+        found = file.read(largest + 1)
+    if len(found) > largest:
+        raise TooLarge(f"larger than {largest:,} bytes")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How a text becomes nodes that know their place as `lc`, and what is raised where it does not.
+
+    Such an error may say what is wrong as `problem`, and where as `problem_mark.line`, counted from 0.
+    """
+
+    name: str
+    nodes: Callable[[str], Json]
+    broken: type[Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A kind of file. name: as people call it. missing: what to do where there is none. largest: in bytes."""
+
+    name: str
+    missing: str
+    largest: int
+    error: type[ConfigError]
+
+    def read(self, path: Path, syntax: Syntax) -> Written:
+        """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
+        try:
+            text = bounded_file(path, self.largest).decode("utf-8-sig")
+            if text.count("\n") + text.count(",") > MOST_ITEMS:
+                raise self._fault(
+                    path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
+                )
+            written = written_from(nearby(path), syntax.nodes(text))
+        except FileNotFoundError:
+            raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
+        except OSError as error:
+            raise self.error(f"{path} cannot be read: {error.strerror}") from None
+        except TooLarge as error:
+            raise self._fault(path, "file", error.message) from None
+        except (syntax.broken, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
+            told = _VALUES.sub("", problem.split("\n")[0])
+            raise self._fault(path, syntax.name, told, mark.line + 1 if mark else 1) from None
+        if not isinstance(written.data, dict):
+            raise self._fault(path, "file", f"is not a {self.name}: it has no keys")
+        return written
+
+    def _fault(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
+        return self.error.of([Fault(nearby(path), line, key, message)])
+
+
+def nearby(path: Path) -> str:
+    """A path as it is written from where one stands, if that is shorter and does not lead upwards."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # on another drive
+        return str(path)
+    return relative if len(relative) < len(str(path)) and not relative.startswith(os.pardir) else str(path)

@@ -1,0 +1,58 @@
+"""How the emulated service C is tried."""
+
+from __future__ import annotations
+
+from dam_sync.emulators.kit.profile import Trial, words
+
+TRIAL = Trial(
+    readings=(
+        "name_on_put",
+        "plain_user",
+        "short_pages",
+        "stale_size",
+        "lists_from_index",
+        "auto_tags",
+        "shuffled",
+        "retry_after",
+        "no_cdn",
+        "cdn_strict",
+        "section_files",
+        "no_empties",
+        "composed",
+    ),
+    auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
+    denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
+    lacks=frozenset(
+        {
+            "place",
+            "holds:created",
+            "relate",
+            "holds:relations",
+            "holds:groups",
+            "limits:per_second",
+            "limits:largest_bytes",
+        }
+    )
+    | {"types", "nested", "sweeps"}
+    | words("read", "versions digests long_text html number flag date instant place person email url rows localized")
+    | words("read", "hierarchy term_locales synonyms folder category groups relations trash")
+    | words("write", "digests long_text html number flag date instant place person email url rows localized")
+    | words("write", "hierarchy term_locales synonyms folder category label machine_tags groups relations created")
+    | words("write", "links trash"),
+    quiet=frozenset({"digests", "values"}),
+    containers={"folder": "section", "collection": "collection", "label": "label"},
+    options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"}
+    | {"duplicate_window": 0},
+    listing="GET */assets",
+    lean={"page": 20},
+    emulated={"rate": None},
+    facts={"REACH": 40},
+    narrow={"page": 10},
+    narrow_emulated={"result_window": 40},
+    part=262_144,
+    parted={"resumable_above": 262_144},
+    uses_up="used",
+    demo={"extend_lists": "on", "first_look": 0.5},
+    demo_emulated={"rate": None, "lag": 1, "processing": 0.3},
+    plays={"P* /api/v4/*": ("play:fail_after",), "PUT storage /up": ("play:partial",)},
+)

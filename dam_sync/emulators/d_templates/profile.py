@@ -1,0 +1,62 @@
+"""How the emulated service D is tried."""
+
+from __future__ import annotations
+
+from dam_sync.emulators.kit.profile import Trial, words
+
+_NAMED = {"release_field": "released", "expiry_field": "expires"}
+
+TRIAL = Trial(
+    readings=(
+        "missing_404",
+        "refuse_complete,always_urls",
+        "links_move",
+        "hyphen",
+        "both_spellings",
+        "collection_lag",
+        "no_scan_filters",
+        "least_multipart",
+        "refuse_empty",
+        "older",
+    ),
+    auth=(
+        {"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "s3cret-Pass1"},
+        {
+            "flow": "oauth",
+            "api_key": "k-123",
+            "client_id": "client-1",
+            "client_secret": "client-secret-1",
+            "refresh_token": "rt-demo-7cWhrsuc0l56",
+            "token_url": "{url}/v2/oauth/token",
+        },
+    ),
+    denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
+    lacks=frozenset(
+        {
+            "attach",
+            "holds:created",
+            "holds:attachments",
+            "holds:tags",
+            "holds:status",
+            "holds:filename",
+            "nested",
+            "sweeps",
+        }
+    )
+    | {"limits:reach", "limits:largest_bytes", "limits:per_second"}
+    | words("read", "attachments html number instant place person email url localized term_locales synonyms")
+    | words("read", "folder category section label machine_tags links")
+    | words("write", "attachments digests html number instant place person email url localized term_locales")
+    | words("write", "synonyms folder category section label machine_tags created links"),
+    containers={"folder": "collection", "collection": "collection"},
+    options={"security": "public", **_NAMED},
+    listing="POST *scan*",
+    reads=frozenset({"POST *scan*", "POST *search*", "POST *expose*", "POST *auth/token*"}),
+    relation="derivative",
+    opening=1,
+    second={"small_uploads": "session"},
+    lean={"relations": "off"},
+    emulated={"rate": None, **_NAMED},
+    demo_emulated={"lag": 1},
+    parted_emulated={"part": 50_000, "multipart_least": 1},
+)

@@ -1,0 +1,119 @@
+"""The switches of an emulated tenant of service E, and the second readings it can play."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+from dam_sync.emulators.kit.environment import Json
+
+VARIANTS: Mapping[str, str] = {
+    "window": "offset + limit, not offset alone, may not pass 10,000 (wire E 13)",
+    "binary": "chunks of 5 to 100 MiB instead of MB (wire E 8)",
+    "small_forms": "a single form upload takes at most 50,000,000 bytes, 413 beyond (wire E 6.2)",
+    "subtree": "a category's listing includes the assets of its children (wire E 3.5)",
+    "exclusive": "the ends of date ranges do not belong to them (wire E 2.3)",
+    "patch_empties": "a member named in `patch` but not sent is emptied (wire E 6.4, 6.5)",
+    "empty_required": "a required field may be emptied, no 409 (wire E 6.4)",
+    "strict_names": "names that the documents say to avoid are refused: reserved characters, device names, whitespace"
+    " or dots at ends, over 128 characters (wire E 5.4, 5.5, 8)",
+    "late_versions": "a new file version is taken up when its processing is over (wire E 6.7)",
+    "purge_event": "`asset_deleted` fires for a purge, too (wire E 2.6)",
+    "ignore_unknown": "unknown display keys in a write are ignored, no 400 (wire E 6.4)",
+    "refuse_names": "an upload under an existing file name is refused with 409 (wire E 13)",
+    "void_json": "calls without a result answer 200 with a JSON body (wire E 12, line 19)",
+    "no_chunks": "the account has no chunked upload (wire E 6.3)",
+    "no_webhooks": "the webhook feature is off (wire E 9)",
+    "older": "a server from before versions, tags and sizes in bytes (wire E 3.1)",
+}
+SECOND = frozenset(
+    {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}
+    | {"purge_event"}
+)
+MODES = ("normal", "duplicate", "reorder", "drop")
+POLICIES = ("file_only", "file_and_information", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `emulator(options=…)` takes; an unknown name or variant is refused with ValueError.
+
+    variant: names of VARIANTS with commas, or `second` for every second reading of wire E 13. rate: calls a second over
+    v1 and v2, None for no limit. lag, processing, scroll_timeout, embed_stale in seconds. users: more users, each with
+    name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
+    refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
+    as if somebody had consented anew; what comes of them rotates as it does anywhere.
+    megabyte: bytes of one where chunks are measured. deliveries: how webhooks travel, one of MODES.
+    """
+
+    variant: str = ""
+    rate: float | None = 50
+    lag: float = 3.0
+    processing: float = 1.0
+    scroll_timeout: float = 60.0
+    embed_stale: float = 0.0
+    version_policy: str = "file_only"
+    tenant: str = "demo"
+    token: str = "wat_demo_b1d3c61e03c6"
+    clients: Mapping[str, Mapping[str, Json]] = field(
+        default_factory=lambda: {
+            "client-1": {"secret": "client-secret-1", "refresh": True},
+            "client-2": {"secret": "client-secret-2", "refresh": False},
+        }
+    )
+    refresh_tokens: Sequence[str] = ("wrt_demo_7cWhrsuc0l56756L",)
+    consents: Sequence[str] = ()
+    users: Sequence[Mapping[str, Json]] = ()
+    locale: str = "en"
+    chunk_slots: int = 40
+    megabyte: int = 0
+    deliveries: str = "normal"
+    plays: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = {word.strip() for word in self.variant.split(",")} - {""}
+        unknown = words - set(VARIANTS) - {"second"}
+        if unknown:
+            raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
+        if self.version_policy not in POLICIES:
+            raise ValueError(f"unknown version policy {self.version_policy!r}; there are {', '.join(POLICIES)}")
+        if self.deliveries not in MODES:
+            raise ValueError(f"unknown mode of deliveries {self.deliveries!r}; there are {', '.join(MODES)}")
+        plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
+        object.__setattr__(self, "plays", plays)
+
+    @property
+    def chunk_least(self) -> int:
+        """Bytes a chunk that is not the last must have."""
+        return 5 * self._megabyte
+
+    @property
+    def chunk_most(self) -> int:
+        """Bytes a chunk may have."""
+        return 100 * self._megabyte
+
+    @property
+    def form_most(self) -> int:
+        """Bytes a single form upload may carry."""
+        return 50_000_000 if "small_forms" in self.plays else 5_000_000_000
+
+    @property
+    def _megabyte(self) -> int:
+        return self.megabyte or (1 << 20 if "binary" in self.plays else 1_000_000)
+
+
+def options_of(given: Mapping[str, object]) -> Options:
+    """Options from what a caller or the command line gave. Raises ValueError on an unknown name."""
+    known = {item.name for item in fields(Options) if item.init}
+    unknown = set(given) - known
+    if unknown:
+        raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    values: dict[str, Json] = dict(given)
+    for name in ("lag", "processing", "scroll_timeout", "embed_stale"):
+        if name in values:
+            values[name] = float(values[name])
+    if values.get("rate") is not None:
+        values["rate"] = float(values["rate"]) or None
+    if values.get("variant") is None:
+        values.pop("variant", None)
+    return Options(**values)

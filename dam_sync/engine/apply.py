@@ -1,0 +1,353 @@
+"""Does to one asset what was decided: creates, updates, adds versions and attachments, each write once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dam_sync.engine.changes import changes_of_draft, changes_of_patch
+from dam_sync.engine.decide import (
+    Able,
+    Create,
+    Park,
+    Skip,
+    Update,
+    decide,
+    fresh_attachments,
+    fresh_relations,
+    version_key,
+)
+from dam_sync.engine.intents import intend, intended_before, patch_over
+from dam_sync.engine.probation import refuse_removed
+from dam_sync.engine.repair import STEP, Repair, Repairer, refuse_conflicts
+from dam_sync.engine.report import INNER
+from dam_sync.engine.run_context import Session
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
+from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.errors import Conflict, ContractBroken, NotFound
+from dam_sync.model.ports import Call, Content, Steps
+from dam_sync.model.service import TRASH, Operation
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, current_record, recording
+from dam_sync.store.rows import LinkRow, Outcome, Work
+
+DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped(Steps):
+    """The steps of one piece of work under a prefix, so that the same upload can happen to several versions."""
+
+    steps: Steps
+    prefix: str
+
+    async def once(
+        self,
+        name: str,
+        call: Call,
+        *,
+        found: Call | None = None,
+        keep: timedelta | None = None,
+        harmless: bool = False,
+    ) -> Json:
+        """See `Steps.once`."""
+        return await self.steps.once(self.prefix + name, call, found=found, keep=keep, harmless=harmless)
+
+    async def forget(self, *names: str) -> None:
+        """See `Steps.forget`."""
+        await self.steps.forget(*(self.prefix + name for name in names))
+
+    async def recall(self, name: str) -> Json:
+        """See `Steps.recall`."""
+        return await self.steps.recall(self.prefix + name)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Work that was read and mapped; `outcome` is set when nothing is left to do but, where it says so, to `hide`."""
+
+    work: Work
+    asset: Asset | None = None
+    drafted: Drafted | None = None
+    link: LinkRow | None = None
+    outcome: Outcome | None = None
+    hide: bool = False  # what is at the target must not be seen any more, though nothing else is written
+
+    def whole(self) -> tuple[Asset, Drafted]:
+        """The asset and its draft, for work that has come to be written."""
+        if self.asset is None or self.drafted is None:
+            raise ContractBroken("work reached the writer unread", asset=self.work.asset)
+        return self.asset, self.drafted
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """What is written later, once all assets exist."""
+
+    placed: frozenset[Placement] = frozenset()
+    unplaced: frozenset[Placement] = frozenset()
+    relations: frozenset[Relation] = frozenset()
+
+
+NOTHING = Bulk()
+REPAIRED = "@"  # before the run, in the names of steps that write a file once more
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Writes to the target of one session."""
+
+    session: Session
+
+    async def act(self, prepared: Prepared) -> Outcome:
+        """What became of the asset, to be settled. Raises the errors of the target."""
+        session = self.session
+        asset, drafted = prepared.whole()
+        able = Able.of(session.target.operations, session.target_schema)
+        steps = session.store.steps(prepared.work, session.run.id)
+        meant = await intended_before(steps) if prepared.work.begun else []
+        link, repair = prepared.link, await self._to_repair(prepared, meant)
+        patch = patch_over([link.draft, *meant], drafted.draft) if link is not None and meant else None
+        if repair is not None:
+            link, patch = repair.link, repair.patch
+        action = decide(asset, drafted.draft, link, able, session.policy, patch)
+        match action:
+            case Park():
+                return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+            case Skip():
+                return self._settled("unchanged", prepared, prepared.link, losses=repair.losses if repair else ())
+            case Create():
+                return await self._create(prepared, action, meant)
+            case Update():
+                return await self._update(prepared, action, meant, repair)
+
+    async def _to_repair(self, prepared: Prepared, meant: Sequence[Json]) -> Repair | None:
+        """What the target really has of a linked asset, in a run that repairs. Raises Conflict."""
+        (asset, drafted), link = prepared.whole(), prepared.link
+        if link is None or not self.session.ask.repair:
+            return None
+        try:
+            return await Repairer(self.session).of(asset, drafted.draft, link, meant)
+        except Conflict:
+            if drafted.draft.closed:
+                await self.hide(prepared.work, link)
+            raise
+
+    async def hide(self, work: Work, link: LinkRow) -> LinkRow:
+        """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
+        if link.draft.get("closed"):
+            return link
+        steps = self.session.store.steps(work, self.session.run.id)
+        update = self.session.target.update
+        patch = Patch(closed=True)
+        with self._recording(link.target, changes_of_patch(patch, link.draft, self.session.policy.ledger)):
+            await steps.once("hide", lambda: _void(update(AssetId(link.target), patch)), harmless=True)
+        return replace(link, draft={**link.draft, "closed": True})
+
+    async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
+        asset, drafted = prepared.whole()
+        target, draft = self.session.target, drafted.draft
+        steps = self.session.store.steps(prepared.work, self.session.run.id)
+        number = await intend(steps, draft, meant)
+
+        async def create() -> Json:
+            first = action.versions[0] if action.versions else None
+            scoped = Scoped(steps, f"{INNER}create: ")
+            if first is None:
+                return await target.create(draft, None, scoped)
+            async with self._contents(first, draft, asset.file) as content:
+                made = await target.create(draft, content, scoped)
+                _sent(content)
+                return made
+
+        with self._recording("", changes_of_draft(draft, self.session.policy.ledger)):
+            made = AssetId(await steps.once("create", create, harmless=True))
+        changed = patch_over(meant, draft)
+        attachments = fresh_attachments(asset, None, target.operations)
+        try:
+            if not changed.empty:  # the source changed between a crash and this run
+                await self._apply(made, changed, meant[-1] if meant else {}, number, steps)
+            await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
+            await self._attach(made, attachments, steps)
+        except NotFound:
+            await refuse_removed(self.session, asset.id, made, (_keys(action.versions) or ("",))[-1])
+            raise
+        relations = fresh_relations(asset, None, Able.of(target.operations, self.session.target_schema))
+        link = self._link(asset, draft, made, action.versions)
+        link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
+        return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))
+
+    async def _update(
+        self, prepared: Prepared, action: Update, meant: Sequence[Json], repair: Repair | None
+    ) -> Outcome:
+        (asset, drafted), link = prepared.whole(), prepared.link
+        if link is None:
+            raise ContractBroken("an update without a link", asset=asset.id)
+        steps = self.session.store.steps(prepared.work, self.session.run.id)
+        known = AssetId(link.target)
+        number = await intend(steps, drafted.draft, meant)
+        if repair is not None and repair.paths:
+            await self._repair(known, action.patch, repair, steps)
+        elif not action.patch.empty:
+            try:
+                if repair is None:  # else it was compared before
+                    await self._refuse_conflict(known, link, action.patch, meant)
+            except Conflict:
+                if action.patch.closed:
+                    await self.hide(prepared.work, link)
+                raise
+            await self._apply(known, action.patch, link.draft, number, steps)
+        again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
+        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps, again)
+        await self._attach(known, action.attachments, steps, again)
+        written = frozenset(_keys((*action.versions, *action.attachments)))
+        fresh = replace(
+            self._link(asset, drafted.draft, known, action.versions),
+            versions=(*link.versions, *_keys(action.versions)),
+            attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
+            relations=tuple(dict.fromkeys((*link.relations, *_pairs(action.relations)))),
+            made_at=self._now() if action.versions or action.attachments else link.made_at,
+            proofs={key: proof for key, proof in link.proofs.items() if key not in written},
+        )
+        bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
+        return self._settled("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
+
+    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, steps: Steps) -> None:
+        """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
+
+        async def call() -> Json:
+            if not patch.empty:
+                await self.session.target.update(known, patch)
+            return repair.detail
+
+        changes = changes_of_patch(patch, repair.before, self.session.policy.ledger)
+        with self._recording(known, changes):
+            await steps.once(f"{STEP}{self.session.run.id}", call, harmless=True)
+
+    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Steps) -> None:
+        """One update. before: the draft last written; number: that of the draft among those of this asset."""
+        update = self.session.target.update
+        with self._recording(known, changes_of_patch(patch, before, self.session.policy.ledger)):
+            await steps.once(f"update:{number}", lambda: _void(update(known, patch)), harmless=True)
+
+    def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
+        return recording(WriteRecord(target, changes))
+
+    async def _add_versions(
+        self,
+        made: AssetId,
+        versions: tuple[FileRef, ...],
+        current: FileRef | None,
+        draft: Draft,
+        steps: Steps,
+        again: str = "",
+    ) -> None:
+        for file in versions:
+            key = f"{version_key(file)}{again}"
+
+            async def add(file: FileRef = file, key: str = key) -> Json:
+                async with self._contents(file, draft, current) as content:
+                    await self.session.target.replace(made, content, Scoped(steps, f"{INNER}version:{key}: "))
+                    _sent(content)
+                return True
+
+            with self._recording(made, {"version": [None, file.name]}):
+                await steps.once(f"version:{key}", add, harmless=True)
+
+    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps, again: str = "") -> None:
+        for file in files:
+            key = f"{version_key(file)}{again}"
+
+            async def attach(file: FileRef = file, key: str = key) -> Json:
+                async with self.session.contents(file, file.name) as content:
+                    await self.session.target.attach(made, content, Scoped(steps, f"{INNER}attach:{key}: "))
+                    _sent(content)
+                return True
+
+            with self._recording(made, {"attachment": [None, file.name]}):
+                await steps.once(f"attach:{key}", attach, harmless=True)
+
+    async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
+        """Somebody else changed, in the target, what we are about to change."""
+        overwrites = patch.fields or patch.filename is not None or patch.status is not None
+        if self.session.policy.conflicts != "park" or not overwrites:
+            return
+        now = await self.session.target.fetch(known)
+        if now.status == TRASH:
+            raise NotFound(f"{known} is in the target's trash", asset=link.source)
+        refuse_conflicts(self.session, now, link, patch, [link.draft, *meant])
+
+    def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
+        """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
+        mapped = file is current or self.session.target.limits.names_identify
+        return self.session.contents(file, draft.filename if mapped else file.name or draft.filename)
+
+    def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
+        """As it will be settled; see `_settled`."""
+        current, meant = asset.file, draft_to_json(draft)
+        return LinkRow(
+            source=asset.id,
+            target=made,
+            draft_fingerprint=digest_of(meant),
+            filename=draft.filename,
+            evidence="V1",
+            digests=dict(current.digests) if current else {},
+            size=current.size if current else None,
+            versions=_keys(versions),
+            draft=meant,
+            made_at=self._now(),
+        )
+
+    def _now(self) -> datetime | None:
+        """When a file came to the target, where its service may still remove it."""
+        return self.session.clock.now() if self.session.target.limits.settles else None
+
+    def _settled(
+        self,
+        action: str,
+        prepared: Prepared,
+        link: LinkRow | None,
+        bulk: Bulk = NOTHING,
+        losses: tuple[Loss, ...] = (),
+    ) -> Outcome:
+        asset, drafted = prepared.whole()
+        if link is None:
+            raise ContractBroken("nothing to settle", asset=prepared.work.asset)
+        target = AssetId(link.target)
+        rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
+        rows = [row for row in rows if self.session.target_schema.fills(row[0].kind)]
+        return Outcome(
+            action=action,
+            losses=[
+                {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
+            ],
+            link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
+            placements=tuple(rows) if Operation.PLACE in self.session.target.operations else (),
+            relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
+            evidence=link.evidence,
+        )
+
+
+def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
+    return tuple(version_key(file) for file in files)
+
+
+def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
+
+
+def _sent(content: Content) -> None:
+    """Keep, for the ledger, which bytes were sent."""
+    record = current_record()
+    if record is not None:
+        record.size = content.size
+        algorithm = next((name for name in DIGESTS if name in content.digests), "")
+        record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
+
+
+async def _void(call: Awaitable[None]) -> Json:
+    await call
+    return True

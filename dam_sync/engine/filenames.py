@@ -1,0 +1,102 @@
+"""File names of the target, where an upload under one that is taken would not be a new asset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dam_sync.engine.guards.lost_state import LOOKED, is_marked, refuse_marks, whole
+from dam_sync.engine.run_context import Session
+from dam_sync.model.asset import Asset, Draft, Entry
+from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.model.service import TRASH, Window
+from dam_sync.model.values import instant_text, parse_instant
+
+LONGEST_EXTENSION = 16
+_TAKEN = "names"  # the note of the instant until which names of the target are known
+_SLACK = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class Names:
+    """Gives drafts names that nobody else has."""
+
+    session: Session
+    fresh: bool = False  # whether this process has looked at the target
+
+    async def take(self) -> None:
+        """Know those of a target that was never looked at. The same listing shows whether there are assets of ours that
+        a state without links does not know: raises SafetyStop where there are (see `guards.marks`)."""
+        if self._decide and not await self.session.store.noted(_TAKEN):
+            await self._look(None)
+
+    async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
+        """The draft under a name of its own; `new`: it becomes an asset. Raises Conflict when there is none."""
+        if not self._decide:
+            return draft
+        if new and not self.fresh:
+            await self._look(await self._known_until())
+        most = self.session.target.limits.filename
+        for name in (draft.filename, with_suffix(draft.filename, marker, most)):
+            if await self.session.store.reserve_name(name.casefold(), asset.id) is None:
+                return replace(draft, filename=name)
+        raise Conflict(
+            f"the target already has files called “{draft.filename}” and “{name}”",
+            asset=asset.id,
+            hint="rename one of them, or map `asset.filename` to something unique",
+        )
+
+    @property
+    def _decide(self) -> bool:
+        return self.session.target.limits.names_identify
+
+    async def _known_until(self) -> datetime | None:
+        """None: everything is to be looked at."""
+        noted = await self.session.store.noted(_TAKEN)
+        return parse_instant(noted) - self.session.target.limits.lag - _SLACK if isinstance(noted, str) else None
+
+    async def _look(self, since: datetime | None) -> None:
+        """Keep the names of what is there, or came since then."""
+        session, marked = self.session, 0
+        until = session.clock.now() + session.target_account.clock_skew
+        blank = not (await session.store.noted(LOOKED) or await session.store.link_count())
+        async for shard in session.target.shards(Window(since=since)):
+            async for batch in session.target.crawl(shard, None):
+                assets = await self._of(batch.entries)
+                await session.store.take_names([(one.filename.casefold(), f"target:{one.id}") for one in assets])
+                marked += sum(is_ours(session, one) for one in assets)
+        if blank:
+            refuse_marks(session, marked)
+            await session.store.note(LOOKED, True)
+        await session.store.note(_TAKEN, instant_text(until))
+        self.fresh = True
+
+    async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
+        """The records of these; one that is listed without its own is fetched, unless it is gone. What lies in the
+        trash keeps its name as well."""
+        found: list[Asset] = []
+        for entry in entries:
+            asset = entry.asset
+            if asset is None:
+                with suppress(Rejected):
+                    asset = await whole(self.session.target, entry)
+            if asset is not None:
+                found.append(asset)
+        return found
+
+
+def is_ours(session: Session, asset: Asset) -> bool:
+    """Whether a living asset of the target carries the marker of an asset of this source."""
+    field = session.crosswalk.marker
+    return field is not None and asset.status != TRASH and is_marked(asset, field, session.source_account.tenant)
+
+
+def with_suffix(name: str, suffix: str, most: int) -> str:
+    """`sea.jpg` as `sea_SUFFIX.jpg`, cut before the suffix so that it fits."""
+    stem, dot, extension = name.rpartition(".")
+    if not dot or not stem or len(extension) > LONGEST_EXTENSION:
+        stem, extension = name, ""
+    tail = f"_{suffix}" + (f".{extension}" if extension else "")
+    return stem[: max(1, most - len(tail))] + tail

@@ -1,0 +1,69 @@
+"""What assets mean: a mapping, or a part of a schema it uses, that changed since assets were written by it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+
+from dam_sync.engine.guards.finding import EXAMPLES, Finding, refuse, such_as
+from dam_sync.engine.guards.schema_usage import changes_between, used_of
+from dam_sync.engine.run_context import Session
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.values import Json
+
+MAPPING, SCHEMA, TERMS = "mapping", "schema", "terms"
+MAPPING_HINT = "--full reads and maps every asset again; --accept-changes uses it for new changes only"
+SCHEMA_HINT = (
+    "see that the mapping still means what it should; --full reads and maps every asset again; --accept-changes goes "
+    "on with new changes only"
+)
+MOST_TOLD = 8
+
+
+async def changed_mapping(session: Session) -> AsyncIterator[Finding]:
+    """The mapping file, or a table it looks things up in, is not the one that linked assets were written by."""
+    known = await session.store.noted(MAPPING)
+    if known not in (None, session.crosswalk.digest) and await session.store.link_count():
+        yield Finding("the mapping changed since assets were written by it", MAPPING_HINT, full=True)
+
+
+async def changed_schema(session: Session) -> AsyncIterator[Finding]:
+    """A part of either schema that the mapping uses is gone, has another type, or takes less than it did."""
+    known = await session.store.noted(SCHEMA)
+    if not isinstance(known, dict) or not await session.store.link_count():
+        return
+    same = await session.store.noted(MAPPING) == session.crosswalk.digest  # else lists differ by what lines refer to
+    changes = tuple(changes_between(known, schema_facts(session), lists=same))
+    if changes:
+        more = f"; and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
+        told = "; ".join(changes[:MOST_TOLD]) + more
+        yield Finding(f"the schemas changed since assets were written: {told}", SCHEMA_HINT, full=True)
+
+
+def schema_facts(session: Session) -> Json:
+    """The parts of both schemas that the mapping uses, to be noted."""
+    return used_of(session.crosswalk, session.source_schema, session.target_schema)
+
+
+async def refuse_lost_terms(session: Session, terms: Mapping[str, TermIndex]) -> None:
+    """Raises SafetyStop when a closed list of the target lost terms it had when assets were written; else remembers
+    the lists as they are. terms: of the target, just read."""
+    now = {key: sorted(terms[key].names()) for key in terms if _is_closed(session, key)}
+    known = await session.store.noted(TERMS) or {}
+    if now == known:
+        return
+    findings = list(_lost(known, now)) if await session.store.link_count() else []
+    session.accept(refuse(findings, session.ask))
+    await session.store.note(TERMS, now)
+
+
+def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[Finding]:
+    for key in sorted(set(known) & set(now)):
+        lost = sorted(set(known[key]) - set(now[key]))
+        if lost:
+            named = such_as(lost[:EXAMPLES], len(lost))
+            yield Finding(f"the target's list {key} lost {len(lost)} of its values{named}", SCHEMA_HINT, full=True)
+
+
+def _is_closed(session: Session, vocabulary: str) -> bool:
+    known = session.target_schema.vocabularies.get(vocabulary)
+    return known is not None and known.closed

@@ -1,0 +1,89 @@
+"""Guards a new state against a target that already has assets of ours: without links they would be created again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.run_context import Session
+from dam_sync.mapping.compile import is_mark_of
+from dam_sync.model.asset import Asset, Entry
+from dam_sync.model.errors import NotFound
+from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.store.store import SqlStore
+
+LOOKED = "marks"  # note: the target was searched for our markers before this state wrote anything
+IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
+LOST_HINT = (
+    "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
+    "`adopt JOB`; if another job made them, go on with --accept-changes"
+)
+
+
+async def refuse_lost_state(session: Session) -> None:
+    """Raises SafetyStop when the target has assets with our markers that the state has no links to. Looks once before
+    the first write of a state without links, and once after a state was restored from an export."""
+    store = session.store
+    if not await store.noted(IMPORTED) and (await store.noted(LOOKED) or await store.link_count()):
+        return
+    refuse_marks(session, await _unlinked_marks(session))
+    await known_marks(store)
+
+
+async def known_marks(store: SqlStore) -> None:
+    """Remember that the marked assets of the target are linked, or were accepted."""
+    await store.note(LOOKED, True)
+    if await store.noted(IMPORTED):
+        await store.note(IMPORTED, False)
+
+
+async def _unlinked_marks(session: Session) -> int:
+    field, tenant = session.crosswalk.marker, session.source_account.tenant
+    if field is None:
+        return 0
+    marked = 0
+    async for asset in everything_in(session.target):
+        if is_marked(asset, field, tenant):
+            marked += not await session.store.links_by_target([asset.id])
+    return marked
+
+
+def refuse_marks(session: Session, marked: int) -> None:
+    """Raises SafetyStop when there are `marked` assets of ours that this state does not know."""
+    if marked:
+        session.accept(refuse([lost_state(marked)], session.ask))
+
+
+def lost_state(marked: int) -> Finding:
+    """What is wrong, and the ways forward."""
+    assets = "1 asset" if marked == 1 else f"{marked:,} assets"
+    return Finding(
+        f"the target has {assets} with the markers of this source, and the state has no links to them: a run would "
+        "create them again",
+        LOST_HINT,
+    )
+
+
+async def everything_in(service: Service) -> AsyncIterator[Asset]:
+    """Every living asset of a service, whole; one that a listing gives without its record is fetched."""
+    async for shard in service.shards(Window()):
+        async for batch in service.crawl(shard, None):
+            for entry in batch.entries:
+                asset = await whole(service, entry)
+                if asset is not None and asset.status != TRASH:
+                    yield asset
+
+
+async def whole(service: Service, entry: Entry) -> Asset | None:
+    """The record behind a row of a listing; None for one that is in the trash or gone."""
+    if entry.deleted or entry.asset is not None:
+        return None if entry.deleted else entry.asset
+    try:
+        return await service.fetch(entry.id)
+    except NotFound:
+        return None
+
+
+def is_marked(asset: Asset, field: str, tenant: str) -> bool:
+    """Whether an asset of the target carries the marker of an asset of this source."""
+    return is_mark_of(tenant, asset.fields.get(field))

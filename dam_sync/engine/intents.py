@@ -1,0 +1,55 @@
+"""What was meant to be written of an asset, kept until it is settled: after a crash the target may hold any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dam_sync.engine.decide import patch_between
+from dam_sync.model.asset import Draft, Patch
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.ports import Steps
+from dam_sync.model.values import Json
+from dam_sync.store.journal import SILENT
+
+
+async def intended_before(steps: Steps) -> list[Json]:
+    """Drafts that earlier tries may have written in part, oldest first: all of them, for one left out would stay in the
+    target unseen. Their number is that of the changes at the source between two tries."""
+    found: list[Json] = []
+    while (draft := await steps.recall(_name(len(found)))) is not None:
+        found.append(draft)
+    return found
+
+
+async def intend(steps: Steps, draft: Draft, before: Sequence[Json]) -> int:
+    """Durable before anything of the draft is written; its number among those of this asset. Safe to repeat."""
+    meant = draft_to_json(draft)
+    if before and before[-1] == meant:
+        return len(before)
+
+    async def give() -> Json:
+        return meant
+
+    await steps.once(_name(len(before)), give, harmless=True)
+    return len(before) + 1
+
+
+def patch_over(states: Sequence[Json], draft: Draft) -> Patch:
+    """What makes the draft of an asset that may be in any of these states (drafts as JSON), or between two of them."""
+    patches = [patch_between(state, draft) for state in states]
+    return Patch(
+        fields={key: value for patch in patches for key, value in patch.fields.items()},
+        filename=next((patch.filename for patch in patches if patch.filename is not None), None),
+        status=next((patch.status for patch in patches if patch.status is not None), None),
+        placements_add=frozenset().union(*(patch.placements_add for patch in patches)),
+        placements_remove=frozenset(p for patch in patches for p in patch.placements_remove) - draft.placements,
+        tags_add=frozenset().union(*(patch.tags_add for patch in patches)),
+        tags_remove=frozenset(tag for patch in patches for tag in patch.tags_remove) - draft.tags,
+        rights=next((patch.rights for patch in patches if patch.rights is not None), None),
+        cleared=frozenset().union(*(patch.cleared for patch in patches)),
+        closed=next((patch.closed for patch in patches if patch.closed is not None), None),
+    )
+
+
+def _name(number: int) -> str:
+    return f"{SILENT}draft {number + 1}"

@@ -1,0 +1,21 @@
+"""What a run that was killed left open in the target: ended once all work is done that might have gone on with it."""
+
+from __future__ import annotations
+
+from dam_sync.engine.run_context import Session
+
+
+async def sweep(session: Session) -> None:
+    """End it, and count it for the report. Nothing where only some assets were asked for; safe to repeat."""
+    if not session.ask.only:
+        session.swept += await session.target.sweep(session.store.is_recorded)
+
+
+def told_swept(session: Session) -> list[str]:
+    """In words; nothing where nothing was left."""
+    match session.swept:
+        case 0:
+            return []
+        case 1:
+            return ["1 upload session left open by a run that was killed was ended"]
+    return [f"{session.swept:,} upload sessions left open by a run that was killed were ended"]

@@ -1,0 +1,61 @@
+"""Assets that a killed run left half made in the target, and that will not be finished: their source asset is gone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import structlog
+
+from dam_sync.engine.apply import Scoped
+from dam_sync.engine.report import INNER
+from dam_sync.engine.run_context import Session
+from dam_sync.mapping.compile import marker_value
+from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.errors import Rejected
+from dam_sync.model.ports import Steps
+from dam_sync.model.service import Operation
+from dam_sync.store.rows import Work
+
+log = structlog.get_logger(__name__)
+NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
+HALF_MADE = "note: half made"
+
+
+async def bin_half_made(session: Session, work: Work) -> None:
+    """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
+    never been begun, so that the asset is made anew should it come back. What is linked stays. Safe to repeat."""
+    if not work.begun or session.dry or NEEDED - session.target.operations:
+        return
+    if await session.store.links([work.asset]):
+        return
+    steps = session.store.steps(work, session.run.id)
+    key = session.crosswalk.marker
+    marker = Marker(key, marker_value(session.source_account.tenant, work.asset)) if key else None
+    half = await steps.once(HALF_MADE, lambda: _half_made(session, marker, steps), harmless=True)
+    if half:
+        asset = AssetId(half)
+        if marker is not None:
+            with suppress(Rejected):  # gone by now, or in the trash already
+                await session.target.update(asset, Patch(fields={marker.field: None}))
+        with suppress(Rejected):
+            await session.target.remove(asset)
+        session.binned += 1
+        log.warning("asset.half_made", asset=work.asset, target=half)
+    await steps.forget("*")
+
+
+async def _half_made(session: Session, marker: Marker | None, steps: Steps) -> str:
+    """The target's id of it; empty where nothing was made."""
+    made = await steps.recall("create")
+    if made is None and marker is not None:
+        made = await session.target.half_made(marker, Scoped(steps, f"{INNER}create: "))
+    return str(made or "")
+
+
+def told_binned(session: Session) -> list[str]:
+    """In words; nothing where nothing was left."""
+    if not session.binned:
+        return []
+    were = "asset was" if session.binned == 1 else "assets were"
+    told = f"{session.binned:,} {were} left half made by an earlier run"
+    return [f"{told}, and gone from the source or restricted there since: put into the target's trash"]

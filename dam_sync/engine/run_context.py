@@ -1,0 +1,119 @@
+"""What one run works with: both services, the store, the mapping, the policy and the progress it shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from dam_sync.engine.decide import Policy
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.model.asset import FileRef
+from dam_sync.model.clock import Clock
+from dam_sync.model.ports import Content
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account, Service
+from dam_sync.store.rows import Run
+from dam_sync.store.store import SqlStore
+
+MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
+"""Phases in which assets are counted, as a terminal shows them."""
+LEASE = timedelta(minutes=10)
+Contents = Callable[[FileRef, str], AbstractAsyncContextManager[Content]]
+"""(file, name to give it) -> its bytes, checked."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counters a terminal may show while a run goes on; nothing decides by them."""
+
+    phase: str = "starting"
+    expected: int | None = None
+    listed: int = 0
+    unchanged: int = 0
+    created: int = 0
+    updated: int = 0
+    parked: int = 0
+    skipped: int = 0
+    bytes: int = 0
+    source_calls: Callable[[], int] = lambda: 0
+    target_calls: Callable[[], int] = lambda: 0
+
+    def begin(self, phase: str) -> None:
+        """Count anew."""
+        self.phase, self.expected = phase, None
+        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
+
+    @property
+    def done(self) -> int:
+        """Assets settled in this run."""
+        return self.unchanged + self.created + self.updated + self.parked + self.skipped
+
+
+@dataclass(slots=True)
+class Ask:
+    """What the operator asked of this run. assets: how many to take at most; only: just these source ids.
+
+    `stop(reason)` may be called at any time: nothing new is begun, what is being written is finished. With `hurry` what
+    was only read ahead is given back.
+    """
+
+    assets: int | None = None
+    only: frozenset[str] = frozenset()
+    deadline: float | None = None  # on the clock's monotonic scale
+    full: bool = False
+    repair: bool = False  # also set right what somebody changed at the target
+    accept_changes: bool = False
+    continue_parked: bool = False
+    stopped: str = ""
+    hurry: bool = False
+
+    def stop(self, reason: str, *, hurry: bool = False) -> None:
+        """Finish what is in hand and end the run; safe to repeat, the first reason is kept."""
+        self.stopped = self.stopped or reason
+        self.hurry = self.hurry or hurry
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything one run needs, put together by the composition root."""
+
+    job: str
+    source: Service
+    target: Service
+    store: SqlStore
+    crosswalk: Crosswalk
+    source_schema: Schema
+    target_schema: Schema
+    source_account: Account
+    target_account: Account
+    policy: Policy
+    clock: Clock
+    contents: Contents  # of the source's files
+    target_contents: Contents
+    run: Run
+    dry: bool = False  # the target only pretends
+    moving: str = MOVING  # what is done with assets, as the progress says it
+    alike: bool = False  # both sides are services of one kind
+    ask: Ask = field(default_factory=Ask)
+    progress: Progress = field(default_factory=Progress)
+    swept: int = 0  # uploads that a killed run had left open, and that were ended
+    binned: int = 0  # assets that a killed run had left half made, and whose source is gone
+    retried: Counter[str] = field(default_factory=Counter)  # assets parked before that are tried again, by the reason
+    accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
+
+    def accept(self, told: Iterable[str]) -> None:
+        """Keep, for the report, what the operator goes on with; safe to repeat."""
+        self.accepted.extend(one for one in told if one not in self.accepted)
+
+    @property
+    def readers(self) -> int:
+        """Assets read at once."""
+        return max(1, self.source.limits.pace.at_once)
+
+    @property
+    def writers(self) -> int:
+        """Assets written at once."""
+        return max(1, self.target.limits.pace.at_once)

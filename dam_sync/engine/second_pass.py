@@ -1,0 +1,129 @@
+"""What needs all assets to exist: memberships in bulk and relations; and what has to be told at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from dam_sync.engine.changes import changes_of_members
+from dam_sync.engine.guards.finding import such_as
+from dam_sync.engine.guards.mass_deletion import loss_of
+from dam_sync.engine.run_context import Session
+from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
+from dam_sync.model.errors import DamSyncError, Disposition
+from dam_sync.model.ports import Steps
+from dam_sync.model.service import Operation
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.refused import CIRCLE
+from dam_sync.store.rows import RelationRow
+
+log = structlog.get_logger(__name__)
+RELATIONS_AT_ONCE = 200
+ASKED_AGAIN = "refused asked again"  # note: the run that tried again what earlier ones were refused
+
+
+async def place(session: Session) -> None:
+    """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on. What earlier
+    runs were refused is tried again, once a run."""
+    if await session.store.noted(ASKED_AGAIN) != session.run.id:
+        await session.store.ask_again()
+        await session.store.note(ASKED_AGAIN, session.run.id)
+    steps = session.store.run_steps(f"place:{session.run.id}")
+    while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
+        await _place(session, steps, *pending)
+
+
+async def _place(
+    session: Session, steps: Steps, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+) -> None:
+    async def call() -> Json:
+        await session.target.place(container, add, remove)
+        return {"add": len(add), "remove": len(remove)}
+
+    name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
+    try:
+        with recording(WriteRecord(container.id, changes_of_members(add, remove))):
+            await steps.once(name, call, harmless=True)
+    except DamSyncError as error:
+        if error.disposition is not Disposition.PARK:
+            raise
+        if len(add) + len(remove) == 1:
+            (asset,) = (*add, *remove)
+            log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
+            await session.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
+            return
+        for half in _halves(add, remove):  # one bad asset must not keep the others out
+            await _place(session, steps, container, *half)
+        return
+    await session.store.placements_done(container, [*add, *remove])
+
+
+def _halves(
+    add: Sequence[AssetId], remove: Sequence[AssetId]
+) -> tuple[tuple[Sequence[AssetId], Sequence[AssetId]], tuple[Sequence[AssetId], Sequence[AssetId]]]:
+    if add and remove:
+        return (add, ()), ((), remove)
+    middle = (len(add) + len(remove)) // 2
+    return (add[:middle], remove[:middle]), (add[middle:], remove[middle:])
+
+
+async def relate(session: Session) -> None:
+    """Relations whose two ends exist; the others wait, and are told."""
+    if Operation.RELATE not in session.target.operations:
+        return
+    steps = session.store.run_steps(f"relate:{session.run.id}")
+    after = 0
+    while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
+        for row in rows:
+            after = row.seq
+            if not row.owner_target or not row.other_target:
+                continue
+            if not session.target_schema.relation_circles and await session.store.leads(row.kind, row.other, row.owner):
+                await session.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
+                continue
+            await _relate(session, steps, row)
+
+
+async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:
+    async def call() -> Json:
+        await session.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
+        return True
+
+    try:
+        changes = {"relation": [None, {"kind": row.kind, "target": row.other_target}]}
+        with recording(WriteRecord(row.owner_target, changes)):
+            await steps.once(f"relate:{row.owner}:{row.kind}:{row.other}", call, harmless=True)
+    except DamSyncError as error:
+        if error.disposition is not Disposition.PARK:
+            raise
+        log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
+        await session.store.relation_refused(row, f"{row.kind}: {error.message}")
+        return
+    await session.store.relations_done([row])
+
+
+async def left_over(session: Session) -> list[str]:
+    """In words: what is gone from the source, memberships and relations that were not written."""
+    store = session.store
+    told = []
+    for why, number in await store.relations_refused():
+        if not why or why.endswith(CIRCLE):
+            reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
+            told.append(f"{number:,} relations {reason}")
+    whole = await listed_all(session)
+    loss = await loss_of(session, whole=whole)
+    if loss.gone and (whole or loss.fresh) and not session.ask.only:
+        new = f", {loss.fresh:,} of them since the last run" if loss.fresh else ""
+        named = such_as(loss.examples, loss.gone)
+        told.append(f"{loss.gone:,} assets moved before are gone from the source{named}{new}; they stay in the target")
+    return told
+
+
+async def listed_all(session: Session) -> bool:
+    """Whether this run lists every asset of the source, so that one it does not show is gone."""
+    if session.ask.only:
+        return False
+    window = await session.store.noted(f"window:{session.run.id}")
+    return session.source.limits.sweeps or (window is not None and window["since"] is None)

@@ -1,0 +1,94 @@
+"""The source's own terms: a listing may carry little more than their labels, and a tree is made of whole ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dam_sync.engine.run_context import Session
+from dam_sync.model.asset import Asset
+from dam_sync.model.service import Operation, Service
+from dam_sync.model.values import Scalar, Term, Value
+
+
+@dataclass(slots=True)
+class Origins:
+    """Terms by vocabulary and id, read once a run, when the first term is to be made, or to be told from a namesake;
+    vocabularies: by the fields of the source whose terms are written with levels or languages; trees: those of them
+    whose terms are found by their place in the tree."""
+
+    source: Service
+    vocabularies: Mapping[str, str] = field(default_factory=dict)
+    trees: frozenset[str] = frozenset()
+    by_id: dict[str, dict[str, Term]] = field(default_factory=dict)
+    by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
+    loaded: bool = False
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    def of(cls, session: Session) -> Origins:
+        """What a run needs of them."""
+        crosswalk, fields = session.crosswalk, session.source_schema.fields
+        from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
+        known = {key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.books.read}
+        trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
+        return cls(
+            session.source,
+            {key: name for key, name in known.items() if from_ & {"", name}},
+            frozenset(key for key, name in known.items() if trees & {"", name}),
+        )
+
+    async def placed(self, asset: Asset) -> Asset:
+        """The asset with whole terms, once those are read whose labels alone may lead to a namesake."""
+        if self._lacking(asset, self.trees):
+            await self.load(asset)
+        return self.whole(asset)
+
+    async def load(self, asset: Asset) -> bool:
+        """Whether the terms of this asset can be told better now than before; reads the vocabularies at most once."""
+        if self.loaded or not self._lacking(asset, self.vocabularies) or Operation.TERMS not in self.source.operations:
+            return False
+        async with self._loading:
+            if self.loaded:
+                return True
+            for vocabulary in sorted(set(self.vocabularies.values())):
+                known = self.by_id.setdefault(vocabulary, {})
+                async for term in self.source.terms(vocabulary):
+                    known[term.id] = term
+                    self.by_path.setdefault(term.path, term)
+            self.loaded = True
+        return True
+
+    def whole(self, asset: Asset) -> Asset:
+        """The asset with whole terms, as far as they are known."""
+        if not self.loaded:
+            return asset
+        changed = {key: self._told(key, asset.fields[key]) for key in self.vocabularies if key in asset.fields}
+        return replace(asset, fields={**asset.fields, **changed})
+
+    def completed(self, term: Term) -> Term:
+        """A term to be made, with the languages and synonyms it has at the source: also one above those of an asset."""
+        own = self.by_path.get(term.path)
+        if own is None or term.labels:
+            return term
+        return replace(term, labels=own.labels, synonyms=own.synonyms, descriptions=own.descriptions)
+
+    def _lacking(self, asset: Asset, fields: Iterable[str]) -> bool:
+        values = [asset.fields[key] for key in fields if key in asset.fields]
+        return any(_bare(each) for value in values for each in (value if isinstance(value, tuple) else (value,)))
+
+    def _told(self, key: str, value: Value) -> Value:
+        if isinstance(value, tuple):
+            return tuple(self._one(key, each) for each in value)
+        return self._one(key, value)
+
+    def _one(self, key: str, value: Scalar) -> Scalar:
+        if not isinstance(value, Term) or not _bare(value):
+            return value
+        own = self.by_id[self.vocabularies[key]].get(value.id)
+        return value if own is None else replace(own, label=value.label, labels=value.labels or own.labels)
+
+
+def _bare(value: Scalar) -> bool:
+    return isinstance(value, Term) and bool(value.id) and not value.path

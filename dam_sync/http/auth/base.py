@@ -1,0 +1,331 @@
+"""Credentials on the wire: headers for the API lane, renewed by one caller for all."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlencode, urlsplit
+
+import jwt
+from jwt.warnings import InsecureKeyLengthWarning
+
+from dam_sync.http.error_rules import explanation, shown_code
+from dam_sync.http.messages import Reply, Request
+from dam_sync.http.redaction import hide, redact
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied
+from dam_sync.model.ports import Vault
+from dam_sync.model.values import Json
+
+Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
+"""Sends a call without credentials, in the name of an authenticator."""
+
+ALGORITHMS = ("HS256", "HS384", "HS512")
+RENEW_AT = 0.8  # of a token's life
+REFUSED = frozenset({400, 401, 403})
+_SHOWN = 300  # characters of a refusal
+CONSENT_AGAIN = "consent again in the browser and put the new refresh token into the job file"
+
+
+@runtime_checkable
+class Authenticator(Protocol):
+    """Where the API lane's headers come from."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Headers of a credential that is good now. Raises Denied, Transient."""
+        ...
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """The service refused the headers `seen`; whether there are others now. One renewal for all who ask at once."""
+        ...
+
+
+@runtime_checkable
+class Exchanging(Protocol):
+    """An authenticator that asks a server for its tokens; the client it is given to lends it the line."""
+
+    def attach(self, exchange: Exchange) -> None:
+        """The line for token calls; called once, by the client."""
+        ...
+
+
+class Fixed:
+    """Headers that never change; the secrets in them are never shown."""
+
+    def __init__(self, headers: Mapping[str, str], *secrets: str) -> None:
+        hide(*secrets)
+        if not all(text.isascii() and text.isprintable() for text in headers.values()):
+            hint = "write the secret anew, without blanks, line ends or other letters than those it was given with"
+            raise ConfigError("a secret under `auth` holds a letter that no call can carry", hint=hint)
+        self._headers = headers
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(***)"
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Authenticator.headers`."""
+        return self._headers
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """See `Authenticator.renew`: there is nothing to renew."""
+        return False
+
+
+class Basic(Fixed):
+    """User and password with every call."""
+
+    def __init__(self, user: str, password: str) -> None:
+        pair = _pair(user, password)
+        super().__init__({"Authorization": f"Basic {pair}"}, pair, password)
+
+
+class Bearer(Fixed):
+    """A token that does not expire."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__(bearer(token), token)
+
+
+class TokenAsBasic(Fixed):
+    """A token in the user's place of the basic form (wire E 1.1)."""
+
+    def __init__(self, token: str) -> None:
+        pair = _pair(token, "x-oauth-basic")
+        super().__init__({"Authorization": f"Basic {pair}"}, pair, token)
+
+
+class SignedToken:
+    """A token the client signs itself, anew at 80 % of its life (wire A 1.3). Raises ConfigError for an algorithm
+    other than HS256, HS384, HS512."""
+
+    def __init__(self, claims: Mapping[str, str], key: str, algorithm: str, lifetime: timedelta, clock: Clock) -> None:
+        if algorithm not in ALGORITHMS:
+            raise ConfigError(f"auth.algorithm takes {', '.join(ALGORITHMS)}, not {algorithm!r}")
+        if not key:
+            raise ConfigError("auth.key is empty")
+        self._claims = dict(claims)
+        self._key = key
+        self._algorithm = algorithm
+        self._lifetime = lifetime
+        self._clock = clock
+        self._headers: Mapping[str, str] = {}
+        self._renew_at = clock.now()
+        hide(key)
+
+    def __repr__(self) -> str:
+        return f"SignedToken({self._algorithm}, ***)"
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Authenticator.headers`."""
+        if not self._headers or self._clock.now() >= self._renew_at:
+            self._sign()
+        return self._headers
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """See `Authenticator.renew`."""
+        if dict(seen) == dict(self._headers):
+            self._sign()
+        return True
+
+    def _sign(self) -> None:
+        now = self._clock.now()
+        issued = int(now.timestamp())
+        claims = {**self._claims, "iat": issued, "exp": issued + int(self._lifetime.total_seconds())}
+        with warnings.catch_warnings():  # the service issues the key; its length is not ours to choose
+            warnings.simplefilter("ignore", InsecureKeyLengthWarning)
+            token = jwt.encode(claims, self._key, algorithm=self._algorithm)
+        self._headers = bearer(token)
+        self._renew_at = now + self._lifetime * RENEW_AT
+
+
+class Granted:
+    """Headers from a token server: renewed at 80 % of their life or when refused, by one caller at a time."""
+
+    def __init__(self, token_url: str, clock: Clock) -> None:
+        self._token_url = token_url
+        self._clock = clock
+        self._exchange: Exchange | None = None
+        self._renewing = asyncio.Lock()
+        self._headers: Mapping[str, str] = {}
+        self._renew_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({urlsplit(self._token_url).hostname}, ***)"
+
+    def attach(self, exchange: Exchange) -> None:
+        """See `Exchanging.attach`."""
+        self._exchange = exchange
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Authenticator.headers`."""
+        if not self._is_good():
+            async with self._renewing:
+                if not self._is_good():
+                    await self._renewed()
+        return self._headers
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """See `Authenticator.renew`."""
+        async with self._renewing:
+            if dict(seen) == dict(self._headers):
+                await self._renewed()
+        return True
+
+    def _is_good(self) -> bool:
+        return bool(self._headers) and (self._renew_at is None or self._clock.monotonic() < self._renew_at)
+
+    async def _renewed(self) -> None:
+        raise ConfigError("this credential cannot be renewed")
+
+    async def _ask(self, fields: Mapping[str, str], form: bool) -> Reply:
+        body = urlencode(fields).encode() if form else json.dumps(dict(fields)).encode()
+        kind = "application/x-www-form-urlencoded" if form else "application/json"
+        return await self._send(
+            replace(self._call(), body=body, headers={"Content-Type": kind, "Accept": "application/json"})
+        )
+
+    def _call(self) -> Request:
+        """A call to the token server that still needs its body."""
+        return Request(
+            operation=f"POST {urlsplit(self._token_url).path}",
+            method="POST",
+            path=self._token_url,
+            repeatable=True,  # what got lost does no harm; a rotated token is refused and told so
+            reads=True,
+            accept=REFUSED,
+        )
+
+    async def _send(self, request: Request) -> Reply:
+        if self._exchange is None:
+            raise ContractBroken("this credential belongs to no client yet")
+        return await self._exchange(request)
+
+    def _use(self, reply: Reply, data: Json) -> None:
+        token = data.get("access_token") if isinstance(data, dict) else None
+        if not isinstance(token, str) or not token:
+            raise ContractBroken("the token answer has no access_token", operation=reply.operation)
+        hide(token)
+        life = seconds_of(data.get("expires_in"))
+        self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
+        self._headers = bearer(token)
+
+
+class ClientCredentials(Granted):
+    """OAuth client credentials as a form (wire A 1.4). Raises Denied when the server refuses them."""
+
+    def __init__(self, token_url: str, client_id: str, client_secret: str, scope: str, clock: Clock) -> None:
+        super().__init__(token_url, clock)
+        self._fields = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+        if scope:
+            self._fields["scope"] = scope
+        hide(client_secret)
+
+    async def _renewed(self) -> None:
+        reply = await self._ask(self._fields, form=True)
+        if reply.status in REFUSED:
+            raise refusal_of(reply, "check client_id, client_secret and scope in the job file")
+        self._use(reply, reply.json())
+
+
+class RotatingToken(Granted):
+    """OAuth refresh tokens that are consumed by use (wire E 1.2).
+
+    The new refresh token is in the vault before the new access token is used; the newest is taken from the vault
+    before each renewal, so another process that renewed meanwhile does no harm. A refresh token newly put into the
+    job file comes before what the vault holds of an older one. Raises Denied when the newest is refused.
+    """
+
+    def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
+        self,
+        token_url: str,
+        client_id: str,
+        client_secret: str,
+        refresh_token: str,
+        vault: Vault,
+        vault_name: str,
+        clock: Clock,
+        encoding: Literal["json", "form"] = "json",
+    ) -> None:
+        super().__init__(token_url, clock)
+        self._fields = {"client_id": client_id, "client_secret": client_secret, "grant_type": "refresh_token"}
+        self._given = refresh_token
+        self._vault = vault
+        self._vault_name = vault_name
+        self._form = encoding == "form"
+        hide(client_secret, refresh_token)
+
+    async def _renewed(self) -> None:
+        refresh_token = await self._newest()
+        reply = await self._spend(refresh_token)
+        if reply.status in REFUSED and (newer := await self._newest()) != refresh_token:
+            refresh_token = newer
+            reply = await self._spend(refresh_token)
+        if reply.status in REFUSED:
+            raise refusal_of(reply, CONSENT_AGAIN)
+        data = reply.json()
+        fresh = data.get("refresh_token") if isinstance(data, dict) else None
+        if isinstance(fresh, str) and fresh and fresh != refresh_token:
+            hide(fresh)
+            await self._vault.save(
+                self._vault_name, json.dumps({"given": mark_of(self._given), "refresh_token": fresh})
+            )
+        self._use(reply, data)
+
+    async def _spend(self, refresh_token: str) -> Reply:
+        return await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
+
+    async def _newest(self) -> str:
+        stored = await self._vault.load(self._vault_name)
+        if stored is None:
+            return self._given
+        try:
+            kept = json.loads(stored)
+            refresh_token = str(kept["refresh_token"])
+        except (ValueError, KeyError, TypeError):
+            return self._given
+        hide(refresh_token)
+        return refresh_token if kept.get("given") == mark_of(self._given) else self._given
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The headers that carry an access token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _pair(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def mark_of(secret: str) -> str:
+    """Tells one secret from another, without being it."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:16]
+
+
+def seconds_of(value: Json) -> float | None:
+    """A number of seconds; some servers write `3599.0` or a text (wire B 1.4)."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def refusal_of(reply: Reply, hint: str) -> Denied:
+    """What a token server said when it refused."""
+    message, code = explanation(reply.headers, reply.body)
+    text = refusal_text("the token server refused", reply.status, message)
+    return Denied(text, service=reply.service, operation=reply.operation, code=shown_code(code), hint=hint)
+
+
+def refusal_text(text: str, status: int, message: str) -> str:
+    """For people: who refused, with which status and words; without secrets and cut to what can be read."""
+    full = f"{text} ({status}{': ' + message if message else ''})"
+    return redact(full[: 4 * _SHOWN])[:_SHOWN]

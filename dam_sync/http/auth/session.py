@@ -1,0 +1,89 @@
+"""A login that gives a session: a pair of tokens, refreshed before they end, and the password behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from dam_sync.http.auth.base import REFUSED, Granted, refusal_text
+from dam_sync.http.error_rules import explanation
+from dam_sync.http.messages import Reply
+from dam_sync.http.redaction import hide
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.model.values import Json
+
+RESERVE = timedelta(seconds=300)  # wire D 1.4: refresh when less than this remains
+KEPT = timedelta(days=29)  # wire D 1.4: refresh tokens end 30 days after the login
+UNSAID = timedelta(minutes=50)  # a session that tells no end lives an hour (spec 002, Authentication, Service D)
+_HINT = "check api_key, username and password in the job file"
+
+
+class SessionLogin(Granted):
+    """User name and password for a session (wire D 1.3), refreshed before it ends or when it is refused.
+
+    One renewal for all who ask at once. A refresh that gives no new refresh token keeps the old one; a refused refresh
+    falls back to the password. Raises Denied when that is refused, Transient when nobody answers.
+    """
+
+    def __init__(self, token_url: str, username: str, password: str, clock: Clock) -> None:
+        super().__init__(token_url, clock)
+        self._login = {"username": username, "password": password}
+        self._session: dict[str, str] = {}
+        self._kept_until = 0.0
+        hide(password)
+
+    async def _renewed(self) -> None:
+        if not await self._refreshed():
+            await self._logged_in()
+
+    async def _refreshed(self) -> bool:
+        """Whether the refresh token gave a new session."""
+        if not self._session.get("refreshToken") or self._clock.monotonic() >= self._kept_until:
+            return False
+        asked = {name: self._session[name] for name in ("accessToken", "refreshToken")}
+        reply = await self._send(replace(self._call(), json={"session": asked}))
+        if reply.status in REFUSED:
+            return False
+        self._take(reply)
+        return True
+
+    async def _logged_in(self) -> None:
+        reply = await self._send(replace(self._call(), json=self._login))
+        if reply.status in REFUSED:
+            self._session, self._headers = {}, {}
+            raise _denied(reply)
+        self._take(reply)
+        self._kept_until = self._clock.monotonic() + KEPT.total_seconds()
+
+    def _take(self, reply: Reply) -> None:
+        data: Any = reply.json()
+        session = data.get("session") if isinstance(data, dict) else None
+        if not isinstance(session, dict) or not session.get("authorization"):
+            raise ContractBroken("the answer to the login has no session", operation=reply.operation)
+        fresh = {name: str(session.get(name) or "") for name in ("authorization", "accessToken", "refreshToken")}
+        fresh["refreshToken"] = fresh["refreshToken"] or self._session.get("refreshToken", "")
+        hide(*(token for token in fresh.values() if token))
+        self._session = fresh
+        self._renew_at = self._clock.monotonic() + self._life(session.get("expireEpoch"))
+        # both tokens, for no document says which is read (wire D 1.2)
+        self._headers = {"Authorization": fresh["authorization"], "AccessToken": fresh["accessToken"]}
+
+    def _life(self, end: Json) -> float:
+        """Seconds the session is used from now on; one that is told to end too soon is used until it is refused."""
+        try:
+            left = float(end) / 1000 - self._clock.now().timestamp()
+        except (TypeError, ValueError):
+            return UNSAID.total_seconds()
+        reserve = RESERVE.total_seconds()
+        return left - reserve if left > 2 * reserve else max(left / 2, 1.0)
+
+
+def _denied(reply: Reply) -> Denied:
+    message, _ = explanation(reply.headers, reply.body)
+    key = reply.status == 403 and message.casefold() == "forbidden"
+    text = "the API key was refused" if key else "the login was refused"
+    text = refusal_text(text, reply.status, message)
+    hint = "check api_key in the job file" if key else _HINT
+    return Denied(text, service=reply.service, operation=reply.operation, hint=hint)

@@ -1,0 +1,75 @@
+"""Bodies that are compressed on the line, decoded a block at a time so that a small answer never becomes a large one
+in memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+
+from dam_sync.http.bounds import BLOCK
+
+_GZIP = 16 + zlib.MAX_WBITS
+_CODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
+
+
+class Undecodable(ValueError):
+    """The body is not what its `Content-Encoding` says."""
+
+
+def codings_of(header: str) -> tuple[str, ...]:
+    """The codings a header names, without `identity`, which is none."""
+    named = (part.strip().lower() for part in header.split(","))
+    return tuple(part for part in named if part not in ("", "identity"))
+
+
+async def decoded(blocks: AsyncIterator[bytes], coding: str) -> AsyncGenerator[bytes, None]:
+    """The decoded body, at most `BLOCK` bytes at a time. Raises Undecodable."""
+    decoder = _Decoder(coding)
+    async for block in blocks:
+        for part in decoder.feed(block):
+            yield part
+    decoder.end()
+
+
+class _Decoder:
+    """One coding over one body; a gzip body may have several members (RFC 1952, 2.2)."""
+
+    def __init__(self, coding: str) -> None:
+        if coding not in _CODINGS:
+            raise Undecodable(f"the coding {coding[:20]!r} was not asked for")
+        self._window = _CODINGS[coding]
+        self._inner = zlib.decompressobj(self._window)
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What these bytes decode to."""
+        part = b""
+        while data or len(part) == BLOCK:  # a full block may leave output inside the decoder
+            try:
+                part = self._inner.decompress(data, BLOCK)
+            except zlib.error:
+                part = self._bare(data)
+            self._begun = True
+            if part:
+                yield part
+            data = self._inner.unconsumed_tail
+            if self._inner.eof and (rest := self._inner.unused_data):
+                if self._window != _GZIP:
+                    raise Undecodable("bytes follow the end of the compressed body")
+                self._inner, data = zlib.decompressobj(self._window), rest
+
+    def end(self) -> None:
+        """No more bytes come."""
+        if self._begun and not self._inner.eof:
+            raise Undecodable("the compressed body ends too early")
+
+    def _bare(self, data: bytes) -> bytes:
+        """Some servers send `deflate` without the header of zlib (RFC 9110, 8.4.1.2)."""
+        if self._window != zlib.MAX_WBITS or self._begun:
+            raise Undecodable("the body is not compressed as its header says")
+        self._window = -zlib.MAX_WBITS
+        self._inner = zlib.decompressobj(self._window)
+        try:
+            return self._inner.decompress(data, BLOCK)
+        except zlib.error:
+            raise Undecodable("the body is not compressed as its header says") from None

@@ -1,0 +1,197 @@
+"""What a refusal means: a table of status, operation and code, and defaults behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from http import HTTPStatus
+
+from dam_sync.http.bounds import EXPLAINED
+from dam_sync.http.messages import looks_like_html
+from dam_sync.http.parsing import NoJson, parsed
+from dam_sync.http.redaction import redact
+from dam_sync.model.errors import (
+    ConfigError,
+    Conflict,
+    ContractBroken,
+    DamSyncError,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Throttled,
+    TooLarge,
+    Transient,
+    Unsupported,
+)
+from dam_sync.model.values import Json
+
+_LONGEST = 300  # characters of an error text
+_LONGEST_CODE = 80  # characters of a code
+_MESSAGE_KEYS = ("error_description", "message", "error", "detail")
+_CODE_KEYS = ("code", "status", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRule:
+    """Status (one, a range, None for any), operation (prefix, or glob where it has a `*`) and code (glob) -> error."""
+
+    status: int | range | None
+    error: type[DamSyncError]
+    operation: str = ""
+    code: str = ""
+    hint: str = ""
+
+    def fits(self, status: int, operation: str, code: str) -> bool:
+        """Whether this line of the table is about such a refusal."""
+        if isinstance(self.status, int) and status != self.status:
+            return False
+        if isinstance(self.status, range) and status not in self.status:
+            return False
+        return _matches(self.operation, operation) and (not self.code or fnmatchcase(code, self.code))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is not what was asked for. `where` is set for signed links: words that name the host alone."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    service: str = ""
+    operation: str = ""
+    asset: str = ""
+    where: str = ""
+    retry_after: float | None = None
+
+
+DEFAULTS: tuple[ErrorRule, ...] = (
+    ErrorRule(400, InvalidValue),
+    ErrorRule(422, InvalidValue),
+    ErrorRule(401, Denied),
+    ErrorRule(403, Denied),
+    ErrorRule(404, NotFound),
+    ErrorRule(410, NotFound),
+    ErrorRule(405, ContractBroken),
+    ErrorRule(406, ContractBroken),
+    ErrorRule(407, ConfigError, hint="a proxy on the way asks for a login"),
+    ErrorRule(409, Conflict),
+    ErrorRule(412, Conflict),
+    ErrorRule(413, TooLarge),
+    ErrorRule(408, Transient),
+    ErrorRule(425, Transient),
+    ErrorRule(429, Throttled),
+    ErrorRule(501, Unsupported),
+    ErrorRule(range(500, 600), Transient),
+    ErrorRule(range(400, 500), Rejected),
+    ErrorRule(None, ContractBroken),
+)
+
+
+def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
+    """The error of the first rule that fits, the service's before the defaults.
+
+    Its text is what the body says (HTML, XML and empty bodies are survived), redacted, of 300 letters at most.
+    """
+    message, code = explanation(refusal.headers, refusal.body)
+    rule = next(r for r in (*rules, *DEFAULTS) if r.fits(refusal.status, refusal.operation, code))
+    text = f"{refusal.where + ' ' if refusal.where else ''}answered {_named(refusal.status)}"
+    text = _short(f"{text}: {message}" if message else text)
+    context = {
+        "service": refusal.service,
+        "operation": refusal.operation,
+        "asset": refusal.asset,
+        "hint": rule.hint,
+        "code": shown_code(code),
+    }
+    if issubclass(rule.error, Transient):
+        return rule.error(text, retry_after=refusal.retry_after, **context)
+    return rule.error(text, **context)
+
+
+def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
+    """What a body says for people and its code, as far as it says anything."""
+    text = body[:EXPLAINED].decode("utf-8", "replace").strip()
+    if not text:
+        return "", ""
+    if looks_like_html(headers, body):
+        title = _line(_between(text, "<title", "</title>").partition(">")[2])
+        return (f"an HTML page, “{title}”" if title else "an HTML page"), ""
+    if text.startswith("<"):
+        return _xml(text, "Message"), _xml(text, "Code")
+    try:
+        data = parsed(body)
+    except NoJson:
+        return _line(text), ""
+    return _message(data)[:EXPLAINED], _code(data)[:EXPLAINED]
+
+
+def shown_code(code: str) -> str:
+    """A code as errors show it: redacted, then cut."""
+    return redact(code[: 4 * _LONGEST_CODE])[:_LONGEST_CODE]
+
+
+def _message(data: Json, depth: int = 3) -> str:
+    """`errors` lists and an `error` object are looked into; the first key that holds a text wins."""
+    if isinstance(data, str):
+        return _line(data)
+    if depth == 0:
+        return ""
+    if isinstance(data, list):
+        return "; ".join(part for part in (_message(item, depth - 1) for item in data[:3]) if part)
+    if not isinstance(data, dict):
+        return ""
+    for key in (*_MESSAGE_KEYS, "errors", "title", "code", "status"):
+        found = _message(data.get(key), depth - 1)
+        if found:
+            return found
+    return ""
+
+
+def _code(data: Json, depth: int = 4) -> str:
+    if depth == 0:
+        return ""
+    if isinstance(data, list):
+        return _code(data[0], depth - 1) if data else ""
+    if not isinstance(data, dict):
+        return ""
+    for key in _CODE_KEYS:
+        value = data.get(key)
+        if isinstance(value, str) and value and not value.isdigit() and " " not in value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and key == "code":
+            return str(value)[:_LONGEST_CODE]
+    return _code(data.get("error"), depth - 1) or _code(data.get("errors"), depth - 1)
+
+
+def _xml(text: str, tag: str) -> str:
+    return _line(_between(text, f"<{tag}>", f"</{tag}>"))
+
+
+def _between(text: str, opening: str, closing: str) -> str:
+    """What stands between the first `opening` and the `closing` behind it, in lower or upper case; empty if neither."""
+    plain = text.lower() if len(text.lower()) == len(text) else text
+    start = plain.find(opening.lower())
+    end = plain.find(closing.lower(), start)
+    return text[start + len(opening) : end] if 0 <= start < end else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    clean = redact(text[: 4 * _LONGEST])
+    return clean if len(clean) <= _LONGEST else clean[: _LONGEST - 1] + "…"
+
+
+def _named(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _matches(pattern: str, operation: str) -> bool:
+    return fnmatchcase(operation, pattern) if "*" in pattern else operation.startswith(pattern)

@@ -1,0 +1,52 @@
+"""The proxy on the way to a host, as the environment names it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from dam_sync.http.redaction import hide
+from dam_sync.http.urls import is_loopback
+from dam_sync.model.errors import ConfigError
+
+HINT = "correct HTTPS_PROXY in the environment, written like http://user:password@proxy.example:3128"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """One proxy. url: without user and password; name: its host and port, for people."""
+
+    url: str
+    name: str
+    auth: tuple[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What it is told."""
+        if self.auth is None:
+            return {}
+        return {"Proxy-Authorization": f"Basic {b64encode(':'.join(self.auth).encode()).decode()}"}
+
+
+def proxy_to(address: str) -> Proxy | None:
+    """The one for this address by HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, or by the system's settings where it
+    has such; none on the way to this machine itself. Raises ConfigError for one that cannot be used."""
+    there, named = urlsplit(address), getproxies()
+    url = named.get(there.scheme) or named.get("all")
+    if not url or is_loopback(there.hostname or "") or proxy_bypass(there.netloc.rpartition("@")[2]):
+        return None
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise ConfigError("the environment names a proxy whose address is none", hint=HINT) from None
+    if not usable:
+        raise ConfigError(f"the environment names a proxy of a kind that cannot be used: {parts.scheme}", hint=HINT)
+    name = parts.netloc.rpartition("@")[2]
+    if parts.username is None:
+        return Proxy(f"{parts.scheme}://{name}", name)
+    auth = unquote(parts.username), unquote(parts.password or "")
+    hide(auth[1])
+    return Proxy(f"{parts.scheme}://{name}", name, auth)

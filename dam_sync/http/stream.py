@@ -1,0 +1,98 @@
+"""Bytes of a file on the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+
+from dam_sync.http.dispatch import Line
+from dam_sync.http.transport import Answer
+from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Transient
+
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)$")
+
+
+class HttpStream:
+    """See `model.ports.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
+
+    def __init__(self, answer: Answer, offset: int, line: Line, told: Callable[[DamSyncError], DamSyncError]) -> None:
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self.start, self.total, self._expected = _extent(answer, offset)
+        self._answer = answer
+        self._line = line
+        self._told = told
+        self._blocks: AsyncGenerator[bytes, None] | None = None
+
+    def __repr__(self) -> str:
+        return f"HttpStream(from {self.start} of {self.total})"
+
+    @property
+    def media_type(self) -> str:
+        """The MIME type without parameters; empty where the server said none."""
+        return self.headers.get("content-type", "").partition(";")[0].strip()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._blocks is None:
+            self._blocks = self._run()
+        return self._blocks
+
+    async def aclose(self) -> None:
+        """Give the connection back; safe to repeat."""
+        if self._blocks is not None:
+            await self._blocks.aclose()
+        await self._answer.aclose()
+
+    async def _run(self) -> AsyncGenerator[bytes, None]:
+        seen = 0
+        blocks = self._answer.blocks()
+        try:
+            while self.status != 416:  # whose body is no part of the file
+                async with self._line.storage:
+                    block = await anext(blocks, None)
+                if block is None:
+                    break
+                seen += len(block)
+                await self._line.flow.pass_on(len(block))
+                yield block
+            if self._expected is not None and seen != self._expected:
+                raise Transient(f"the body ended after {seen} of {self._expected} bytes")
+        except DamSyncError as problem:
+            raise self._told(problem) from None
+        finally:
+            await blocks.aclose()
+            await self._answer.aclose()
+
+
+def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
+    """Where the body starts, how long the whole file is, how many bytes come. Raises ContractBroken, IntegrityError."""
+    if answer.is_encoded:
+        raise IntegrityError(
+            "the file comes compressed though its bytes were asked for as they are", code="content-encoding"
+        )
+    length = answer.headers.get("content-length", "")
+    coming = int(length) if _LENGTH.fullmatch(length) else None
+    if answer.status == 416 and offset > 0:
+        return _beyond(answer, offset)
+    if answer.status != 206:
+        return 0, coming, coming
+    shown = answer.headers.get("content-range", "")
+    found = _CONTENT_RANGE.match(shown.strip())
+    if not found or found[1] is None or int(found[1]) != offset:
+        raise ContractBroken(f"asked for bytes from {offset} on, answered 206 with the range {shown[:60]!r}")
+    count = int(found[2]) - int(found[1]) + 1
+    if count < 0 or (coming is not None and coming != count):
+        raise ContractBroken(f"answered 206 with {coming} bytes for the range {shown[:60]!r}")
+    return offset, None if found[3] == "*" else int(found[3]), count
+
+
+def _beyond(answer: Answer, offset: int) -> tuple[int, int, None]:
+    """A range at the very end is an empty rest; beyond it the file has become shorter."""
+    found = _CONTENT_RANGE.match(answer.headers.get("content-range", "").strip())
+    if not found:
+        raise ContractBroken(f"asked for bytes from {offset} on, answered 416 without a range that can be read")
+    total = int(found[3]) if found[3] != "*" else None
+    if total == offset:
+        return offset, offset, None
+    raise IntegrityError(f"asked for bytes from {offset} on, but the file has {total} now", code="length")

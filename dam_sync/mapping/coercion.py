@@ -1,0 +1,245 @@
+"""The last step of every line: a value as the target's field takes it, or why it does not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from dam_sync.mapping.results import SHAPES, SPEAKING, Fate, Made, Note, Shape, aware, shape_of, shown
+from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.naming import Naming
+from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+
+LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
+TRIMMED = "whitespace trimmed"
+RENAMED = "characters that the target avoids"
+
+TAKES: Mapping[Shape, frozenset[Shape]] = {
+    Shape.TEXT: SPEAKING,
+    Shape.NUMBER: frozenset({Shape.NUMBER, Shape.TEXT}),
+    Shape.FLAG: frozenset({Shape.FLAG}),
+    Shape.DATE: frozenset({Shape.DATE, Shape.TEXT}),
+    Shape.INSTANT: frozenset({Shape.INSTANT, Shape.TEXT}),
+    Shape.TERM: SPEAKING,
+    Shape.PERSON: frozenset({Shape.PERSON, Shape.TEXT, Shape.TERM}),
+    Shape.PLACE: frozenset({Shape.PLACE, Shape.TEXT}),
+    Shape.ROW: frozenset({Shape.ROW}),
+}
+WAY_OUT: Mapping[tuple[Shape, Shape], str] = {
+    (Shape.INSTANT, Shape.DATE): "date",
+    (Shape.DATE, Shape.INSTANT): "datetime",
+    (Shape.FLAG, Shape.TEXT): "flag or text",
+    (Shape.TEXT, Shape.FLAG): "flag",
+    (Shape.FLAG, Shape.TERM): "flag",
+    (Shape.FLAG, Shape.NUMBER): "flag and number",
+    (Shape.NUMBER, Shape.FLAG): "flag",
+    (Shape.TERM, Shape.FLAG): "flag",
+    (Shape.TERM, Shape.NUMBER): "pluck and number",
+    (Shape.TERM, Shape.DATE): "date",
+    (Shape.TERM, Shape.INSTANT): "datetime",
+    (Shape.TERM, Shape.PLACE): "place",
+    (Shape.TEXT, Shape.ROW): "rows",
+    (Shape.PLACE, Shape.TEXT): "pluck or text",
+    (Shape.PLACE, Shape.TERM): "pluck or text",
+    (Shape.ROW, Shape.TEXT): "pluck, text or json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one place of the target takes.
+
+    choices: the closed list a text must be in. rule: how a value that is no term of the target yet becomes one;
+    matched: terms come from a `vocabulary` verb and are the target's already. locales: languages the target has,
+    empty for any. trims: it keeps no whitespace at the ends of texts.
+    """
+
+    field: Field
+    choices: frozenset[str] | None = None
+    rule: VocabularyRule | None = None
+    matched: bool = False
+    locales: tuple[str, ...] = ()
+    trims: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that is written."""
+        return SHAPES[self.field.kind]
+
+    def misfit(self, shape: Shape) -> tuple[str, str]:
+        """Why values of this shape cannot be written, and what to do; empty texts when they can."""
+        if shape in TAKES[self.shape]:
+            return "", ""
+        verbs = WAY_OUT.get((shape, self.shape), "")
+        hint = f"the pipe needs {verbs}" if verbs else ""
+        return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """One value as the field takes it."""
+        if isinstance(value, Localized):
+            return self._languages(value, setting)
+        if self.shape is Shape.TERM:
+            return self._term(value, setting)
+        made = CONVERT[self.shape](value, setting)
+        if made is None:
+            misfit, hint = self.misfit(shape_of(value))
+            return _refused(KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is no {self.shape.value}")
+        lacking = self._lacking(made)
+        return _refused(KIND, lacking) if lacking else self._checked(made)
+
+    def _lacking(self, value: Scalar) -> str:
+        """What a place or a row has not, or has too much, for this field."""
+        if isinstance(value, Place) and self.field.coordinates and None in (value.latitude, value.longitude):
+            return f"{shown(value.address)} has no latitude and longitude, which the target needs"
+        if isinstance(value, Row) and self.field.cells:
+            strange = sorted(set(value.cells) - self.field.cells)
+            if strange:
+                return f"the target's rows have no cell {', '.join(strange)}; {nearest(strange[0], self.field.cells)}"
+        return ""
+
+    def _checked(self, value: Scalar) -> Made:
+        if self.trims and isinstance(value, str) and value != value.strip():
+            trimmed = value.strip()
+            made = self._checked(trimmed) if trimmed else Made(())
+            fate = Fate.KEPT if trimmed else Fate.DROPPED
+            return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), fate))
+        most = self.field.max_length
+        if isinstance(value, str) and most is not None and len(value) > most:
+            return _refused(LENGTH, f"{len(value)} letters, at most {most}: {shown(value)}")
+        if self.choices is not None and value not in self.choices:
+            return _refused(CLOSED, f"{shown(value)} is not one of the target's")
+        return Made((value,))
+
+    def _term(self, value: Scalar, setting: Setting) -> Made:
+        if self.rule is None or (self.matched and isinstance(value, Term)):
+            text = setting.tongue.text(value)
+            return (
+                _refused(KIND, f"a {shape_of(value).value} is no term") if text is None else Made((_term(value, text),))
+            )
+        index = setting.terms.get(self.rule.target)
+        return self.rule.apply(value, TermIndex() if index is None else index, setting.tongue, CLOSED)
+
+    def _languages(self, value: Localized, setting: Setting) -> Made:
+        if not self.field.localized or self.shape is not Shape.TEXT:
+            return self.each(value.texts.get(setting.tongue.pick(value.texts), ""), setting)
+        known = {locale: text for locale, text in value.texts.items() if not self.locales or locale in self.locales}
+        if not known:
+            return _refused(LANGUAGE, f"the target has no {', '.join(sorted(value.texts))}")
+        for text in known.values():
+            made = self._checked(text)
+            if made.note is not None:
+                return made
+        gone = sorted(set(value.texts) - set(known))
+        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", Fate.KEPT) if gone else None
+        return Made((Localized(known),), note)
+
+
+@dataclass(frozen=True, slots=True)
+class NameFit(Fit):
+    """A file name, changed where the target asks for some characters to be avoided."""
+
+    naming: Naming | None = None
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `Fit.each`."""
+        made = Fit.each(self, value, setting)
+        if made.note is not None or self.naming is None:
+            return made
+        before = str(made.values[0])
+        name = self.naming.filename(before)
+        return made if name == before else Made((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", Fate.KEPT))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFit(Fit):
+    """A group of the target; where it gives out no list of them, each is looked up before it is written."""
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `Fit.each`."""
+        made = Fit.each(self, value, setting)
+        if made.note is None and made.values[0] in setting.unknown_groups:
+            return _refused(CLOSED, f"the target has no group or user {shown(made.values[0])}")
+        return made
+
+
+def text_field(key: str, *, multiple: bool = False, kind: FieldKind = FieldKind.TEXT) -> Field:
+    """Stands for a place that is no metadata field: a file name, tags, dates."""
+    return Field(key, kind, multiple=multiple)
+
+
+def _refused(rule: str, detail: str) -> Made:
+    return Made((), Note(rule, detail))
+
+
+def _term(value: Scalar, text: str) -> Term:
+    return value if isinstance(value, Term) else Term(text.strip())
+
+
+def _to_text(value: Scalar, setting: Setting) -> Scalar | None:
+    return setting.tongue.text(value)
+
+
+def _to_number(value: Scalar, setting: Setting) -> Scalar | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value if value == value and abs(value) != float("inf") else None
+    if not isinstance(value, str) or not re.fullmatch(r"\s*-?[0-9]{1,308}(\.[0-9]{1,400})?\s*", value):
+        return None
+    return float(value) if "." in value else int(value)
+
+
+def _to_flag(value: Scalar, setting: Setting) -> Scalar | None:
+    return value if isinstance(value, bool) else None
+
+
+def _to_date(value: Scalar, setting: Setting) -> Scalar | None:
+    if isinstance(value, datetime):
+        return None
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _to_instant(value: Scalar, setting: Setting) -> Scalar | None:
+    if isinstance(value, datetime):
+        return aware(value)
+    if not isinstance(value, str) or len(value.strip()) <= len("2024-01-01"):
+        return None
+    try:
+        return aware(datetime.fromisoformat(value.strip()))
+    except ValueError:
+        return None
+
+
+def _to_person(value: Scalar, setting: Setting) -> Scalar | None:
+    """By name: an id of the source may be somebody else's at the target."""
+    return Person(setting.tongue.text(value) or "") if isinstance(value, Person | str | Term) else None
+
+
+def _to_place(value: Scalar, setting: Setting) -> Scalar | None:
+    return value if isinstance(value, Place) else Place(address=value) if isinstance(value, str) else None
+
+
+def _to_row(value: Scalar, setting: Setting) -> Scalar | None:
+    return value if isinstance(value, Row) else None
+
+
+CONVERT: Mapping[Shape, Callable[[Scalar, Setting], Scalar | None]] = {
+    Shape.TEXT: _to_text,
+    Shape.NUMBER: _to_number,
+    Shape.FLAG: _to_flag,
+    Shape.DATE: _to_date,
+    Shape.INSTANT: _to_instant,
+    Shape.PERSON: _to_person,
+    Shape.PLACE: _to_place,
+    Shape.ROW: _to_row,
+}

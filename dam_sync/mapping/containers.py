@@ -1,0 +1,93 @@
+"""Containers as the target has them: so many levels, and so many of a kind for one asset."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dam_sync.mapping.coercion import RENAMED, TRIMMED, Fit
+from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.results import Fate, Made, Note, shown
+from dam_sync.mapping.rules import Ran
+from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.vocabulary import parts_of, path_of
+from dam_sync.model.asset import Loss, Placement
+from dam_sync.model.naming import Naming
+from dam_sync.model.values import Scalar
+
+FLATTENED = "flattened"
+BETWEEN = " / "
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFit(Fit):
+    """A path as the target's containers of one kind take it; `depth`: the most levels, None for any number. naming:
+    what their names must not hold."""
+
+    kind: str = ""
+    depth: int | None = None
+    naming: Naming | None = None
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """The path, its deeper levels joined into the last one there may be, its names as the target takes them;
+        nothing for a path without a name."""
+        made = Fit.each(self, value, setting)
+        if made.note is not None or self.kind == LABEL:
+            return made
+        text = str(made.values[0])
+        path = path_of(text)
+        if not path:
+            return Made(())
+        note = Note(TRIMMED, shown(text), Fate.KEPT) if _has_ends(text) else None
+        if self.depth is not None and len(path) > self.depth:
+            path, note = flattened(path, self.depth), Note(FLATTENED, text, Fate.KEPT)
+        if self.naming is not None and (named := self.naming.path(path)) != path:
+            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", Fate.KEPT)
+        return made if note is None else Made((Placement("", path).text,), note)
+
+
+def _has_ends(text: str) -> bool:
+    """Whether a name of the path has whitespace at its ends."""
+    return any(part != part.strip() for part in parts_of(text))
+
+
+def flattened(path: Sequence[str], depth: int) -> tuple[str, ...]:
+    """The path with at most `depth` levels (one at least): what lies deeper is joined into the last by ` / `."""
+    last = max(depth, 1) - 1
+    return (*path[:last], BETWEEN.join(path[last:])) if len(path) > last + 1 else tuple(path)
+
+
+def container_of(value: Scalar, kind: str) -> tuple[str, ...]:
+    """The path that a line's value means."""
+    return (str(value),) if kind == LABEL else path_of(str(value))
+
+
+def limit_containers(made: Iterable[tuple[Ran, str]], most: Mapping[str, int]) -> None:
+    """Leave of each kind only as many containers as the target takes for one asset: the first ones in path order.
+
+    made: what each placement line made, and of which kind.
+    """
+    by_kind: dict[str, list[Ran]] = defaultdict(list)
+    for ran, kind in made:
+        by_kind[kind].append(ran)
+    for kind in by_kind.keys() & most.keys():
+        paths = sorted({container_of(value, kind) for ran in by_kind[kind] for value in ran.values})
+        kept = frozenset(paths[: most[kind]])
+        if len(kept) < len(paths):
+            for ran in by_kind[kind]:
+                own = [value for value in ran.values if container_of(value, kind) in kept]
+                ran.keep_only(own, rule_of(kind, most))
+
+
+def rule_of(kind: str, most: Mapping[str, int]) -> str:
+    """The name of the loss of one container too many."""
+    number = "one" if most[kind] == 1 else f"at most {most[kind]} of kind"
+    return f"the target takes {number} {kind} for each asset"
+
+
+def told_once(losses: Iterable[Loss]) -> list[Loss]:
+    """Without repeated ones that say that the same path became flatter: several lines may read it."""
+    found = list(losses)
+    flat = dict.fromkeys(loss for loss in found if loss.rule == FLATTENED)
+    return [*flat, *(loss for loss in found if loss.rule != FLATTENED)]

@@ -1,0 +1,161 @@
+"""What of an asset no line carried: named, counted, one loss for each thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.mapping.paths import LABEL, field_name, labelled, labels_of
+from dam_sync.mapping.results import empty, listed
+from dam_sync.mapping.rules import DROPPED
+from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.values import Localized, Scalar
+
+NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
+LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What there is to know about the source's side: fields that need no line, and what the target holds.
+
+    read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest. related:
+    what kinds of relation are called in the target, where that is not as at the source.
+    """
+
+    read: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    derived: frozenset[str] = frozenset()
+    quiet: bool = False
+    holds: frozenset[str] = frozenset()
+    relation_kinds: frozenset[str] | None = None
+    related: Mapping[str, str] = field(default_factory=dict)
+
+    def close(
+        self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
+    ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
+        """Losses and counts for what was not consumed.
+
+        skipped: values that only a line for another type takes; reach: names of values that some path leads to.
+        """
+        account = _Account(self, consumed, skipped, reach)
+        for key, value in sorted(asset.fields.items()):
+            if key not in self.derived:
+                account.field(key, list(_texts(key, value)))
+        for path, names in _memberships(asset):
+            account.members(path, names)
+        for path, value in _singles(asset):
+            account.single(path, value)
+        account.losses.extend(_unheld(asset, self.holds))
+        account.losses.extend(_unrelated(asset, self))
+        return account.losses, account.tally
+
+
+@dataclass(slots=True)
+class _Account:
+    books: Books
+    consumed: Counter[str]
+    skipped: Mapping[str, str]
+    reach: Callable[[], Collection[str]]
+    losses: list[Loss] = field(default_factory=list)
+    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def field(self, key: str, labels: list[str]) -> None:
+        """One metadata field, by the names of its values."""
+        left = self._left(labels)
+        if not left or key in self.books.ignored:
+            return
+        if key not in self.books.read:
+            if not self.books.quiet:
+                self.losses.append(Loss(field_name(key), NOT_MAPPED))
+            return
+        self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
+
+    def _left(self, labels: list[str]) -> list[str]:
+        """Those that no line took, counted as dropped."""
+        left = list((Counter(labels) - self.consumed).elements())
+        self.tally.update((label, DROPPED) for label in left)
+        return left
+
+    def _why(self, key: str, label: str, partly: bool) -> Loss:
+        language = label not in (field_name(key), f"{field_name(key)}[]")
+        if label in self.skipped:
+            return Loss(label, OTHER_TYPE, self.skipped[label])
+        if not partly and label in self.reach():
+            return Loss(field_name(key), NOT_USED, "another path of its line came first")
+        return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it has not the part that is read")
+
+    def members(self, path: str, labels: list[str]) -> None:
+        """Tags, labels, groups, containers: sets of names."""
+        left = self._left(labels)
+        if left:
+            held = path == "machine_tags" or path in self.books.holds
+            told = self.skipped.get(f"{path}[]", "")
+            if told:
+                self.losses.append(Loss(path, OTHER_TYPE, told))
+                return
+            self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
+
+    def single(self, path: str, value: str) -> None:
+        """Status and dates of the asset itself; a creation date that is also a field is told as that."""
+        if path in self.books.ignored:
+            return
+        name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
+        if path not in self.consumed:
+            self.tally[path, DROPPED] += 1
+            held = name == "substatus" or name.removesuffix("_at") in self.books.holds
+            told = self.skipped.get(path, "")
+            rule = OTHER_TYPE if told else NOT_MAPPED if held else NOT_HELD
+            self.losses.append(Loss(name, rule, told or value))
+
+
+def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:
+    """The names of a field's values, one for each language of a text."""
+    for label, scalar in labelled(key, value):
+        if isinstance(scalar, Localized):
+            yield from (f"{label}.{locale}" for locale, text in scalar.texts.items() if text.strip())
+        elif not empty(scalar):
+            yield label
+
+
+def _memberships(asset: Asset) -> Iterator[tuple[str, list[str]]]:
+    sets = (
+        ("tags", asset.tags),
+        ("machine_tags", asset.machine_tags),
+        ("groups", asset.rights.groups),
+        ("labels", labels_of(asset)),
+    )
+    for path, names in sets:
+        yield path, [f"{path}[]" for name in names if name.strip()]
+    yield "placements", sorted(f"placements.{p.kind}[]" for p in asset.placements if p.kind != LABEL)
+
+
+def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
+    rights = asset.rights
+    pairs = (
+        ("status", asset.status),
+        ("substatus", asset.substatus),
+        ("release_at", rights.release_at),
+        ("expires_at", rights.expires_at),
+        ("created_at", asset.created_at if asset.created_at not in asset.fields.values() else None),
+    )
+    yield from ((path, str(value)) for path, value in pairs if value)
+
+
+def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
+    if len(asset.versions) > 1 and "versions" not in holds:
+        yield Loss("versions", NOT_HELD, f"{len(asset.versions) - 1} older")
+    if asset.attachments and "attachments" not in holds:
+        yield Loss("attachments", NOT_HELD, listed([file.name for file in asset.attachments]))
+    if asset.relations and "relations" not in holds:
+        yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
+
+
+def _unrelated(asset: Asset, books: Books) -> Iterator[Loss]:
+    """Relations of a kind that the target does not know."""
+    if "relations" in books.holds and books.relation_kinds is not None:
+        for kind in sorted({relation.kind for relation in asset.relations}):
+            if books.related.get(kind, kind) in books.relation_kinds:
+                continue
+            yield Loss(f"relations.{kind}", NOT_HELD, "the target has no such kind of relation")

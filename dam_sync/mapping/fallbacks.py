@@ -1,0 +1,83 @@
+"""What a required field of the target gets where the source has nothing for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dam_sync.mapping.conversions import Given, bridge
+from dam_sync.mapping.results import SHAPES, Shape
+from dam_sync.mapping.suggestion import SuggestedLine
+from dam_sync.model.schema import Field
+from dam_sync.model.values import Json
+
+UNKNOWN = "Unknown"
+CELL = "name"
+MOMENTS = ("created_at", "imported_at", "changed_at")
+NOTHING = {Shape.NUMBER: 0, Shape.FLAG: False}
+LAST_RESORT = 0.1
+
+
+def filled(known: Field, rule: str, open_ended: bool, language: str) -> SuggestedLine:
+    """A line for a required field that nothing is like. rule: the block for its terms; open_ended: takes new ones."""
+    shape = SHAPES[known.kind]
+    reason = "required, and nothing at the source is like it: please choose"
+    if shape in NOTHING:
+        return SuggestedLine(known.key, (), (), LAST_RESORT, reason, more={"const": NOTHING[shape]})
+    sources: tuple[str, ...] = ("filename",)
+    pipe = bridge(Given(Shape.TEXT), known, rule=rule, language=language) or ()
+    if shape in (Shape.DATE, Shape.INSTANT):
+        sources, pipe = MOMENTS, bridge(Given(Shape.INSTANT), known) or ()
+    elif shape is Shape.TERM and rule and open_ended:
+        pipe = ({"const": UNKNOWN}, *pipe)
+    elif shape is Shape.ROW:
+        pipe = ({"rows": CELL},)
+    return SuggestedLine(known.key, sources, pipe, LAST_RESORT, reason)
+
+
+def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> SuggestedLine:
+    """The line of a required field with something to fall back on where an asset has no value."""
+    shape = SHAPES[known.kind]
+    if shape in NOTHING:
+        return _told(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
+    if shape in (Shape.DATE, Shape.INSTANT):
+        dated: tuple[Json, ...] = ("date", *line.pipe) if shape is Shape.DATE and "date" not in line.pipe else line.pipe
+        return _told(line, "else when it was made or came in", _with(line, *MOMENTS), dated)
+    if shape is Shape.TERM:
+        return _term(line, open_ended)
+    pipe = line.pipe
+    if shape is Shape.ROW:
+        named: tuple[Json, ...] = tuple({"rows": CELL} if step == "rows" else step for step in pipe)
+        pipe = named if named != pipe else ({"rows": CELL}, *pipe)
+    return _told(line, "else the file name", _with(line, "filename"), pipe)
+
+
+def _term(line: SuggestedLine, open_ended: bool) -> SuggestedLine:
+    matching = next((index for index, step in enumerate(line.pipe) if _is_matching(step)), None)
+    if matching is not None and not open_ended:
+        return replace(line, reason=f"{line.reason}; required: an asset without it is parked")
+    where = len(line.pipe) if matching is None else matching
+    return _told(line, f"else {UNKNOWN}", pipe=(*line.pipe[:where], {"default": UNKNOWN}, *line.pipe[where:]))
+
+
+def _is_matching(step: Json) -> bool:
+    return isinstance(step, dict) and "vocabulary" in step
+
+
+def _with(line: SuggestedLine, *paths: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*line.sources, *paths)))
+
+
+def _told(
+    line: SuggestedLine,
+    reason: str,
+    sources: tuple[str, ...] | None = None,
+    pipe: tuple[Json, ...] | None = None,
+    more: dict[str, Json] | None = None,
+) -> SuggestedLine:
+    return replace(
+        line,
+        sources=line.sources if sources is None else sources,
+        pipe=line.pipe if pipe is None else pipe,
+        reason=f"{line.reason}; {reason}",
+        more=line.more if more is None else more,
+    )

@@ -1,0 +1,71 @@
+"""What a first mapping chooses once: the field of our mark, and where containers go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.similarity import compact, names_of, words_of
+from dam_sync.model.schema import Field, FieldKind, Schema
+
+OURS = "dam_sync_source_id"
+MARKER_NAMES = (
+    *("damsyncsourceid", "srckey", "sourcekey", "sourceid", "sourceidentifier", "sourceassetid", "sourcesystemid"),
+    *("legacyid", "legacykey", "migrationkey", "migrationid", "externalid", "externalkey", "originid", "oldid"),
+    *("importid", "importkey", "foreignid", "foreignkey"),
+)
+MARKER_WORDS = frozenset(
+    ("source", "src", "legacy", "external", "identifier", "reference", "import", "migration", "origin", "id", "key")
+)
+CONTENT_WORDS = frozenset(
+    (
+        *("title", "name", "headline", "description", "caption", "abstract", "summary", "rights", "copyright"),
+        *("credit", "creator", "author", "language"),
+    )
+)
+NESTED = ("folder", "category", "section", "collection")
+NEXT_BEST: Mapping[str, tuple[str, ...]] = {
+    "folder": NESTED,
+    "category": ("category", "folder", "section", "collection"),
+    "section": ("section", "category", "folder", "collection"),
+    "collection": ("collection", "category", "folder", "section"),
+    LABEL: (LABEL, "collection", "category", "folder"),
+}
+
+
+def named_marker(candidates: Collection[Field]) -> Field | None:
+    """The one whose name says that it keeps the key of another system."""
+
+    def rank(known: Field) -> int:
+        names = [compact(name) for name in names_of(known)]
+        return next((index for index, name in enumerate(MARKER_NAMES) if name in names), len(MARKER_NAMES))
+
+    named = [known for known in candidates if rank(known) < len(MARKER_NAMES)]
+    return min(named, key=lambda known: (rank(known), known.key), default=None)
+
+
+def free_marker(candidates: Collection[Field]) -> Field | None:
+    """The one that looks least as if people kept something else there."""
+
+    def rank(known: Field) -> tuple[int, bool, str]:
+        words = {word for name in names_of(known) for word in words_of(name)}
+        telling = 2 if words & CONTENT_WORDS else 0 if words & MARKER_WORDS else 1
+        return (telling, known.kind is not FieldKind.TEXT, known.key)
+
+    return min(candidates, key=rank, default=None)
+
+
+def containers(source: Schema, target: Schema) -> Iterator[tuple[str, str]]:
+    """(kind at the source, kind at the target; empty where there is none left) for every kind the source has.
+
+    The same kind comes first; a kind of which an asset takes only so many is not shared with another. Labels are
+    always among them: a service may give them out and take none, and then does not name them.
+    """
+    mine = [*(kind for kind in NESTED if kind in source.container_kinds), LABEL]
+    taken: dict[str, str] = {kind: kind for kind in mine if kind in target.container_kinds}
+    for kind in mine:
+        if kind not in taken:
+            full = {known for known in taken.values() if known in target.container_most}
+            free = [known for known in NEXT_BEST[kind] if known in target.container_kinds and known not in full]
+            taken[kind] = next(iter(free), "")
+    yield from ((kind, taken[kind]) for kind in mine)

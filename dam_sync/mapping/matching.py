@@ -1,0 +1,148 @@
+"""Which field of the source goes into which of the target: each of them once, the surest first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.mapping.conversions import STEPS, Given, fits_surely
+from dam_sync.mapping.paths import field_name, spelt
+from dam_sync.mapping.results import SHAPES, Shape
+from dam_sync.mapping.similarity import Likeness, bare, compact, likeness, names_of
+from dam_sync.model.schema import Field, FieldKind
+
+SAME_SHAPE, SURE, UNSURE, FEWER = 0.98, 0.93, 0.88, 0.97
+LANGUAGE = 0.93
+FACET = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One line to be: path of the source, what it gives, and how sure that is.
+
+    key: the source's field, if it is one; vocabulary: its vocabulary; locale: where one language of it is read.
+    """
+
+    path: str
+    given: Given
+    score: float
+    reason: str
+    exact: bool = False
+    key: str = ""
+    vocabulary: str = ""
+    locale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """What an asset has besides its metadata fields, for a target that keeps it in a field; `word`: of Schema.holds."""
+
+    path: str
+    given: Given
+    names: frozenset[str]
+    word: str = ""
+
+
+def _facet(path: str, shape: Shape, names: str, word: str = "") -> Facet:
+    return Facet(path, Given(shape), frozenset(names.split()), word)
+
+
+FACETS = (
+    _facet("filename", Shape.TEXT, "filename originalfilename originalname"),
+    _facet("status", Shape.TEXT, "status assetstatus state lifecycle", "status"),
+    _facet("created_at", Shape.INSTANT, "createdat created creationdate datecreated createddate"),
+    _facet("imported_at", Shape.INSTANT, "importedat imported importdate uploaddate dateuploaded firststored"),
+    _facet("release_at", Shape.INSTANT, "releasedate releaseat release embargodate availablefrom", "release"),
+    _facet("expires_at", Shape.INSTANT, "expirydate expirationdate expiresat expires expiry availableuntil", "expiry"),
+)
+
+
+@dataclass(slots=True)
+class Pairing:
+    """Pairs as they are found, by the target's key. sources and targets: the fields there are to pair."""
+
+    sources: Sequence[Field]
+    targets: Sequence[Field]
+    locales: Sequence[str] = ()
+    found: dict[str, Pair] = field(default_factory=dict)
+    _ranked: list[tuple[Pair, Field]] | None = None
+
+    def take(self, *, exact: bool, reserved: Collection[str] = (), without: Collection[str] = ()) -> None:
+        """Pair what is free and alike, `exact` or only nearly; never one of the target's `reserved` fields, nor one
+        of the source's `without`."""
+        used = set(without) | {pair.key for pair in self.found.values() if not pair.locale}
+        for pair, target in self._all():
+            taken = target.key in self.found or target.key in reserved
+            if pair.exact is not exact or taken or (not pair.locale and pair.key in used):
+                continue
+            self.found[target.key] = pair
+            if not pair.locale:
+                used.add(pair.key)
+
+    def take_facets(self, holds: Collection[str], reserved: Collection[str]) -> None:
+        """Pair what an asset has besides its fields with a free field of that name, where the target holds it not."""
+        for facet in FACETS:
+            if facet.word in holds:
+                continue
+            for target in self.targets:
+                fits = (facet.given.shape, SHAPES[target.kind]) in STEPS and target.kind is not FieldKind.ROWS
+                named = any(compact(name) in facet.names for name in names_of(target))
+                if named and fits and target.key not in self.found and target.key not in reserved:
+                    self.found[target.key] = Pair(facet.path, facet.given, FACET, f"the asset's own {facet.path}")
+                    break
+
+    def _all(self) -> list[tuple[Pair, Field]]:
+        if self._ranked is None:
+            every = [*self._candidates()]
+            common = Counter(prefix for pair, target in every if pair.exact for prefix in _prefixes(pair, target))
+
+            def rank(row: tuple[Pair, Field]) -> tuple[float, int, str, str]:
+                return (-row[0].score, -sum(common[one] for one in _prefixes(*row)), row[1].key, row[0].path)
+
+            self._ranked = sorted(every, key=rank)
+        return self._ranked
+
+    def _candidates(self) -> Iterator[tuple[Pair, Field]]:
+        for target in self.targets:
+            for source in self.sources:
+                if (SHAPES[source.kind], SHAPES[target.kind]) not in STEPS:
+                    continue
+                alike = likeness(source, target)
+                if alike.score:
+                    yield _pair(source, target, alike), target
+                yield from ((pair, target) for pair in self._languages(source, target))
+
+    def _languages(self, source: Field, target: Field) -> Iterator[Pair]:
+        """`titleFr` takes the French of `title`."""
+        if not Given.by(source).localized or target.localized:
+            return
+        names = {compact(name) for name in names_of(target)}
+        for locale in self.locales:
+            if names & {compact(f"{name} {locale}") for name in names_of(source)}:
+                alike = Likeness(LANGUAGE, f"{locale} of {bare(source.key)}", exact=True)
+                yield _pair(source, target, alike, locale)
+
+
+def _prefixes(pair: Pair, target: Field) -> tuple[str, str]:
+    """Prefixes of both keys: of two fields as good as each other, the one among more that are alike comes first."""
+    return (f"source {pair.key.rpartition(':')[0]}", f"target {target.key.rpartition(':')[0]}")
+
+
+def path_of_field(source: Field, locale: str = "") -> str:
+    """The path of a field, or of one language of it."""
+    return field_name(source.key) + ("[]" if source.multiple else "") + (f".{spelt(locale.lower())}" if locale else "")
+
+
+def _pair(source: Field, target: Field, alike: Likeness, locale: str = "") -> Pair:
+    given = Given.by(source)
+    score, reason = alike.score, alike.reason
+    if source.kind is not target.kind:
+        same, sure = given.shape is SHAPES[target.kind], fits_surely(given, target)
+        score *= SAME_SHAPE if same else SURE if sure else UNSURE
+        reason += f", {source.kind.value} to {target.kind.value}"
+    if source.multiple and not target.multiple:
+        score *= FEWER
+        reason += ", several values into one"
+    path = path_of_field(source, locale)
+    return Pair(path, given, round(score, 2), reason, alike.exact, source.key, source.vocabulary, locale)

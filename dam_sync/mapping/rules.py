@@ -1,0 +1,274 @@
+"""One line at work: reads values, sends them through its pipe, fits them, and accounts for every one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from dam_sync.config.diagnostics import Place, dotted
+from dam_sync.mapping.coercion import SEVERAL, Fit
+from dam_sync.mapping.paths import AssetPath, Found
+from dam_sync.mapping.results import Fate, Made, Note, Tongue, empty, shape_of
+from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
+from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.values import Localized, Scalar, Term
+
+WRITTEN, TRANSFORMED, DROPPED, PARKED = "written", "transformed", "dropped", "parked"
+REQUIRED = "required"
+
+
+@dataclass(slots=True)
+class Ran:
+    """What one line made of one asset. consumed: how many values of each name it took, whatever became of them.
+
+    outcomes: (name, what became of it) of each value that was read; origins: for each of `values` the outcomes it was
+    made of.
+    """
+
+    values: tuple[Scalar, ...] = ()
+    losses: list[Loss] = field(default_factory=list)
+    faults: list[Loss] = field(default_factory=list)
+    new_terms: list[tuple[str, Term]] = field(default_factory=list)
+    outcomes: list[tuple[str, str]] = field(default_factory=list)
+    origins: list[tuple[int, ...]] = field(default_factory=list)
+    consumed: Counter[str] = field(default_factory=Counter)
+    emptied: bool = False
+
+    @property
+    def tally(self) -> Counter[tuple[str, str]]:
+        """How many values of each name came out how."""
+        return Counter(self.outcomes)
+
+    def keep_only(self, kept: Collection[Scalar], rule: str) -> None:
+        """Give up the other values, each a loss by this rule; what was read for them alone counts as dropped."""
+        pairs = list(zip(self.values, self.origins, strict=True))
+        left = [(value, indices) for value, indices in pairs if value in kept]
+        used = {index for _, indices in left for index in indices}
+        for value, indices in pairs:
+            if value in kept:
+                continue
+            names = [self.outcomes[index][0] for index in indices]
+            self.losses.append(Loss(names[0] if names else "placements", rule, str(value)))
+            for index in set(indices) - used:
+                name, outcome = self.outcomes[index]
+                self.outcomes[index] = (name, outcome if outcome == PARKED else DROPPED)
+        self.values, self.origins = tuple(value for value, _ in left), [indices for _, indices in left]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A compiled line. target: key of what it writes; all_languages: every language of a text goes through."""
+
+    place: Place
+    target: str
+    fit: Fit
+    paths: tuple[AssetPath, ...] = ()
+    verbs: tuple[Verb, ...] = ()
+    const: tuple[Scalar, ...] = ()
+    default: tuple[Scalar, ...] = ()
+    required: bool = False
+    on_error: Fate = Fate.PARKED
+    all_languages: bool = False
+
+    def run(self, asset: Asset, setting: Setting, required: bool = False) -> Ran:
+        """Everything that comes of one asset; never raises. required: the target asks for a value."""
+        ran = Ran()
+        found = False
+        for path in self.paths:
+            values = path.read(asset, setting.tongue, all_languages=self.all_languages)
+            if values:
+                found = True
+                if self._sent(values, setting, ran):
+                    break
+        if self.paths and not found:
+            self._sent((), setting, ran)
+        if not ran.values and not ran.faults and not ran.emptied:
+            self._fall_back(setting, ran)
+        if not ran.values and not ran.faults and (required or self.required):
+            ran.faults.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
+        return ran
+
+    def reads(self, asset: Asset, setting: Setting) -> set[str]:
+        """Names of the values this line would take."""
+        return {
+            name
+            for path in self.paths
+            for found in path.read(asset, setting.tongue, all_languages=self.all_languages)
+            for name in _names(found)
+        }
+
+    def _sent(self, found: tuple[Found, ...], setting: Setting, ran: Ran) -> bool:
+        """Send the values of one path down the pipe; whether that settles the line."""
+        passage = _Passage(self, setting, found)
+        passage.flow()
+        passage.account(ran)
+        return bool(ran.values or ran.faults or ran.emptied)
+
+    def _fall_back(self, setting: Setting, ran: Ran) -> None:
+        for value in self.const or self.default:
+            made = self.fit.each(value, setting)
+            ran.new_terms.extend(made.new_terms)
+            ran.values += made.values
+            ran.origins += [()] * len(made.values)
+            if made.note is not None and made.note.fate is not Fate.KEPT:
+                ran.faults.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
+
+
+@dataclass(slots=True)
+class _Item:
+    value: Scalar
+    origins: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Origin:
+    """A single value as read; `locale` where it is one language of a text."""
+
+    label: str
+    value: Scalar
+    locale: str = ""
+
+
+@dataclass(slots=True)
+class _Passage:
+    """The values of one path on their way through one line."""
+
+    line: Line
+    setting: Setting
+    found: tuple[Found, ...]
+    origins: list[_Origin] = field(default_factory=list)
+    items: list[_Item] = field(default_factory=list)
+    parked: set[int] = field(default_factory=set)
+    losses: list[Loss] = field(default_factory=list)
+    faults: list[Loss] = field(default_factory=list)
+    new_terms: list[tuple[str, Term]] = field(default_factory=list)
+    emptied: bool = False
+
+    def flow(self) -> None:
+        """Read, pipe, fit, count."""
+        for found in self.found:
+            self._take(found)
+        for verb in self.line.verbs:
+            if isinstance(verb, ListVerb):
+                self._whole(verb)
+            elif isinstance(verb, EachVerb):
+                self._each(verb)
+        self._fit()
+        if self.emptied:
+            self.items = []
+
+    def account(self, ran: Ran) -> None:
+        """Add what happened to what came of the whole line."""
+        before = len(ran.outcomes)
+        ran.values += tuple(item.value for item in self.items)
+        ran.origins += [tuple(before + index for index in item.origins) for item in self.items]
+        ran.losses += self.losses
+        ran.faults += self.faults
+        ran.new_terms += self.new_terms
+        ran.emptied = ran.emptied or self.emptied
+        ran.consumed |= Counter(origin.label for origin in self.origins)
+        ran.outcomes += [(origin.label, self._outcome(index, origin)) for index, origin in enumerate(self.origins)]
+
+    def _take(self, found: Found) -> None:
+        start = len(self.origins)
+        if found.texts:
+            self.origins.extend(_Origin(label, text, locale) for label, locale, text in found.texts)
+        else:
+            self.origins.append(_Origin(found.label, found.value))
+        self.items.append(_Item(found.value, tuple(range(start, len(self.origins)))))
+
+    def _each(self, verb: EachVerb) -> None:
+        before, self.items = self.items, []
+        for item in before:
+            if isinstance(item.value, Localized) and verb.each_language:
+                self._each_language(verb, item, item.value)
+            else:
+                self._settle(verb.name, item.origins, verb.each(item.value, self.setting))
+
+    def _each_language(self, verb: EachVerb, item: _Item, value: Localized) -> None:
+        texts: dict[str, str] = {}
+        for locale, text in value.texts.items():
+            origins = tuple(index for index in item.origins if self.origins[index].locale in ("", locale))
+            made = verb.each(text, self.setting)
+            kept = made.values[0] if made.values else ""
+            if isinstance(kept, str) and not empty(kept):
+                texts[locale] = kept
+            self._noted(verb.name, origins, made, gone=locale not in texts)
+        if texts:
+            self.items.append(_Item(Localized(texts), item.origins))
+
+    def _settle(self, rule: str, origins: tuple[int, ...], made: Made) -> None:
+        values = [value for value in made.values if not empty(value)]
+        self.items.extend(_Item(value, origins) for value in values)
+        self.new_terms.extend(made.new_terms)
+        self._noted(rule, origins, made, gone=not values)
+
+    def _noted(self, rule: str, origins: tuple[int, ...], made: Made, *, gone: bool) -> None:
+        if made.note is not None:
+            self._note(made.note, origins)
+        elif gone:
+            self._note(Note(rule, "nothing is left", Fate.DROPPED), origins)
+
+    def _note(self, note: Note, origins: tuple[int, ...]) -> None:
+        fate = self.line.on_error if note.fate is Fate.FAILED else note.fate
+        label = self.origins[origins[0]].label if origins else ""
+        if fate is Fate.PARKED:
+            self.parked.update(origins)
+            source = f" (from {label})" if label else ""
+            self.faults.append(Loss(dotted(self.line.place), note.rule, f"{note.detail}{source}"))
+            return
+        self.emptied = self.emptied or fate is Fate.EMPTY
+        self.losses.append(Loss(label or dotted(self.line.place), note.rule, note.detail))
+
+    def _whole(self, verb: ListVerb) -> None:
+        before = self.items
+        kept = verb.whole([item.value for item in before], self.setting)
+        self.items = [
+            _Item(value, tuple(origin for index in indices for origin in before[index].origins))
+            for value, indices in kept.items
+            if not empty(value)
+        ]
+        if kept.note is not None:
+            used = {origin for item in self.items for origin in item.origins}
+            gone = tuple(origin for item in before for origin in item.origins if origin not in used)
+            self._note(kept.note, gone)
+
+    def _fit(self) -> None:
+        before, self.items = self.items, []
+        for item in before:
+            self._settle(self.line.target, item.origins, self.line.fit.each(item.value, self.setting))
+        if len(self.items) > 1 and not self.line.fit.field.multiple:
+            note = Note(SEVERAL, f"{len(self.items)} values, the target takes one")
+            extra, self.items = self.items[1:], self.items[:1]
+            self._note(note, tuple(origin for item in extra for origin in item.origins))
+
+    def _outcome(self, index: int, origin: _Origin) -> str:
+        if index in self.parked:
+            return PARKED
+        kept = [item for item in self.items if index in item.origins]
+        if not kept:
+            return DROPPED
+        texts = [_language(item.value, origin.locale) for item in kept]
+        if all(text is None for text in texts):
+            return DROPPED
+        same = len(kept) == 1 and (len(kept[0].origins) == 1 or bool(origin.locale))
+        return WRITTEN if same and _same(origin.value, texts[0], self.setting.tongue) else TRANSFORMED
+
+
+def _language(value: Scalar, locale: str) -> Scalar | None:
+    return value.texts.get(locale) if locale and isinstance(value, Localized) else value
+
+
+def _same(before: Scalar, after: Scalar | None, tongue: Tongue) -> bool:
+    """Whether a value arrived as it was: the same, or the same text."""
+    if after is None:
+        return False
+    if shape_of(before) is shape_of(after) and before == after:
+        return True
+    text = tongue.text(before)
+    return text is not None and text == tongue.text(after)
+
+
+def _names(found: Found) -> list[str]:
+    return [label for label, _, _ in found.texts] or [found.label]

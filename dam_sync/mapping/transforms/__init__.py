@@ -1,0 +1,1 @@
+"""The steps of a pipe, one class each."""

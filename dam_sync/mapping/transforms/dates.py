@@ -1,0 +1,149 @@
+"""Verbs that read and write days and instants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import cache
+from typing import ClassVar
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import Field
+
+from dam_sync.mapping.results import Fate, Made, Note, Shape, aware, shown
+from dam_sync.mapping.transforms.base import EachVerb, Setting, Words
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.values import Scalar, instant_text
+
+ISO = "iso"
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Every zone there is; found by reading hundreds of files."""
+    return frozenset(available_timezones())
+
+
+class _Moment(EachVerb):
+    """What `date` and `datetime` have in common."""
+
+    short: ClassVar[str] = "in"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.DATE, Shape.INSTANT})
+    in_: Words = Field(default=(ISO,), alias="in")
+    out: str | None = Field(default=None, min_length=1)
+    zone: str = "UTC"
+
+    def faults(self, setting: Setting) -> Iterator[str]:
+        """Unknown zones and formats that no date fits."""
+        if self.zone not in _zones():
+            yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
+        for text in (*self.in_, *([self.out] if self.out else [])):
+            if text != ISO and not _usable(text):
+                yield f"{text!r} is not a date format; write {ISO} or letters like %Y-%m-%d"
+
+    @property
+    def place(self) -> tzinfo:
+        """The zone in which dates are meant; UTC where it is unknown, which `faults` tells."""
+        try:
+            return ZoneInfo(self.zone)
+        except (OSError, ValueError, KeyError):
+            return UTC
+
+    def moment(self, text: str) -> datetime | date | None:
+        """The first format that fits."""
+        for form in self.in_:
+            found = _read_iso(text, self.place) if form == ISO else _read_as(text, form, self.place)
+            if found is not None:
+                return found
+        return None
+
+    def spelt(self, moment: datetime | date) -> Made:
+        """As text in the format `out`."""
+        try:
+            return Made((moment.strftime(self.out or ""),))
+        except ValueError:
+            return self.fail(f"{moment} cannot be written as {self.out}")
+
+
+class Date(_Moment):
+    name: ClassVar[str] = "date"
+    summary: ClassVar[str] = "a day, read by the first format of `in` that fits; an instant is taken in `zone`"
+    example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
+
+    def gives(self, shape: Shape) -> Shape:
+        """A date, or text where `out` is given."""
+        return Shape.TEXT if self.out else Shape.DATE
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
+        if found is None:
+            return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
+        if not isinstance(found, datetime):
+            return self.spelt(found) if self.out else Made((found,))
+        moment = _local(found, self.place)
+        made = self.spelt(moment.date()) if self.out else Made((moment.date(),))
+        return replace(made, note=Note(self.name, "the time of day", Fate.KEPT)) if moment.time() != time() else made
+
+
+class DateTime(_Moment):
+    name: ClassVar[str] = "datetime"
+    summary: ClassVar[str] = "an instant, read as `date` reads; a day becomes its midnight in `zone`"
+    example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
+
+    def gives(self, shape: Shape) -> Shape:
+        """An instant, or text where `out` is given."""
+        return Shape.TEXT if self.out else Shape.INSTANT
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
+        if found is None:
+            return self.fail(f"{shown(value)} is no instant of the form {' or '.join(self.in_)}")
+        if not isinstance(found, datetime):
+            found = datetime.combine(found, time(), self.place)
+        if self.out == ISO:
+            return Made((instant_text(aware(found)),))
+        return self.spelt(_local(found, self.place)) if self.out else Made((aware(found),))
+
+
+def _usable(form: str) -> bool:
+    """Whether what this format writes can be read by it."""
+    sample = datetime(2021, 11, 23, 13, 14, 15, tzinfo=UTC)
+    try:
+        datetime.strptime(sample.strftime(form), form).replace(tzinfo=UTC)
+    except (ValueError, re.error):
+        return False
+    return "%" in form
+
+
+def _read_as(text: str, form: str, zone: tzinfo) -> datetime | date | None:
+    try:
+        found = datetime.strptime(text.strip(), form)  # noqa: DTZ007 -- the zone follows in the next line
+    except (ValueError, re.error, OverflowError):
+        return None
+    if not re.search(r"%[HIMSfcXT]", form):
+        return found.date()
+    return found if found.tzinfo else found.replace(tzinfo=zone)
+
+
+def _read_iso(text: str, zone: tzinfo) -> datetime | date | None:
+    plain = text.strip()
+    try:
+        return date.fromisoformat(plain)
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(plain)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=zone)
+
+
+def _local(moment: datetime, zone: tzinfo) -> datetime:
+    try:
+        return aware(moment).astimezone(zone)
+    except OverflowError:
+        return moment

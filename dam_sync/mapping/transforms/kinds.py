@@ -1,0 +1,165 @@
+"""Verbs between kinds of value and text: what `text` writes, the other verbs read again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import ClassVar
+
+from pydantic import Field
+
+from dam_sync.mapping.results import ANY, Made, Shape, Tongue, number_text, shown
+from dam_sync.mapping.transforms.base import EachVerb, Setting
+from dam_sync.model.values import Json, Localized, Place, Row, Scalar, value_from_json, value_to_json
+
+DEGREES = re.compile(r"[+-]?\d{1,3}(?:\.\d{1,400})?", re.ASCII)
+BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+ROW = "row"
+
+
+class AsText(EachVerb):
+    name: ClassVar[str] = "text"
+    summary: ClassVar[str] = (
+        "any value as text: ISO dates, instants in UTC, true and false, plain numbers, labels, names, "
+        "`latitude, longitude, address`, rows as JSON"
+    )
+    example: ClassVar[str] = "text"
+    takes: ClassVar[frozenset[Shape]] = ANY
+    each_language: ClassVar[bool] = True
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        text = canonical_text(value, setting.tongue)
+        return self.fail(f"{shown(value)} has no text") if text is None else Made((text,))
+
+
+class AsPlace(EachVerb):
+    name: ClassVar[str] = "place"
+    summary: ClassVar[str] = "a place from text: `latitude, longitude, address` in degrees, or an address alone"
+    example: ClassVar[str] = "place"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.PLACE})
+
+    def gives(self, shape: Shape) -> Shape:
+        """A place."""
+        return Shape.PLACE
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        if isinstance(value, Place):
+            return Made((value,))
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        place = read_place(text)
+        return self.fail("there is neither a point nor an address") if place is None else Made((place,))
+
+
+class AsRow(EachVerb):
+    name: ClassVar[str] = "rows"
+    summary: ClassVar[str] = "a row from the JSON that `text` writes; another text becomes its one cell `cell`"
+    example: ClassVar[str] = "{rows: {cell: note}}"
+    short: ClassVar[str] = "cell"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.ROW})
+    cell: str = ""
+
+    def gives(self, shape: Shape) -> Shape:
+        """A row."""
+        return Shape.ROW
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        if isinstance(value, Row):
+            return Made((value,))
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        row = read_row(text)
+        if row is None and self.cell:
+            row = Row({self.cell: text})
+        return self.fail(f"{shown(text)} is no row in JSON, and no cell is named") if row is None else Made((row,))
+
+
+class Language(EachVerb):
+    name: ClassVar[str] = "language"
+    summary: ClassVar[str] = "says in which language a text is; of a text in several languages takes that one"
+    example: ClassVar[str] = "{language: en}"
+    short: ClassVar[str] = "locale"
+    locale: str = Field(min_length=1)
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        locale = self.locale.lower()
+        if isinstance(value, Localized):
+            found = value.texts.get(locale, "")
+            return Made((Localized({locale: found}),)) if found else self.fail(f"there is no text in {locale}")
+        text = self.text_of(value, setting)
+        return text if isinstance(text, Made) else Made((Localized({locale: text}),))
+
+
+def canonical_text(value: Scalar, tongue: Tongue) -> str | None:
+    """The one way to write a value as text, the same everywhere; None for rows with what JSON cannot hold."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Place():
+            return place_text(value)
+        case Row():
+            return row_text(value)
+        case _:
+            return tongue.text(value)
+
+
+def place_text(place: Place) -> str:
+    """`48.4, -4.5, Brest`; an address alone where there is no point, led by `, , ` if it looks like a point."""
+    latitude, longitude, address = _degrees(place.latitude), _degrees(place.longitude), place.address.strip()
+    if latitude or longitude:
+        return f"{latitude}, {longitude}" + (f", {address}" if address else "")
+    return f", , {address}" if _point(address) else address
+
+
+def read_place(text: str) -> Place | None:
+    """The inverse of `place_text`; what is no point on the globe is an address. None for a blank."""
+    plain = text.strip()
+    point = _point(plain)
+    if point is not None:
+        latitude, longitude, address = point
+        on_globe = abs(latitude or 0) <= 90 and abs(longitude or 0) <= 180
+        if on_globe and not (latitude is None and longitude is None and not address):
+            return Place(latitude, longitude, address)
+    return Place(address=plain) if plain else None
+
+
+def _point(text: str) -> tuple[float | None, float | None, str] | None:
+    """Latitude, longitude and address of `48.4, -4.5, Brest`, each of which may be left out; None for other texts."""
+    first, comma, rest = text.partition(",")
+    second, _, address = rest.partition(",")
+    parts = [first.strip(), second.strip()]
+    if not comma or any(part and not DEGREES.fullmatch(part) for part in parts):
+        return None
+    latitude, longitude = (float(part) if part else None for part in parts)
+    return latitude, longitude, address.strip()
+
+
+def row_text(row: Row) -> str | None:
+    """The cells as a JSON object, values in the neutral JSON form."""
+    try:
+        cells: Json = value_to_json(row)[ROW]
+        return json.dumps({ROW: cells} if set(cells) == {ROW} else cells, ensure_ascii=False, sort_keys=True)
+    except BROKEN:
+        return None
+
+
+def read_row(text: str) -> Row | None:
+    """The inverse of `row_text`; None for what is no row."""
+    try:
+        data: Json = json.loads(text)
+        if isinstance(data, dict) and set(data) == {ROW} and isinstance(data[ROW], dict):
+            data = data[ROW]
+        return Row({key: value_from_json(cell) for key, cell in data.items() if cell is not None})
+    except BROKEN:
+        return None
+
+
+def _degrees(value: float | None) -> str:
+    return number_text(value) if value is not None and math.isfinite(value) else ""

@@ -1,0 +1,93 @@
+"""The closed registry of verbs; a new one is one more class in its list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import ValidationError
+
+from dam_sync.config.diagnostics import Place, Written, faults_from
+from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
+from dam_sync.mapping.transforms.dates import Date, DateTime
+from dam_sync.mapping.transforms.kinds import AsPlace, AsRow, AsText, Language
+from dam_sync.mapping.transforms.lists import Const, Default, First, Join, Unique
+from dam_sync.mapping.transforms.text import (
+    Casefold,
+    Escape,
+    Lower,
+    Nfc,
+    SafeName,
+    Split,
+    StripHtml,
+    StripPrefix,
+    Title,
+    Trim,
+    Truncate,
+    Upper,
+)
+from dam_sync.mapping.transforms.values import AsJson, Flag, LookUp, Match, Number, Pluck
+from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.model.values import Json
+
+__all__ = ["LATER", "VERBS", "EachVerb", "ListVerb", "Setting", "Verb", "verb_from"]
+
+VERBS: Mapping[str, type[Verb]] = {
+    verb.name: verb
+    for verb in (
+        *(Nfc, Trim, Casefold, Upper, Lower, Title, StripPrefix, Truncate, SafeName, StripHtml, Escape),
+        *(Split, Join, Unique, First, Default, Const),
+        *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, Match),
+    )
+}
+LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})
+"""Documented words that are not part of this release."""
+
+
+def verb_from(step: Json, place: Place, written: Written, faults: list[Fault]) -> Verb | None:
+    """The verb of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; faults are added to the list."""
+    name, given = _taken_apart(step)
+    if name is None:
+        faults.append(written.fault(place, "a step is a verb, or one verb with its arguments"))
+        return None
+    kind = VERBS.get(name)
+    if kind is None:
+        hint = "remove it" if name in LATER else nearest(name, VERBS)
+        faults.append(
+            written.fault(place, f"{name}: not in this release" if name in LATER else f"no verb {name}", hint)
+        )
+        return None
+    arguments = _arguments(kind, given)
+    try:
+        return kind.model_validate(arguments)
+    except ValidationError as error:
+        faults.extend(_faults(kind, error, (*place, name), written, arguments is given))
+        return None
+
+
+def _taken_apart(step: Json) -> tuple[str | None, Json]:
+    if isinstance(step, str):
+        return step, {}
+    if isinstance(step, dict) and len(step) == 1:
+        ((name, given),) = step.items()
+        return str(name), given
+    return None, {}
+
+
+def _arguments(kind: type[Verb], given: Json) -> Json:
+    if given is None:
+        return {}
+    if isinstance(given, dict):
+        return given
+    return {kind.short: given} if kind.short else {"": given}
+
+
+def _faults(kind: type[Verb], error: ValidationError, place: Place, written: Written, nested: bool) -> Iterator[Fault]:
+    """The errors told at the step: an argument's own line only where the file has one for it."""
+    schema = kind.model_json_schema(by_alias=True)
+    inner = Written(written.file, {}, {})
+    for fault in faults_from(inner, error.errors(include_url=False, include_input=False), schema):
+        if fault.key == "file" or not nested:
+            message = fault.message if nested or "unknown key" not in fault.message else "takes no arguments"
+            yield written.fault(place, message)
+        else:
+            yield written.fault((*place, fault.key), fault.message, fault.hint)

@@ -1,0 +1,223 @@
+"""Verbs that turn one kind of value into another."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from dam_sync.mapping.results import ANY, SPEAKING, Fate, Made, Note, Shape, shape_of, shown
+from dam_sync.mapping.transforms.base import EachVerb, Setting, Words, fate_of
+from dam_sync.mapping.vocabulary import TermIndex, path_text
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.values import Person, Place, Row, Scalar, Term, value_to_json
+
+LONGEST_NUMBER = 400  # the smallest and the largest number take some 330 digits
+WORDS_TRUE = ("Yes", "true", "1")
+WORDS_FALSE = ("No", "false", "0")
+Unmatched = Annotated[
+    Literal["park", "drop", "keep", "null"] | None,
+    BeforeValidator(lambda given: "null" if given is None else given),  # YAML reads null as nothing
+]
+
+
+class Number(EachVerb):
+    name: ClassVar[str] = "number"
+    summary: ClassVar[str] = "a number from text; `decimal` is the sign before the fraction"
+    example: ClassVar[str] = '{number: {decimal: ","}}'
+    short: ClassVar[str] = "decimal"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.NUMBER})
+    decimal: Literal[".", ","] = "."
+
+    def gives(self, shape: Shape) -> Shape:
+        """A number."""
+        return Shape.NUMBER
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return Made((value,))
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        plain = _digits(text, self.decimal)
+        if plain is None:
+            return self.fail(f"{shown(text)} is no number")
+        if "." not in plain:
+            return Made((int(plain),))
+        number = float(plain)
+        if math.isinf(number):
+            return self.fail(f"{shown(text)} is too large")
+        exact = Decimal(plain) == Decimal(repr(number))
+        return Made((number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", Fate.KEPT))
+
+
+class Flag(EachVerb):
+    name: ClassVar[str] = "flag"
+    summary: ClassVar[str] = "words for yes and no: a flag becomes the first of them, one of them becomes a flag"
+    example: ClassVar[str] = "{flag: {true: [Yes, Oui], false: [No, Non]}}"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.FLAG})
+    yes: Words = Field(default=WORDS_TRUE, alias="true")
+    no: Words = Field(default=WORDS_FALSE, alias="false")
+
+    def gives(self, shape: Shape) -> Shape:
+        """The other one."""
+        return Shape.TEXT if shape is Shape.FLAG else Shape.FLAG
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        if isinstance(value, bool):
+            return Made(((self.yes if value else self.no)[0],))
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        word = text.strip().casefold()
+        for words, flag in ((self.yes, True), (self.no, False)):
+            if word in (known.casefold() for known in words):
+                return Made((flag,))
+        return self.fail(f"{shown(text)} is neither yes nor no")
+
+
+class Pluck(EachVerb):
+    name: ClassVar[str] = "pluck"
+    summary: ClassVar[str] = (
+        "one part: label, id or path of a term, name of a person, address of a place, cell of a row"
+    )
+    example: ClassVar[str] = "{pluck: path}"
+    short: ClassVar[str] = "key"
+    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TERM, Shape.PERSON, Shape.PLACE, Shape.ROW})
+    key: str = Field(min_length=1)
+    locale: str = ""
+
+    def gives(self, shape: Shape) -> Shape:
+        """Text, or a number for latitude and longitude."""
+        return Shape.NUMBER if shape is Shape.PLACE and self.key in ("latitude", "longitude") else Shape.TEXT
+
+    def misfit(self, shape: Shape) -> str:
+        """See `Verb.misfit`."""
+        parts = PARTS.get(shape)
+        if parts is None or self.key in parts:
+            return super().misfit(shape)
+        return f"a {shape.value} has no {self.key}; {nearest(self.key, parts)}"
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        if isinstance(value, Row):
+            return self._cell(value, setting)
+        if shape_of(value) not in PARTS or self.key not in PARTS[shape_of(value)]:
+            return self.fail(f"a {shape_of(value).value} has no {self.key}")
+        part = self._part(value, setting)
+        return self.fail(f"the {shape_of(value).value} has no {self.key}") if part in ("", None) else Made((part,))
+
+    def _part(self, value: Scalar, setting: Setting) -> str | int | float:
+        match value, self.key:
+            case Term(), "label":
+                return value.labels.get(self.locale, "") if self.locale else setting.tongue.label(value)
+            case Term(), "path":
+                return path_text(value)
+            case Term() | Person(), "id":
+                return value.id
+            case Person(), _:
+                return value.name
+            case Place(), "address":
+                return value.address
+            case Place(), key:
+                degrees = value.latitude if key == "latitude" else value.longitude
+                return "" if degrees is None else degrees
+        return ""
+
+    def _cell(self, row: Row, setting: Setting) -> Made:
+        cell = row.cells.get(self.key, ())
+        texts = [setting.tongue.text(part) for part in (cell if isinstance(cell, tuple) else (cell,))]
+        known = tuple(text for text in texts if text)
+        return Made(known) if known else self.fail(f"the row has no {self.key}")
+
+
+class AsJson(EachVerb):
+    name: ClassVar[str] = "json"
+    summary: ClassVar[str] = "any value as JSON text, for rows and places that a target cannot hold"
+    example: ClassVar[str] = "json"
+    takes: ClassVar[frozenset[Shape]] = ANY
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        return Made((json.dumps(value_to_json(value), ensure_ascii=False, sort_keys=True),))
+
+
+class LookUp(EachVerb):
+    name: ClassVar[str] = "lookup"
+    summary: ClassVar[str] = "the value beside this one in a table of `lookups`"
+    example: ClassVar[str] = "{lookup: country}"
+    short: ClassVar[str] = "name"
+    table: str = Field(alias="name")
+    unmatched: Unmatched = None
+
+    def faults(self, setting: Setting) -> Iterator[str]:
+        """Unknown tables."""
+        if self.table not in setting.lookups:
+            yield f"there is no lookup {self.table}; {nearest(self.table, setting.lookups)}".rstrip("; ")
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        text = self.text_of(value, setting)
+        if isinstance(text, Made):
+            return text
+        table = setting.lookups.get(self.table)
+        found = table.find(text) if table else None
+        if found is not None:
+            return Made((found,))
+        choice = self.unmatched or (table.unmatched if table else None)
+        note = Note(self.name, f"{shown(text)} is not in {self.table}", fate_of(choice))
+        return Made((text,) if choice == "keep" else (), note)
+
+
+class Match(EachVerb):
+    name: ClassVar[str] = "vocabulary"
+    summary: ClassVar[str] = "the target's term, found or made by a rule of `vocabularies`"
+    example: ClassVar[str] = "{vocabulary: subject}"
+    short: ClassVar[str] = "name"
+    takes: ClassVar[frozenset[Shape]] = SPEAKING
+    rule: str = Field(alias="name")
+
+    def gives(self, shape: Shape) -> Shape:
+        """A term."""
+        return Shape.TERM
+
+    def faults(self, setting: Setting) -> Iterator[str]:
+        """Unknown rules."""
+        if self.rule not in setting.rules:
+            yield f"there is no vocabulary {self.rule}; {nearest(self.rule, setting.rules)}".rstrip("; ")
+
+    def each(self, value: Scalar, setting: Setting) -> Made:
+        """See `EachVerb.each`."""
+        rule = setting.rules.get(self.rule)
+        if rule is None:
+            return self.fail(f"there is no vocabulary {self.rule}")
+        index = setting.terms.get(rule.target)
+        return rule.apply(value, TermIndex() if index is None else index, setting.tongue, self.name)
+
+
+PARTS = {
+    Shape.TERM: ("label", "id", "path"),
+    Shape.PERSON: ("name", "id"),
+    Shape.PLACE: ("address", "latitude", "longitude"),
+}
+
+
+def _digits(text: str, decimal: str) -> str | None:
+    """Plain digits with a point, from a number written with groups; None when it is none."""
+    group = "," if decimal == "." else "."
+    plain = re.sub(r"(?<=\d)[\s'’\u00a0\u202f](?=\d{3})", "", text.strip().replace("−", "-"))
+    if len(plain) > LONGEST_NUMBER:
+        return None
+    mark, sign = re.escape(decimal), re.escape(group)
+    match = re.fullmatch(rf"([+-]?)(\d+|\d{{1,3}}(?:{sign}\d{{3}})+)(?:{mark}(\d+))?", plain, re.ASCII)
+    if match is None:
+        return None
+    whole = match[2].replace(group, "")
+    return f"{'-' if match[1] == '-' else ''}{whole}" + (f".{match[3]}" if match[3] else "")

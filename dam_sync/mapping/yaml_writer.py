@@ -1,0 +1,63 @@
+"""YAML as people like to read it: one line for one thing, the reason behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from dam_sync.mapping.similarity import one_line
+from dam_sync.model.values import Json
+
+BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+LONGEST_COMMENT = 200
+
+
+def flow(value: Json) -> str:
+    """A value on one line."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case str():
+            return quoted(value)
+        case Mapping():
+            return "{" + ", ".join(f"{quoted(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
+        case _:
+            return "[" + ", ".join(flow(item) for item in value) + "]"
+
+
+def quoted(text: str) -> str:
+    """A text, in double quotes unless it is a plain word that means nothing else."""
+    if BARE.fullmatch(text) and text.casefold() not in WORDS:
+        return text
+    return '"' + "".join(_letter(letter) for letter in text) + '"'
+
+
+def _letter(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def entry(key: str, value: Json, why: str = "", indent: str = "") -> str:
+    """A key with its value, and a comment."""
+    told = one_line(why, LONGEST_COMMENT)
+    return f"{indent}{quoted(key)}: {flow(value)}" + (f"  # {told}" if told else "")
+
+
+def block(key: str, entries: Iterable[str]) -> Iterator[str]:
+    """A key with lines below it; nothing where there are none."""
+    lines = list(entries)
+    if lines:
+        yield f"{key}:"
+        yield from lines
+
+
+def comment(text: str) -> str:
+    """A line for people."""
+    return f"# {one_line(text, LONGEST_COMMENT * 5)}"

@@ -1,0 +1,34 @@
+"""One error in a file that people write, and the nearest known word to a misspelt one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing to mend; lines count from 1. rank: those of a higher one come after all others."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+    hint: str = ""
+    rank: int = 0
+
+    def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.file}:{self.line}: {self.key}: {self.message}{hint}"
+
+
+def nearest(word: str, known: Iterable[str], meant: str = "did you mean") -> str:
+    """A hint naming the nearest of the known words, or all of them where they are few; empty when there are none."""
+    words = sorted(set(known))
+    close = get_close_matches(word.casefold(), [known.casefold() for known in words], n=1, cutoff=0.6)
+    if close:
+        return f"{meant} {next(known for known in words if known.casefold() == close[0])}?"
+    if 0 < len(words) <= 12:
+        return f"known: {', '.join(words)}"
+    return ""

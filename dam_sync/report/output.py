@@ -1,0 +1,106 @@
+"""Where a command prints: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from rich.console import Console
+
+from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
+from dam_sync.model.safe_text import visible, visible_json, visible_lines
+from dam_sync.report.progress import ProgressLine, Snapshot
+from dam_sync.report.terminal import print_report, print_table
+
+PIPE_WIDTH = 400  # a pipe gets plain lines that nobody has wrapped
+
+
+class Piped(Console):
+    """A console whose reader may go away (`| head`): the rest is not printed, and that is no error. plain: it is no
+    terminal, so tables are plain lines."""
+
+    def __init__(self) -> None:
+        self.plain = not sys.stdout.isatty()
+        super().__init__(highlight=False, width=PIPE_WIDTH if self.plain else None, soft_wrap=self.plain)
+
+    def on_broken_pipe(self) -> None:
+        """See `Console`."""
+        let_go_of_stdout()
+
+
+def let_go_of_stdout() -> None:
+    """Nobody reads any more: what is still to be printed goes nowhere, also at the end of the process."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Output:
+    """One command's results and words. The progress line is out of the way whenever something is printed."""
+
+    def __init__(self, as_json: bool = False, no_progress: bool = False, verbose: int = 0) -> None:
+        self.as_json = as_json
+        self.verbose = verbose
+        self.progress = not no_progress
+        self.out = Piped()
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.line = ProgressLine(dict, enabled=False)
+
+    def show_progress(self, snapshot: Snapshot) -> ProgressLine:
+        """The line that shows this snapshot, where the operator wants one."""
+        self.line = ProgressLine(snapshot, enabled=self.progress)
+        return self.line
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """A plan, run or verification."""
+        if self.as_json:
+            self.data(report)
+            return
+        with self.line.hidden():
+            print_report(self.out, report)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """One table, whole."""
+        with self.line.hidden():
+            print_table(self.out, title, columns, rows)
+
+    def data(self, data: Any) -> None:
+        """JSON on stdout."""
+        with self.line.hidden():
+            try:
+                sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
+                sys.stdout.flush()
+            except BrokenPipeError:
+                let_go_of_stdout()
+
+    def say(self, text: str) -> None:
+        """A result in words."""
+        with self.line.hidden():
+            self.out.print(visible_lines(text), markup=False)
+
+    def error(self, error: DamSyncError) -> None:
+        """What happened, and what to do next."""
+        if self.as_json:
+            self.data(error.as_json())
+        self.told(error)
+
+    def told(self, error: DamSyncError) -> None:
+        """The same beside a report, which is the only result on stdout."""
+        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or fault a line
+        self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
+        if error.hint:
+            self.note(f"hint: {visible(error.hint)}")
+
+    def next(self, *commands: str) -> None:
+        """The commands to type next; not beside JSON, which a program reads."""
+        if not self.as_json:
+            for command in commands:
+                self.note(f"next: dam-sync {command}")
+
+    def note(self, text: str, style: str = "") -> None:
+        """Words beside the results; nothing in them steers the terminal."""
+        with self.line.hidden():
+            self.err.print(visible_lines(text), markup=False, style=style or None)

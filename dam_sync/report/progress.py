@@ -1,0 +1,93 @@
+"""How far a command is: a live line on a terminal, plain lines in a pipe; out of the way while results are printed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, RLock, Thread
+from typing import Any, TextIO
+
+from dam_sync.model.safe_text import visible
+
+Snapshot = Callable[[], Mapping[str, Any]]
+LIVE_SECONDS = 0.25
+PLAIN_SECONDS = 10.0
+ERASE = "\r\x1b[2K"
+
+
+class ProgressLine:
+    """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before a service was asked."""
+
+    def __init__(self, snapshot: Snapshot, *, enabled: bool, stream: TextIO | None = None) -> None:
+        self._snapshot, self._enabled = snapshot, enabled
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._ended = Event()
+        self._lock = RLock()
+        self._drawn = False
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begin to show it."""
+        if self._enabled:
+            self._thread = Thread(target=self._show, name="progress", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Erase the line and show nothing more; safe to repeat."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2)
+        with self._lock:
+            self._erase()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """No line while results are printed."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def _show(self) -> None:
+        while not self._ended.wait(LIVE_SECONDS if self._live else PLAIN_SECONDS):
+            state = self._snapshot()
+            if not state["source_calls"] + state["target_calls"]:
+                continue
+            with self._lock:
+                if not self._ended.is_set():
+                    self._draw(line(state))
+
+    def _draw(self, text: str) -> None:
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            text = f"{ERASE}{text if len(text) <= width else text[: width - 1] + '…'}"
+            self._drawn = True
+        else:
+            text = f"{text}\n"
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._stream.write(ERASE)
+            self._stream.flush()
+            self._drawn = False
+
+
+def line(state: Mapping[str, Any]) -> str:
+    """One line that says it all: what is being done, how many assets, bytes, calls and how fast, what is left."""
+    parts = [str(state["phase"])]
+    if state["done"] or state["moves"]:
+        of = f" of {state['expected']:,}" if state["expected"] else ""
+        parts.append(f"{state['done']:,}{of} assets")
+    if state["bytes"]:
+        parts.append(f"{state['bytes'] / 1_000_000:,.1f} MB")
+    rate = f", {state['rate']:.0f} a second" if state["rate"] >= 1 else ""
+    parts.append(f"calls: source {state['source_calls']:,}, target {state['target_calls']:,}{rate}")
+    if state["parked"]:
+        parts.append(f"{state['parked']:,} parked")
+    if state["left"]:
+        parts.append(f"{state['left']} left")
+    return visible(" · ".join(parts))

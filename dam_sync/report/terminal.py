@@ -1,0 +1,126 @@
+"""A report on a terminal or in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dam_sync.model.safe_text import visible, visible_lines
+from dam_sync.report.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
+
+TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
+SHOWN = 12
+ROWS_OF_GROUPS = 60
+ALIGNED = 40  # characters to which the cells of a plain table are aligned
+STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
+
+
+def print_report(console: Console, report: Mapping[str, Any]) -> None:
+    """The whole report, as tables."""
+    source, target = report["source"], report["target"]
+    number = f" {report['run']}" if report["run"] else ""
+    console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
+    console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
+    _pairs(console, "Assets", report["counts"])
+    _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
+    _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
+    if report["verdict"]:
+        _verdict(console, report["verdict"])
+    seen = [
+        (row["rule"], row["fate"], str(row["assets"]), ", ".join(row["examples"]), row["meaning"])
+        for row in report["exposure"]
+    ]
+    _table(console, "Seen by more people than in the source", ("rule", "", "assets", "for example", "meaning"), seen)
+    rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
+    _table(console, "Lost by name", ("what", "rule", "assets"), rows)
+    parked = [
+        (row["cause"], row["operation"], str(row["count"]), row["example"], row["hint"]) for row in report["parked"]
+    ]
+    _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
+    for side in (source, target):
+        total = sum(side["calls"].values())
+        forecast = " forecast" if report["kind"] == "plan" else ""
+        calls = sorted(side["calls"].items(), key=lambda item: -item[1])
+        _table(
+            console, f"API calls{forecast}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls]
+        )
+    for note in report["notes"]:
+        console.print(f"note: {plain(note)}")
+    if report.get("forecast_seconds") is not None:
+        console.print(f"forecast: about {duration(report['forecast_seconds'])}")
+    elif report["seconds"]:
+        console.print(f"took {duration(report['seconds'])}")
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """One table, whole."""
+    _table(console, title, columns, rows, shown=len(rows))
+
+
+def plain(text: object, *, lines: bool = False) -> str:
+    """Somebody else's text for a console, as one line unless `lines`: neither markup nor anything that steers it."""
+    return escape((visible_lines if lines else visible)(str(text)))
+
+
+def duration(seconds: float) -> str:
+    """`2 h 5 min`, `3 min 20 s`, `12 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+
+
+def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
+    counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
+    _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
+    _pairs(console, "Evidence by asset", verdict["evidence"])
+    _pairs(console, "Evidence by file", file_evidence(verdict))
+    for title, found in (("Differences", verdict["differences"]), ("Additions at the target", verdict["extras"])):
+        rows = [row for group in grouped(found) for row in group.rows()]
+        _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
+    _pairs(console, "Not compared: the target does not give it out, or cannot hold it", verdict["not_compared"])
+
+
+def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:
+    _table(console, title, ("", ""), [(key, f"{number:,}") for key, number in pairs.items()], shown=50)
+
+
+def _table(
+    console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int = SHOWN
+) -> None:
+    rows = list(rows)
+    if not rows:
+        return
+    if len(rows) > shown:
+        rows = [*rows[:shown], (f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))]
+    if getattr(console, "plain", False):
+        _plain_table(console, title, columns, rows)
+        return
+    whole = min(len(title), console.width)  # a title is not folded where there is room
+    table = Table(
+        title=plain(title), title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
+    )
+    for number, column in enumerate(columns):
+        right = all(row[number].replace(",", "").isdigit() for row in rows[:shown])
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        style = STYLES.get(row[0])
+        first = f"[{style}]{plain(row[0])}[/{style}]" if style else plain(row[0])
+        table.add_row(first, *(plain(cell, lines=True) for cell in row[1:]))
+    console.print(table)
+    console.print()
+
+
+def _plain_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """For a pipe: one line a row, aligned as far as short cells go, with nothing behind the last."""
+    shown = [*([columns] if any(columns) else []), *rows]
+    cells = [[visible(cell) for cell in row] for row in shown]
+    widths = [max(min(len(row[number]), ALIGNED) for row in cells) for number in range(len(columns))]
+    for text in (title, *("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells), ""):
+        console.print(visible(text.rstrip()), markup=False, soft_wrap=True)

@@ -1,0 +1,137 @@
+"""Rotating credentials on disk: owner-only, replaced whole, never in the state.
+
+A refresh token is given up by using it, so what comes instead of it must reach the disk. Who renews loads the old one
+first, and loading makes sure of the room: bytes for the next file are written and flushed beforehand. Saving writes
+over them, flushes the file, puts it in the place of the old one, and flushes the folder; only then does `save` return,
+and only then is the new access token used. A crash or a power cut leaves the old file or the new one, whole.
+Between the server's answer and the flush nobody can do more: where the power goes just then, and the server takes the
+old token no more, the user has to agree again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dam_sync.model.errors import ConfigError
+from dam_sync.store.sqlite import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, told
+
+if sys.platform != "win32":
+    import fcntl
+
+
+CREDENTIALS = "the credentials file"
+ROOM = 64 * 1024  # bytes by which a file may grow in one save and still find its room made before
+
+
+class FileVault:
+    """Implements `model.ports.Vault` on one small JSON file beside the state."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"FileVault({str(self.path)!r})"
+
+    async def load(self, name: str) -> str | None:
+        """The stored secret, or None; what is saved next has its room on the disk already.
+
+        Raises ConfigError when others may read the file, when it is damaged, or when it could not be written again, and
+        DiskFull when there is no room: a secret that is given up now could not be replaced.
+        """
+        return (await asyncio.to_thread(self._load)).get(name)
+
+    async def save(self, name: str, secret: str) -> None:
+        """Durable when this returns; other processes' secrets in the same file are kept. Safe to repeat."""
+        await asyncio.shield(asyncio.to_thread(self._save, name, secret))
+
+    async def names(self, prefix: str) -> Sequence[str]:
+        """See `Vault.names`. Raises ConfigError as `load` does."""
+        secrets = await asyncio.to_thread(self._read)
+        return [name for name, secret in secrets.items() if secret and name.startswith(prefix)]
+
+    def _load(self) -> dict[str, str]:
+        secrets = self._read()
+        with told(self.path, CREDENTIALS):
+            if not self._has_room():
+                with self._alone():
+                    self._make_room()
+        return secrets
+
+    def _save(self, name: str, secret: str) -> None:
+        with told(self.path, CREDENTIALS), self._alone():
+            secrets = self._read()
+            secrets[name] = secret
+            self._replace(json.dumps(secrets).encode())
+
+    def _read(self) -> dict[str, str]:
+        refuse_link(self.path, CREDENTIALS)
+        with told(self.path, CREDENTIALS):
+            if not self.path.exists():
+                return {}
+            if sys.platform != "win32" and self.path.stat().st_mode & 0o077:
+                hint = f"renew the credential if they did, then `chmod 600 {self.path}`"
+                raise ConfigError(f"others may have read the credentials in {self.path}", hint=hint)
+            text = self.path.read_bytes()
+        with suppress(ValueError):
+            secrets = json.loads(text)
+            if isinstance(secrets, dict) and all(isinstance(secret, str) for secret in secrets.values()):
+                return secrets
+        raise ConfigError(f"the credentials in {self.path} are damaged", hint="remove the file and consent again")
+
+    @property
+    def _fresh(self) -> Path:
+        """The next file: only room, until a save fills it."""
+        return self.path.with_name(f"{self.path.name}.new")
+
+    def _has_room(self) -> bool:
+        return self._fresh.exists() and self._fresh.stat().st_size >= self._needed() and os.access(self._fresh, os.W_OK)
+
+    def _needed(self) -> int:
+        return ROOM + (self.path.stat().st_size if self.path.exists() else 0)
+
+    def _make_room(self) -> None:
+        self._write(bytes(self._needed()))
+
+    def _replace(self, data: bytes) -> None:
+        """All of the new file or all of the old one, whatever happens."""
+        self._write(data)
+        os.replace(self._fresh, self.path)
+        flush_folder(self.path.parent)
+
+    def _write(self, data: bytes) -> None:
+        """The next file, on the disk; what it takes up already is written over, so that it needs no new room."""
+        refuse_link(self._fresh, CREDENTIALS)
+        handle = os.open(self._fresh, os.O_WRONLY | os.O_CREAT | NO_LINK, OWNER_FILE)
+        with os.fdopen(handle, "wb") as out:
+            self._refuse_foreign(os.fstat(handle))
+            os.fchmod(out.fileno(), OWNER_FILE)
+            out.write(data)
+            out.truncate()
+            out.flush()
+            os.fsync(out.fileno())
+
+    def _refuse_foreign(self, found: os.stat_result) -> None:
+        """In a folder that others write, somebody else may have made the next file, or linked one of ours there."""
+        theirs = sys.platform != "win32" and found.st_uid != os.getuid()
+        if theirs or found.st_nlink > 1 or not stat.S_ISREG(found.st_mode):
+            hint = "remove it, and keep the state in a folder that only you can write"
+            raise ConfigError(
+                f"{self._fresh} was not made by this user alone; no credential is written to it", hint=hint
+            )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One writer at a time, also among processes."""
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        make_file(lock, CREDENTIALS)
+        with lock.open("rb") as held:
+            if sys.platform != "win32":
+                fcntl.flock(held, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,214 @@
+"""Memberships read from containers, and what can only be written once all assets exist: placements and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.service import Membership
+from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.rows import RelationRow
+from dam_sync.store.statements import Ready, listed
+from dam_sync.store.tables import LINK, MEMBER, PLACEMENT, RELATION, SPOT
+
+_PLACE = ("kind", "path", "container")
+_SPOT = Ready(select(SPOT.c.id).where(*(SPOT.c[name] == bindparam(name) for name in _PLACE)))
+_ADD_SPOT = Ready(upsert(SPOT).on_conflict_do_nothing(), _PLACE)
+_QUEUED = upsert(PLACEMENT)
+_QUEUE = Ready(
+    _QUEUED.on_conflict_do_update(
+        index_elements=["spot", "asset"], set_={"adds": _QUEUED.excluded.adds, "refused": ""}
+    ),
+    ("spot", "asset", "adds"),
+)
+_DONE = Ready(delete(PLACEMENT).where(PLACEMENT.c.spot == bindparam("of"), PLACEMENT.c.asset.in_(listed("ids"))))
+_MEMBERS = Ready(
+    select(MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
+    .join(SPOT, SPOT.c.id == MEMBER.c.spot)
+    .where(MEMBER.c.asset.in_(listed("ids")))
+)
+
+
+class Members(Part):
+    """Memberships of a side whose assets do not carry them."""
+
+    async def begin_members(self, run: int) -> None:
+        """Forget what was read before."""
+        await self._write(lambda c: c.execute(delete(MEMBER)) and None)
+
+    async def add_members(self, run: int, membership: Membership) -> None:
+        """Some members of a container; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            spot = _spot(c, membership.placement)
+            for piece in pieces(membership.assets):
+                rows = [{"asset": asset, "spot": spot} for asset in piece]
+                c.execute(upsert(MEMBER).on_conflict_do_nothing(), rows)
+
+        await self._write(job)
+
+    async def members_of(self, assets: Sequence[str]) -> dict[AssetId, frozenset[Placement]]:
+        """The containers of these assets; assets in none are absent."""
+
+        def job(c: Connection) -> dict[AssetId, frozenset[Placement]]:
+            found: dict[AssetId, set[Placement]] = {}
+            for piece in pieces(assets):
+                for row in _MEMBERS.all(c, ids=to_text(list(piece))):
+                    found.setdefault(AssetId(row.asset), set()).add(_placement(row))
+            return {asset: frozenset(placements) for asset, placements in found.items()}
+
+        return await self._read(job)
+
+
+class Placements(Part):
+    """Bulk placements waiting for the target."""
+
+    async def next_placements(self, at_most: int) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
+        """One container with up to `at_most` assets to add and to remove; None when nothing waits."""
+
+        def job(c: Connection) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
+            waits = PLACEMENT.c.refused == ""
+            first = select(PLACEMENT.c.spot).where(waits).order_by(PLACEMENT.c.spot).limit(1)
+            spot = c.execute(select(SPOT).where(SPOT.c.id == first.scalar_subquery())).first()
+            if spot is None:
+                return None
+            waiting = select(PLACEMENT).where(PLACEMENT.c.spot == spot.id, waits).order_by(PLACEMENT.c.asset)
+            rows = c.execute(waiting.limit(max(1, at_most))).all()
+            add = tuple(AssetId(row.asset) for row in rows if row.adds)
+            return _placement(spot), add, tuple(AssetId(row.asset) for row in rows if not row.adds)
+
+        return await self._read(job)
+
+    async def placement_refused(self, placement: Placement, asset: str, why: str) -> None:
+        """The target will not have it; it is kept to be told, and tried anew when the placement is asked for again."""
+
+        def job(c: Connection) -> None:
+            one = (PLACEMENT.c.spot == _spot(c, placement), PLACEMENT.c.asset == asset)
+            c.execute(update(PLACEMENT).where(*one).values(refused=why))
+
+        await self._write(job)
+
+    async def placements_refused(self) -> list[tuple[str, int]]:
+        """Reasons and how many memberships each concerns."""
+        return await self._read(lambda c: _reasons(c, PLACEMENT))
+
+    async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
+        """These wait no more; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            spot = _spot(c, placement)
+            for piece in pieces(ids):
+                _DONE.run(c, of=spot, ids=to_text(list(piece)))
+
+        await self._write(job)
+
+
+class Relations(Part):
+    """Relations waiting for both their ends."""
+
+    async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:
+        """A page behind `after_seq`, with target ids where the ends are linked and empty ones where not."""
+        owner, other = LINK.alias("of_owner"), LINK.alias("of_other")
+        joined = RELATION.outerjoin(owner, owner.c.source == RELATION.c.owner)
+        joined = joined.outerjoin(other, other.c.source == RELATION.c.other)
+        columns = (RELATION, owner.c.target.label("owner_target"), other.c.target.label("other_target"))
+        chosen = select(*columns).select_from(joined).where(RELATION.c.seq > after_seq, RELATION.c.refused == "")
+        chosen = chosen.order_by(RELATION.c.seq).limit(at_most)
+
+        def job(c: Connection) -> list[RelationRow]:
+            return [
+                RelationRow(row.seq, row.owner, row.kind, row.other, row.owner_target or "", row.other_target or "")
+                for row in c.execute(chosen)
+            ]
+
+        return await self._read(job)
+
+    async def leads(self, kind: str, start: str, goal: str) -> bool:
+        """Whether relations of this kind that were written lead from one source asset to another, or it is the same."""
+
+        def job(c: Connection) -> bool:
+            seen, waiting = {start}, [start]
+            while waiting and goal not in seen:
+                fresh = [other for piece in pieces(waiting) for other in _written(c, kind, piece)]
+                waiting = [other for other in dict.fromkeys(fresh) if other not in seen]
+                seen.update(waiting)
+            return goal in seen
+
+        return await self._read(job)
+
+    async def relations_waiting(self, owner: str) -> frozenset[tuple[str, str]]:
+        """(kind, other source id) of this asset's relations that are not written: an end was not moved, or refused."""
+        chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner)
+        return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
+
+    async def relation_refused(self, row: RelationRow, why: str) -> None:
+        """The target will not have it; it is kept to be told."""
+        one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)
+        await self._write(lambda c: c.execute(one) and None)
+
+    async def relations_refused(self) -> list[tuple[str, int]]:
+        """Reasons and how many relations each concerns; the empty reason: an end was not moved."""
+        return await self._read(lambda c: _reasons(c, RELATION))
+
+    async def relations_done(self, rows: Sequence[RelationRow]) -> None:
+        """These wait no more; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            for piece in pieces(rows):
+                c.execute(delete(RELATION).where(RELATION.c.seq.in_([row.seq for row in piece])))
+
+        await self._write(job)
+
+
+def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
+    """Queue placements; the last word on a pair holds."""
+    spots: dict[tuple[Placement, str], int] = {}
+    values = []
+    for placement, asset, adds in rows:
+        key = placement, placement.id
+        spots[key] = spots.get(key) or _spot(c, placement)
+        values.append({"spot": spots[key], "asset": asset, "adds": adds})
+    _QUEUE.run_all(c, values)
+
+
+def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Queue relations."""
+    values = [{"owner": owner, "kind": kind, "other": other} for owner, kind, other in rows]
+    c.execute(upsert(RELATION).on_conflict_do_nothing(), values)
+
+
+def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:
+    chosen = select(table.c.refused, func.count()).group_by(table.c.refused).order_by(table.c.refused)
+    return [(row[0], int(row[1])) for row in c.execute(chosen)]
+
+
+def _written(c: Connection, kind: str, owners: Sequence[str]) -> Iterator[str]:
+    """The other ends of what these assets have: asked for, and neither waiting nor refused."""
+    open_rows = select(RELATION.c.owner, RELATION.c.other).where(RELATION.c.kind == kind, RELATION.c.owner.in_(owners))
+    undone = {(row.owner, row.other) for row in c.execute(open_rows)}
+    for row in c.execute(select(LINK.c.source, LINK.c.relations).where(LINK.c.source.in_(owners))):
+        for named, other in from_text(row.relations):
+            if named == kind and (row.source, other) not in undone:
+                yield other
+
+
+def _spot(c: Connection, placement: Placement) -> int:
+    """The number of a container."""
+    values: Mapping[str, str] = {
+        "kind": placement.kind,
+        "path": to_text(list(placement.path)),
+        "container": placement.id,
+    }
+    known = _SPOT.value(c, **values)
+    if known is None:
+        _ADD_SPOT.run(c, **values)
+        known = _SPOT.value(c, **values)
+    return int(known)
+
+
+def _placement(row: Any) -> Placement:
+    return Placement(row.kind, tuple(from_text(row.path)), row.container)

@@ -1,0 +1,71 @@
+"""A state file that is taken away while a run writes it: noticed, and what it held is kept."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from dam_sync.model.errors import DamSyncError, SafetyStop
+from dam_sync.store.sqlite import make_file, raw_of, told
+
+RESCUED = ".rescued"
+
+
+class Place:
+    """The file that was opened, and whether its name still means it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _identity(path)
+        self._helpers = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")]
+        self._ours: list[tuple[int, int] | None] = []
+
+    def remember(self) -> None:
+        """Once something is committed: which of the helper files are those of this file."""
+        if not self._ours:
+            self._ours = [_identity(helper) for helper in self._helpers]
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file was removed, or another one lies in its place: what is written now is found by nobody."""
+        return _identity(self._path) != self._file
+
+    def rescued(self, connection: Connection) -> SafetyStop:
+        """The error to stop with, once a copy of everything committed lies beside the lost file.
+
+        The lost file's own log goes as well: SQLite would read it into whatever file gets that name next.
+        """
+        what = "replaced by another file" if self._path.exists() else "removed"
+        message = f"the state {self._path} was {what} while this process used it"
+        try:
+            kept = _copy(connection, self._path)
+        except DamSyncError as error:
+            hint = f"restore it from a backup before the next run; what it held could not be kept ({error.message})"
+            return SafetyStop(message, hint=hint)
+        for helper, ours in zip(self._helpers, self._ours, strict=False):
+            if ours is not None and _identity(helper) == ours:
+                helper.unlink()
+        hint = f"what it held is kept in {kept}: move that file to {self._path}, and run the same command again"
+        return SafetyStop(message, hint=hint)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _copy(connection: Connection, path: Path) -> Path:
+    names = (path.with_name(f"{path.name}{RESCUED}{f'-{number}' if number > 1 else ''}") for number in count(1))
+    kept = next(name for name in names if not os.path.lexists(name))
+    make_file(kept, new=True)
+    with told(kept), closing(sqlite3.connect(kept)) as copy:
+        raw_of(connection).backup(copy)
+    return kept

@@ -1,0 +1,232 @@
+"""Durable steps: what was done once is not done again, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, delete, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
+from dam_sync.model.ports import Call
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, current_record
+from dam_sync.store.base import Desk, Part, from_text, pieces, to_text
+from dam_sync.store.ledger import append
+from dam_sync.store.rows import Kept, LedgerRow, Memory, Work
+from dam_sync.store.runs import RUN_SCOPE
+from dam_sync.store.statements import Ready
+from dam_sync.store.tables import STEP, instant
+from dam_sync.store.writer import Job
+
+ASSET_SCOPE = "asset:"
+SILENT = "note: "  # begins the names of steps that write nothing to a target: the ledger does not tell them
+REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
+"""After these it is certain that nothing was written: an answer said no, or nothing was sent."""
+
+_ONE = (STEP.c.scope == bindparam("scope"), STEP.c.name == bindparam("name"))
+_KEPT = Ready(select(STEP.c.state, STEP.c.at, STEP.c.result).where(*_ONE))
+_ADDED = upsert(STEP)
+_NEW = {name: _ADDED.excluded[name] for name in ("at", "state", "result")}
+_PUT = Ready(
+    _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
+    ("scope", "name", "at", "state", "result"),
+)
+_DROP = Ready(delete(STEP).where(STEP.c.scope == bindparam("scope")))
+
+
+class StoredSteps(Part):
+    """The steps of one piece of work, or of a run. Implements `model.ports.Steps`."""
+
+    def __init__(self, desk: Desk, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
+        super().__init__(desk)
+        self._scope, self._asset, self._run = scope, asset, run
+        self._memory = memory or Memory(certain=False)
+
+    async def once(
+        self,
+        name: str,
+        call: Call,
+        *,
+        found: Call | None = None,
+        keep: timedelta | None = None,
+        harmless: bool = False,
+    ) -> Json:
+        """See `Steps.once`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
+        key = self._scope, name
+        while (other := self._desk.flights.get(key)) is not None:
+            await other.wait()
+        flight = self._desk.flights[key] = asyncio.Event()
+        try:
+            kept = await self._kept(name, keep)
+            if kept is not None and kept.state == "done":
+                return from_text(kept.result)
+            return await self._take(name, call, found, kept, harmless)
+        finally:
+            del self._desk.flights[key]
+            flight.set()
+
+    async def forget(self, *names: str) -> None:
+        """See `Steps.forget`."""
+
+        def job(c: Connection) -> None:
+            for name in names:
+                if name.endswith("*"):
+                    matching = STEP.c.name.startswith(name[:-1], autoescape=True)
+                else:
+                    matching = STEP.c.name == name
+                c.execute(delete(STEP).where(STEP.c.scope == self._scope, matching))
+
+        await self._change(job)
+        steps = self._memory.steps
+        for kept in [kept for kept in steps if any(_matches(kept, name) for name in names)]:
+            del steps[kept]
+
+    async def recall(self, name: str) -> Json:
+        """See `Steps.recall`."""
+        kept = await self._kept(name, None)
+        return from_text(kept.result) if kept is not None and kept.state == "done" else None
+
+    async def _take(self, name: str, call: Call, found: Call | None, kept: Kept | None, harmless: bool) -> Json:
+        """Not recorded yet, as far as the file knows."""
+        if kept is not None and found is not None and (result := await found()) is not None:
+            return await self._record(name, result)
+        if kept is not None and kept.state == "intent" and found is None and not harmless:
+            raise Uncertain(
+                f"the step “{name}” was begun at {kept.at} and its outcome is not known",
+                asset=self._asset,
+                operation=name,
+            )
+        record, began = self._written(name), self._desk.clock.monotonic()
+        if not harmless or found is not None:  # what may be repeated blindly needs no intent
+            await self._intend(name)
+        try:
+            result = await call()
+        except Uncertain:
+            raise
+        except REFUSED:
+            await self._withdraw(name)
+            raise
+        return await self._record(name, result, record, self._desk.clock.monotonic() - began)
+
+    async def _kept(self, name: str, keep: timedelta | None) -> Kept | None:
+        if self._memory.certain:
+            kept = self._memory.steps.get(name)
+        else:
+            row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
+            kept = None if row is None else Kept(row.state, row.at, row.result)
+        if kept is None:
+            return None
+        if keep is not None and kept.state == "done" and instant(kept.at) + keep <= self._desk.clock.now():
+            return None
+        return kept
+
+    async def _intend(self, name: str) -> None:
+        intent = Kept("intent", self._now(), to_text(None))
+        await self._change(lambda c: self._put(c, name, intent))
+        self._memory.steps[name] = intent
+
+    async def _withdraw(self, name: str) -> None:
+        gone = delete(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name, STEP.c.state != "done")
+
+        def job(c: Connection) -> None:
+            c.execute(gone)
+
+        await self._change(job)
+        self._memory.steps.pop(name, None)
+
+    def _written(self, name: str) -> WriteRecord | None:
+        """What is being written here, where this is the step that writes it."""
+        record = current_record()
+        return record if record is not None and record.claimed_by(name) else None
+
+    async def _record(
+        self, name: str, result: Json, record: WriteRecord | None = None, seconds: float | None = None
+    ) -> Json:
+        now = self._now()
+        row = _ledger_row(name, result, record, seconds)
+        row = replace(row, run=self._run or self._desk.run, asset=self._asset, at=now)
+        done = Kept("done", now, to_text(result))
+
+        def job(c: Connection) -> None:
+            self._put(c, name, done)
+            if not name.startswith(SILENT):
+                append(c, row)
+
+        await self._change(job)
+        self._memory.steps[name] = done
+        return result
+
+    def _put(self, c: Connection, name: str, step: Kept) -> None:
+        _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
+
+    async def _change(self, job: Job[None]) -> None:
+        """Durable when it returns; where it does not, the file alone knows."""
+        try:
+            await self._write(job)
+        except BaseException:
+            self._memory.certain = False
+            raise
+
+
+def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: float | None) -> LedgerRow:
+    target, detail = (result, None) if isinstance(result, str) else ("", result)
+    row = LedgerRow(0, 0, name, "", target, detail, "")
+    if record is None:
+        return row
+    return replace(
+        row,
+        target=target or record.target,
+        changes=record.changes,
+        calls=record.calls,
+        digest=record.digest,
+        size=record.size,
+        version=record.version,
+        seconds=None if seconds is None else round(seconds, 3),
+    )
+
+
+class StepKeeping(Part):
+    """Gives out durable steps."""
+
+    def steps(self, work: Work, run: int) -> StoredSteps:
+        """The steps of one asset; they outlive the process and end when the work is settled."""
+        memory = None if work.begun else work.steps  # of new work there is nothing to read
+        return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
+
+    async def is_recorded(self, text: str) -> bool:
+        """Whether a step of an asset that is not settled says this text; see `model.service.Recorded`."""
+        said = select(STEP.c.name).where(STEP.c.result.contains(text, autoescape=True)).limit(1)
+        return await self._read(lambda c: c.execute(said).first() is not None)
+
+    def run_steps(self, scope: str) -> StoredSteps:
+        """Steps that belong to a run rather than to an asset; they end when the run is finished."""
+        return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)
+
+
+def _matches(kept: str, name: str) -> bool:
+    return kept.startswith(name[:-1]) if name.endswith("*") else kept == name
+
+
+def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
+    """The assets of which steps are kept."""
+    found: set[str] = set()
+    for piece in pieces(assets):
+        chosen = select(STEP.c.scope).where(STEP.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()
+        found.update(scope.removeprefix(ASSET_SCOPE) for scope in c.execute(chosen).scalars())
+    return frozenset(found)
+
+
+def drop_steps(c: Connection, asset: str) -> None:
+    """The steps of an asset that is settled."""
+    _DROP.run(c, scope=ASSET_SCOPE + asset)
+
+
+def vouch_for(c: Connection, assets: Select[Any]) -> None:
+    """A person looked at these assets in the target: what was begun may be called again."""
+    chosen = select((ASSET_SCOPE + assets.subquery().c.asset).label("scope"))
+    c.execute(update(STEP).where(STEP.c.scope.in_(chosen), STEP.c.state == "intent").values(state="vouched"))

@@ -1,0 +1,68 @@
+"""Small facts about the job, and what the store holds as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlmodel import SQLModel
+
+from dam_sync.model.values import Json
+from dam_sync.store.base import Part, from_text, to_text
+from dam_sync.store.migrations import version_of
+from dam_sync.store.runs import open_rows
+from dam_sync.store.tables import LINK, MEMBER, NAME, NOTE, RUN, SHARD, WORK
+
+
+class Notes(Part):
+    """A key and value each, and the overview."""
+
+    async def note(self, key: str, value: Json) -> None:
+        """Write down a fact, in place of the one there was."""
+        row = upsert(NOTE).values(key=key, value=to_text(value))
+        row = row.on_conflict_do_update(index_elements=["key"], set_={"value": to_text(value)})
+        await self._write(lambda c: c.execute(row) and None)
+
+    async def noted(self, key: str) -> Json:
+        """The fact, or None."""
+        chosen = select(NOTE.c.value).where(NOTE.c.key == key)
+        found: str | None = await self._read(lambda c: c.execute(chosen).scalar())
+        return None if found is None else from_text(found)
+
+    async def is_blank(self) -> bool:
+        """Whether nothing was listed, linked or read into this state yet."""
+        kept = (WORK, LINK, NAME, SHARD, MEMBER)
+        return await self._read(lambda c: not any(c.execute(select(exists(select(table)))).scalar() for table in kept))
+
+    async def show(self) -> Json:
+        """For `state JOB show`: format, size on disk in bytes, rows per table, open rows, the last run, watermark."""
+        size = self._bytes()
+
+        def job(c: Connection) -> Json:
+            return {
+                "file": str(self._desk.path),
+                "format": version_of(c),
+                "bytes": size,
+                "rows": {name: _count(c, name) for name in sorted(SQLModel.metadata.tables)},
+                "open": open_rows(c),
+                "last_run": _last_run(c),
+                "notes": {row.key: from_text(row.value) for row in c.execute(select(NOTE).limit(100))},
+            }
+
+        shown: dict[str, Any] = await self._read(job)
+        return shown | {"watermark": shown["notes"].get("watermark")}
+
+    def _bytes(self) -> int:
+        parts = [self._desk.path.with_name(self._desk.path.name + suffix) for suffix in ("", "-wal")]
+        return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def _count(c: Connection, table: str) -> int:
+    return int(c.execute(select(func.count()).select_from(SQLModel.metadata.tables[table])).scalar_one())
+
+
+def _last_run(c: Connection) -> Json:
+    columns = (RUN.c.id, RUN.c.command, RUN.c.state, RUN.c.started_at, RUN.c.ended_at)
+    row = c.execute(select(*columns).order_by(RUN.c.id.desc()).limit(1)).first()
+    return dict(row._mapping) if row else None

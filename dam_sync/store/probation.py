@@ -1,0 +1,85 @@
+"""Target assets that their service may still remove by itself, and those that it did remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from dam_sync.model.asset import AssetId
+from dam_sync.store.base import Part, pieces
+from dam_sync.store.journal import drop_steps
+from dam_sync.store.links import drop_link, link_of
+from dam_sync.store.rows import LinkRow, Outcome, Removal, Unsettled
+from dam_sync.store.tables import LINK, PLACEMENT, REMOVAL, UNSETTLED, WORK, instant, stamp
+
+
+class Settling(Part):
+    """Links whose target asset is not sure to stay."""
+
+    async def unsettled(self, made_before: datetime | None = None) -> Unsettled:
+        """How many there are, or of those made until then, and the span in which they were made."""
+        made = LINK.c.made_at
+        chosen = select(func.count(), func.min(made), func.max(made)).where(text(UNSETTLED))
+        if made_before is not None:
+            chosen = chosen.where(made <= stamp(made_before))
+
+        def job(c: Connection) -> Unsettled:
+            number, first, last = c.execute(chosen).one()
+            return Unsettled(number, instant(first), instant(last)) if number else Unsettled()
+
+        return await self._read(job)
+
+    async def iter_unsettled(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
+        """A page of them in the order of source ids, behind the id `after`."""
+        chosen = select(LINK).where(text(UNSETTLED), LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
+        return await self._read(lambda c: [link_of(row) for row in c.execute(chosen)])
+
+    async def settled(self, sources: Sequence[str]) -> None:
+        """The target assets of these were seen and stay; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            for piece in pieces(sources):
+                c.execute(update(LINK).where(LINK.c.source.in_(piece)).values(made_at=""))
+
+        if sources:
+            await self._write(job)
+
+    async def removed(self, rows: Sequence[Removal], told: Outcome, run: int = 0) -> None:
+        """The service removed these: their links end, and they are parked as `told`, with a message each.
+
+        Counted in `run`, where one is going on. What is to be done with them already stays so. Safe to repeat.
+        """
+        now = self._now()
+
+        def job(c: Connection) -> None:
+            for row in rows:
+                _remove(c, row, now)
+                parked = {"action": told.action, "cause": told.cause, "hint": told.hint, "message": row.message}
+                rest = {"operation": told.operation, "evidence": "", "losses": "null", "settled_at": now}
+                counted = {"run": run} if run else {}
+                mine = (WORK.c.asset == row.source, WORK.c.state == "settled")
+                c.execute(update(WORK).where(*mine).values(**parked, **rest, **counted))
+
+        if rows:
+            await self._write(job)
+
+    async def removals(self, sources: Sequence[str]) -> dict[AssetId, Removal]:
+        """What was removed of these source assets and not made anew; the others are absent."""
+
+        def job(c: Connection) -> dict[AssetId, Removal]:
+            found = c.execute(select(REMOVAL).where(REMOVAL.c.source.in_(list(sources))))
+            return {AssetId(row.source): Removal(row.source, row.target, row.file, row.message) for row in found}
+
+        return await self._read(job)
+
+
+def _remove(c: Connection, row: Removal, now: str) -> None:
+    drop_link(c, row.source)
+    drop_steps(c, row.source)
+    c.execute(delete(PLACEMENT).where(PLACEMENT.c.asset == row.target))
+    values = {"target": row.target, "file": row.file, "message": row.message, "at": now}
+    kept = upsert(REMOVAL).values(source=row.source, **values)
+    c.execute(kept.on_conflict_do_update(index_elements=["source"], set_=values))

@@ -1,0 +1,314 @@
+"""The queue: what was listed is claimed under a lease, in order, and settled once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, or_, select, text, update
+
+from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.codec import asset_from_json
+from dam_sync.model.errors import StoreBusy
+from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.deferred import add_placements, add_relations
+from dam_sync.store.journal import begun_among, drop_steps, vouch_for
+from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.rows import MADE, Outcome, ParkedRow, Work
+from dam_sync.store.runs import open_rows
+from dam_sync.store.statements import Ready
+from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
+
+UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
+UNCERTAIN = "Uncertain"
+USUAL = ("created", "updated", "unchanged", "skipped", "parked")
+
+_NOW = Ready(
+    select(
+        *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
+        WORK.c.passing,
+    ).where(WORK.c.asset == bindparam("of"))
+)
+_CLOSED: dict[str, Any] = {
+    "state": "settled",
+    "due": "",
+    "holder": "",
+    "payload": None,
+    **{
+        name: bindparam(f"new_{name}")
+        for name in (
+            "action",
+            "cause",
+            "operation",
+            "message",
+            "hint",
+            "losses",
+            "evidence",
+            "settled_at",
+            "named",
+            "passing",
+        )
+    },
+}
+_CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
+_AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
+_AGAIN["action"] = bindparam("new_action")
+_REOPEN = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
+_PUT_BACK: dict[str, Any] = {
+    **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
+    **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
+}
+_MADE_ANEW = Ready(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
+_HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
+
+
+class Queue(Part):
+    """Work rows from claim to settled."""
+
+    async def claim(self, run: int, at_most: int, lease: timedelta, held: Collection[str] = ()) -> list[Work]:
+        """The next rows in listing order; a lease that ran out makes a row claimable again.
+
+        held: what the caller works at; it is his, though he stood still for longer than a lease.
+        """
+        now, until = self._now(), self._now(lease)
+
+        def job(c: Connection) -> list[Work]:
+            free: list[Any] = [text(OPEN), WORK.c.due <= now]
+            if held:
+                free.append(WORK.c.asset.not_in(list(held)))
+            chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most)
+            rows = c.execute(chosen).all()
+            begun = begun_among(c, [row.asset for row in rows])
+            if rows:
+                taken = update(WORK).where(WORK.c.seq == bindparam("at"))
+                taken = taken.values(
+                    state="claimed",
+                    due=until,
+                    holder=self._desk.holder,
+                    run=run,
+                    action=case((WORK.c.run == run, WORK.c.action), else_=""),
+                    attempt=WORK.c.attempt + 1,
+                    again=False,
+                )
+                c.execute(taken, [{"at": row.seq} for row in rows])
+            return [_work(row, row.asset in begun) for row in rows]
+
+        return await self._write(job) if at_most > 0 else []
+
+    async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
+        """Hold these longer; those no longer held are left alone."""
+        held = update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(due=self._now(lease))
+        await self._on_each(held, works)
+
+    async def release(self, works: Sequence[Work]) -> None:
+        """Give back what was not tried; it can be claimed again at once."""
+        back = {"state": "pending", "due": "", "holder": "", "attempt": func.max(WORK.c.attempt - 1, 0), "again": False}
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), works)
+
+    async def retry_later(self, work: Work, after_s: float) -> None:
+        """Give back what was tried; it can be claimed again in `after_s` seconds."""
+        due = self._now(timedelta(seconds=max(0.0, after_s)))
+        back = {"state": "pending", "due": due, "holder": "", "again": False}
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), [work])
+
+    async def settle(self, work: Work, outcome: Outcome) -> None:
+        """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
+
+        Durable on return; safe to repeat. An asset listed anew meanwhile comes round again. Steps are kept for an asset
+        that was parked or skipped, so that what was made of it is not made twice. Raises StoreBusy when the work has
+        passed to somebody else.
+        """
+        now = self._now()
+
+        def job(c: Connection) -> None:
+            row = _NOW.first(c, of=work.asset)
+            if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._desk.holder):
+                raise StoreBusy("somebody else works at this asset now", asset=work.asset)
+            if row.state == "settled":
+                return
+            _settle(c, row, outcome, now)
+            _settle_rest(c, row, outcome)
+
+        await self._write(job)
+
+    async def unpark(self, causes: Collection[str] | None) -> int:
+        """Put parked assets back into the queue, all (and the memberships and relations that were refused) or those of
+        some causes; how many assets there were.
+
+        Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
+        What the target's service removed is made anew.
+        """
+
+        def job(c: Connection) -> int:
+            chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
+            if causes is not None and UNCERTAIN in causes:
+                vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
+            c.execute(delete(REMOVAL).where(REMOVAL.c.source.in_(select(WORK.c.asset).where(*chosen))))
+            if causes is None:
+                for table in (PLACEMENT, RELATION):
+                    c.execute(update(table).values(refused=""))
+            return c.execute(update(WORK).where(*chosen).values(**_PUT_BACK, passing=0)).rowcount
+
+        return await self._write(job)
+
+    async def retry_passing(self, most: int) -> int:
+        """Put back what was parked for faults that may pass, in fewer than so many runs in a row; how many."""
+        return await self._put_back(WORK.c.passing > 0, WORK.c.passing < most)
+
+    async def retry_causes(self, causes: Collection[str], operation: str = "") -> int:
+        """Put back what was parked for one of these causes, or by this operation of ours; how many. Nothing is vouched
+        for by it, as it is by `unpark`."""
+        named = WORK.c.cause.in_(list(causes))
+        return await self._put_back(or_(named, WORK.c.operation == operation) if operation else named)
+
+    async def _put_back(self, *chosen: Any) -> int:
+        back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)
+        return await self._write(lambda c: c.execute(back).rowcount)
+
+    async def open_work(self, run: int) -> int:
+        """Rows that are not settled, whichever run listed them: the one that goes on works them all off."""
+        return await self._read(open_rows)
+
+    async def tally(self, run: int) -> Mapping[str, int]:
+        """Assets of a run: `listed`, `open`, and by action, the usual ones also when there are none.
+
+        From counters kept with the rows, never a scan. An asset put back by `unpark` is open in its old run until
+        another run claims it.
+        """
+
+        def job(c: Connection) -> dict[str, int]:
+            row = c.execute(select(RUN.c.listed, RUN.c.unchanged).where(RUN.c.id == run)).first()
+            counts = {"listed": row.listed if row else 0, "open": 0, **dict.fromkeys(USUAL, 0)}
+            counts["unchanged"] = row.unchanged if row else 0
+            for label, n in c.execute(select(TALLY.c.label, TALLY.c.n).where(TALLY.c.run == run, TALLY.c.n > 0)):
+                counts[label] = counts.get(label, 0) + n
+            return counts
+
+        return await self._read(job)
+
+    async def actions(self, assets: Sequence[str]) -> dict[AssetId, str]:
+        """What became of assets that were work: their last action, `pending` for open ones; unknown ones are absent."""
+        columns = (WORK.c.asset, WORK.c.state, WORK.c.action)
+
+        def job(c: Connection) -> dict[AssetId, str]:
+            found: dict[AssetId, str] = {}
+            for piece in pieces(assets):
+                for row in c.execute(select(*columns).where(WORK.c.asset.in_(piece))):
+                    found[AssetId(row.asset)] = row.action if row.state == "settled" else "pending"
+            return found
+
+        return await self._read(job)
+
+    async def payloads(self, assets: Sequence[str]) -> dict[AssetId, Asset]:
+        """Assets as their listing gave them, of those whose listing carried them."""
+        columns = (WORK.c.asset, WORK.c.payload)
+
+        def job(c: Connection) -> dict[AssetId, Asset]:
+            found: dict[AssetId, Asset] = {}
+            for piece in pieces(assets):
+                chosen = select(*columns).where(WORK.c.asset.in_(piece), WORK.c.payload.is_not(None))
+                found.update((AssetId(row.asset), asset_from_json(from_text(row.payload))) for row in c.execute(chosen))
+            return found
+
+        return await self._read(job)
+
+    async def parked(self, *, limit: int, offset: int = 0, cause: str | None = None) -> list[ParkedRow]:
+        """Parked assets in the order of their listing."""
+        chosen = select(WORK).where(text(PARKED)).order_by(WORK.c.seq).limit(limit).offset(offset)
+        chosen = chosen if cause is None else chosen.where(WORK.c.cause == cause)
+
+        def job(c: Connection) -> list[ParkedRow]:
+            return [
+                ParkedRow(row.asset, row.cause, row.operation, row.message, row.hint, from_text(row.named))
+                for row in c.execute(chosen)
+            ]
+
+        return await self._read(job)
+
+    async def parked_causes(self) -> list[tuple[str, str, str, int, str]]:
+        """(cause, operation, hint, how many, one example with its message), most frequent first."""
+        group = (WORK.c.cause, WORK.c.operation, WORK.c.hint)
+        many = func.count().label("many")
+        chosen = (
+            select(*group, many, func.min(WORK.c.asset + ": " + WORK.c.message)).where(text(PARKED)).group_by(*group)
+        )
+        chosen = chosen.order_by(many.desc(), WORK.c.cause)
+        return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
+
+    async def losses(self, run: int) -> list[tuple[str, str, int]]:
+        """(path, rule, assets) over all that this run settled, most frequent first."""
+        chosen = text(
+            "SELECT json_extract(loss.value, '$.path') AS path, json_extract(loss.value, '$.rule') AS rule,"
+            " count(DISTINCT work.seq) AS assets FROM work, json_each(work.losses) AS loss"
+            " WHERE work.run = :run AND work.state = 'settled' AND json_type(work.losses) = 'array'"
+            " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+        )
+        return await self._read(lambda c: [tuple(row) for row in c.execute(chosen, {"run": run})])
+
+    async def told_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
+        """(rule, whether the asset is parked for it, assets, the first of them) of what was noted under this path: of
+        assets that are parked now, and of those that this run settled."""
+        chosen = text(
+            "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
+            " row_number() OVER (same ORDER BY seq) AS place FROM (SELECT DISTINCT work.seq, work.asset,"
+            " json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
+            " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled'"
+            " AND (work.run = :run OR work.action = 'parked') AND json_type(work.losses) = 'array'"
+            " AND json_extract(loss.value, '$.path') = :path) WINDOW same AS (PARTITION BY rule, parked))"
+            " WHERE place <= :examples ORDER BY rule, parked, place"
+        )
+        given = {"run": run, "path": path, "examples": examples}
+        found: dict[tuple[str, bool, int], list[str]] = {}
+        for rule, parked, many, asset in await self._read(lambda c: c.execute(chosen, given).all()):
+            found.setdefault((rule, bool(parked), many), []).append(asset)
+        return [(*key, assets) for key, assets in found.items()]
+
+    async def _on_each(self, statement: Update, works: Sequence[Work]) -> None:
+        if works:
+            held = [{"of": work.asset, "at": work.seq} for work in works]
+            await self._write(lambda c: c.execute(statement, held) and None)
+
+
+def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
+    """The row itself: closed, or pending once more when it was listed anew."""
+    action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
+    if row.again:
+        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "")
+        return
+    _CLOSE.run(
+        c,
+        at=row.seq,
+        new_action=action,
+        new_cause=outcome.cause,
+        new_operation=outcome.operation,
+        new_message=outcome.message,
+        new_hint=outcome.hint,
+        new_losses=to_text(outcome.losses),
+        new_evidence=outcome.evidence,
+        new_settled_at=now,
+        new_named=to_text(dict(outcome.named)),
+        new_passing=row.passing + 1 if outcome.passing else 0,
+    )
+
+
+def _settle_rest(c: Connection, row: Any, outcome: Outcome) -> None:
+    """What has to be true together with the row."""
+    if outcome.link is not None:
+        write_link(c, outcome.link, row.listed_run)
+        _MADE_ANEW.run(c, of=row.asset)
+    elif outcome.action == "removed":
+        drop_link(c, row.asset)
+    if outcome.placements:
+        add_placements(c, outcome.placements)
+    if outcome.relations:
+        add_relations(c, [(row.asset, kind, other) for kind, other in outcome.relations])
+    if outcome.action not in UNFINISHED:
+        drop_steps(c, row.asset)
+
+
+def _work(row: Row[Any], begun: bool) -> Work:
+    payload = asset_from_json(from_text(row.payload)) if row.payload else None
+    return Work(
+        row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1, begun, row.passing
+    )

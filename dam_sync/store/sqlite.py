@@ -1,0 +1,237 @@
+"""The SQLite file itself: where it is, who may read it, how it is opened, and what its errors mean to people.
+
+What a commit survives, by the level of `synchronous` under a write-ahead log; ours is FULL:
+
+| level | a killed process | a crash of the system, a power cut | a power cut under a disk that lies about flushes |
+|---|---|---|---|
+| OFF | all is there | the file may be damaged | the file may be damaged |
+| NORMAL | all is there | whole, but the last commits may be gone | the file may be damaged |
+| FULL | all is there | all is there | the last commits may be gone, at worst the file is damaged |
+| EXTRA | as FULL | as FULL: it differs only without a write-ahead log | as FULL |
+
+A commit is a promise to the services: an intent must be on the disk before its call is sent, or the call is sent twice
+after a power cut. NORMAL forgets just these, so it will not do; OFF saves nothing that many commits in one do not save
+already. Where a disk or a virtual machine answers a flush before it has happened, no level helps: the state then is
+restored from a copy, and what was done since is found at the target by our mark or parked.
+
+A copy of the file alone, without `-wal` beside it, lacks the newest commits, and one made while somebody writes may be
+of two moments at once. `state JOB export FILE` makes one that is whole, also while a run is at work.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+
+from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull, StoreBusy
+from dam_sync.store.lock_holder import holder_of
+
+BUSY_SECONDS = 10.0  # how long a statement waits for another process to let the file go
+ALMOST_FULL_BYTES = 1024 * 1024
+PROBE_BYTES = 64 * 1024
+STATE = "the state"
+OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+CACHE_KIB = 4 * 1024
+WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
+
+HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps beside a state
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+
+
+def path_of(where: Path | str) -> Path:
+    """The file meant by a path or a `sqlite:///` address. Raises ConfigError on the address of another database."""
+    text = str(where)
+    scheme, colon, rest = text.partition(":/")
+    if not colon or len(scheme) < 2 or not scheme.replace("+", "").isalnum():
+        return Path(text)
+    if scheme != "sqlite":
+        hint = "name a file in `state:`"
+        raise ConfigError(f"the state is kept in SQLite in this release, not in {scheme}", hint=hint)
+    return Path("/" + rest.lstrip("/")) if rest.startswith("///") else Path(rest.lstrip("/"))
+
+
+def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
+    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat
+    unless it must be `new`.
+
+    What was made is still there after a power cut. Raises ConfigError for a symbolic link, wherever it leads.
+    """
+    refuse_link(path, what)
+    with told(path, what):
+        missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(mode=OWNER_FOLDER, exist_ok=True)
+        made = not path.exists()
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | (os.O_EXCL if new else 0), OWNER_FILE)
+        try:
+            if os.fstat(handle).st_mode & 0o077:
+                os.fchmod(handle, OWNER_FILE)
+        finally:
+            os.close(handle)
+        for folder in (path.parent, *(each.parent for each in missing)) if made else ():
+            flush_folder(folder)
+
+
+def refuse_link(path: Path, what: str = STATE) -> None:
+    """Raises ConfigError for a symbolic link: in a folder that others write, it may lead to any file of this user."""
+    if path.is_symlink():
+        hint = "name the file itself, in a folder that only you can write"
+        raise ConfigError(f"{what} {path} is a symbolic link, which is not followed", hint=hint)
+
+
+def flush_folder(folder: Path) -> None:
+    """The names in a folder are on the disk when this returns. Raises OSError."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def engine_of(path: Path, *, read_only: bool = False) -> Engine:
+    """An engine of one connection, without transactions of its own: `transaction` makes them.
+
+    A file on a medium that takes no writes, not even SQLite's own helper files, is opened as it lies there.
+    """
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect_reader(path) if read_only else _connect_writer(path)
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+
+
+def vacuum(path: Path) -> None:
+    """Give the room of removed rows back to the disk. Nobody else may have the file open."""
+    with told(path):
+        engine = engine_of(path)
+        with engine.connect() as connection:
+            raw = raw_of(connection)
+            raw.execute("VACUUM")
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        engine.dispose()
+
+
+class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
+    """All or nothing; IMMEDIATE takes the file at once, DEFERRED only reads a consistent state."""
+
+    __slots__ = ("_begin", "_raw")
+
+    def __init__(self, connection: Connection, kind: str = "IMMEDIATE") -> None:
+        self._raw, self._begin = raw_of(connection), f"BEGIN {kind}"
+
+    def __enter__(self) -> None:
+        self._raw.execute(self._begin)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._raw.execute("COMMIT")
+        finally:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+
+
+def raw_of(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection, for what costs too much through the layers."""
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+class told:  # noqa: N801 -- reads as a word, like those of contextlib
+    """Turns errors of SQLite and of the file system into ours. what: the file is called so."""
+
+    __slots__ = ("_path", "_what")
+
+    def __init__(self, path: Path, what: str = STATE) -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DBAPIError):
+            raise meaning_of(error.orig or error, self._path, self._what) from error
+        if isinstance(error, sqlite3.Error | OSError):
+            raise meaning_of(error, self._path, self._what) from error
+
+
+def meaning_of(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
+    """What an error of SQLite or of the file system means to the operator."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        holder = holder_of(path) or "another process"
+        return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
+    if code == sqlite3.SQLITE_FULL or _is_full(error, path):
+        hint = f"free some room in {path.parent} and run the same command again; it continues where it stopped"
+        return DiskFull(f"no room left to write {what} {path}", hint=hint)
+    if code in _BROKEN:
+        hint = "restore it from a backup; without one the assets that were moved are not known any more"
+        return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
+    if code in _REFUSED or (isinstance(error, OSError) and error.errno in _NOT_ALLOWED):
+        hint = (
+            "check that the file and its folder exist, that this user may read and write both,"
+            " and that the disk is not mounted read-only"
+        )
+        return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+    hint = "check the disk and the `state:` line of the job file"
+    return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+
+
+def _plain(error: BaseException) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _is_full(error: BaseException, path: Path) -> bool:
+    """SQLite says "disk I/O error" for several kinds of full disk, and for a quota."""
+    if isinstance(error, OSError):
+        return error.errno in NO_ROOM
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
+        return False
+    try:
+        if shutil.disk_usage(path.parent).free < ALMOST_FULL_BYTES:
+            return True
+        with tempfile.TemporaryFile(dir=path.parent, buffering=0) as probe:
+            return probe.write(bytes(PROBE_BYTES)) < PROBE_BYTES
+    except OSError as found:
+        return found.errno in NO_ROOM
+
+
+def _connect_writer(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_SECONDS)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    return connection
+
+
+def _connect_reader(path: Path) -> sqlite3.Connection:
+    address = path.absolute().as_uri()
+    try:
+        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        if path.with_name(path.name + "-wal").exists() or not path.exists():
+            raise
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True, check_same_thread=False)
+    return connection
