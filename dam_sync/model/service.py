@@ -402,7 +402,8 @@ class Kind:
 
     settings: the options it takes, by name. flows: auth flow -> required parameters; extras: what a flow takes besides.
     connect: makes the service, an instance of `service`. limits: as documented. holds: what a library of this kind
-    holds; a feature that is absent is neither read nor written. leaves: what is left there by a killed run, once the next one is through.
+    holds; a feature that is absent is neither read nor written. leaves: what is left there by a killed run, once the
+    next one is through.
     """
 
     name: str

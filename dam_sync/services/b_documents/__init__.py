@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dam_sync.model import options
 from dam_sync.model.service import Kind
 from dam_sync.services.b_documents import facts
