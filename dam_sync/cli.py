@@ -15,13 +15,13 @@ import typer
 
 from dam_sync import __version__
 from dam_sync.api.adopt import Adoption, adopt_job
-from dam_sync.api.atomic_io import written
+from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.check import check_job
 from dam_sync.api.demo import READY, Demo, run_demo
-from dam_sync.api.emulate import Emulation, Ready, assumptions_of, kind_called, serve_emulation
+from dam_sync.api.emulate import Emulation, EmulatorAddress, assumptions_of, kind_called, serve_emulation
 from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job, write_html
 from dam_sync.api.logs import reported, set_up_logs
-from dam_sync.api.run_options import Wish, run_async
+from dam_sync.api.run_options import RunOptions, run_async
 from dam_sync.api.state_commands import job_errors, job_state, job_status
 from dam_sync.api.state_copies import OLD_LEDGER, job_export, job_gc, job_import
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -116,13 +116,13 @@ def demo_(
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
         code = await run_demo(demo, wish, output.report, output.note)
         output.next(*after_demo(str(folder / "job.yaml"), code))
         return code
 
-    _run(output, Wish(), act)
+    _run(output, RunOptions(), act)
 
 
 @cli.command()
@@ -130,7 +130,7 @@ def demo_(
 def check(output: Output, job: JobFile) -> None:
     """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         findings = await check_job(job, wish)
         if output.as_json:
             ok = not any(finding.exit_code for finding in findings)
@@ -142,7 +142,7 @@ def check(output: Output, job: JobFile) -> None:
         output.next(*after_check(str(job), code))
         return code
 
-    _run(output, Wish(), act)
+    _run(output, RunOptions(), act)
 
 
 @cli.command()
@@ -162,10 +162,10 @@ def plan(
     continue_parked: Continue = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
-    wish = Wish(full=full, repair=repair, only=frozenset(only or ()), output=out, html=html)
+    wish = RunOptions(full=full, repair=repair, only=frozenset(only or ()), output=out, html=html)
     wish.accept_changes, wish.continue_parked = accept_changes, continue_parked
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         report = await plan_job(job, wish)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
@@ -191,7 +191,7 @@ def run(
 ) -> None:
     """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         report = await run_job(job, wish)
         output.report(report.as_json())
         write_html(report, wish.html)
@@ -228,13 +228,13 @@ def verify(
 ) -> None:
     """Read both sides back and reconcile them."""
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         report = await verify_job(job, wish, level, sample)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0
 
-    _run(output, Wish(html=html, accept_changes=accept_changes), act)
+    _run(output, RunOptions(html=html, accept_changes=accept_changes), act)
 
 
 @cli.command()
@@ -251,13 +251,13 @@ def adopt(
 ) -> None:
     """Link what is at the target already: by our markers, by an id field, by name, size and digest."""
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         report = await adopt_job(job, wish, Adoption(dry_run, by_field, by_file, csv_file, decisions))
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 4 if report.counts.get("ambiguous") else 0
 
-    _run(output, Wish(accept_changes=accept_changes), act)
+    _run(output, RunOptions(accept_changes=accept_changes), act)
 
 
 @cli.command()
@@ -265,7 +265,7 @@ def adopt(
 def status(output: Output, job: JobFile) -> None:
     """Where the job stands."""
 
-    async def act(_: Wish) -> int:
+    async def act(_: RunOptions) -> int:
         data = await job_status(job)
         if output.as_json:
             output.data(data)
@@ -280,7 +280,7 @@ def status(output: Output, job: JobFile) -> None:
         output.next(*after_status(str(job), finished=finished, parked=data["now"].get("parked", 0)))
         return 0
 
-    _run(output, Wish(), act)
+    _run(output, RunOptions(), act)
 
 
 @cli.command()
@@ -294,10 +294,10 @@ def errors(
 ) -> None:
     """Parked assets, grouped by cause."""
 
-    async def act(_: Wish) -> int:
+    async def act(_: RunOptions) -> int:
         parked = await job_errors(job, cause or [], retry)
         if csv_file is not None:
-            with written(csv_file, "the list") as out:
+            with atomic_write(csv_file, "the list") as out:
                 columns = ["asset", "filename", "title", "url", "cause", "operation", "message", "hint"]
                 writer = csv.DictWriter(out, columns, extrasaction="ignore")
                 writer.writeheader()
@@ -320,7 +320,7 @@ def errors(
         output.next(*after_errors(str(job), parked["count"], parked["retried"]))
         return 0
 
-    _run(output, Wish(), act)
+    _run(output, RunOptions(), act)
 
 
 @cli.command()
@@ -341,7 +341,7 @@ def state(
         output.error(ConfigError(f"state can be asked to {known}, not to `{what}`", hint="see `state --help`"))
         raise typer.Exit(2)
 
-    async def act(_: Wish) -> int:
+    async def act(_: RunOptions) -> int:
         if file is not None:
             data = await (job_import if what == "import" else job_export)(job, file)
         else:
@@ -354,7 +354,7 @@ def state(
         output.next(*after_state(str(job), what))
         return 0
 
-    _run(output, Wish(), act)
+    _run(output, RunOptions(), act)
 
 
 @cli.command()
@@ -385,22 +385,22 @@ def emulate(
         raise typer.Exit(error.exit_code) from None
 
 
-def _show_ready(output: Output, ready: Ready) -> None:
+def _show_ready(output: Output, ready: EmulatorAddress) -> None:
     """An emulated service that answers: one line of JSON, or lines to paste."""
     sys.stdout.write(json.dumps(ready.as_json()) + "\n" if output.as_json else ready.text())
     sys.stdout.flush()
 
 
-def _asked(output: Output, **options: Any) -> Wish:
+def _asked(output: Output, **options: Any) -> RunOptions:
     """The options of a command; one that cannot be meant ends it before anything is opened."""
     try:
-        return Wish(**options)
+        return RunOptions(**options)
     except DamSyncError as error:
         output.error(error)
         raise typer.Exit(error.exit_code) from None
 
 
-def _run(output: Output, wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> None:
+def _run(output: Output, wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> None:
     """Run a verb; every error we know becomes two lines and its exit code."""
     try:
         line = output.show_progress(wish.snapshot)

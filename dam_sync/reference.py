@@ -12,8 +12,8 @@ from dam_sync.mapping.transforms.registry import VERBS
 from dam_sync.model import errors
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Kind, Operation
-from dam_sync.model.support import Feature, Held
+from dam_sync.model.service import Connector, Operation
+from dam_sync.model.support import Feature, Support
 from dam_sync.services import discover
 
 README = Path(__file__).parents[1] / "README.md"
@@ -91,7 +91,7 @@ def _exposure() -> str:
     return _table(("Rule", "The asset is"), [(f"`{rule.value}`", MEANINGS[rule]) for rule in ExposureRule])
 
 
-def _settings(kinds: Sequence[Kind]) -> str:
+def _settings(kinds: Sequence[Connector]) -> str:
     rows = [
         (f"`{kind.name}`", f"`{flow}`", ", ".join(f"`{name}`" for name in needed))
         for kind in kinds
@@ -102,41 +102,41 @@ def _settings(kinds: Sequence[Kind]) -> str:
     return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
 
 
-def _features(kinds: Sequence[Kind]) -> str:
+def _features(kinds: Sequence[Connector]) -> str:
     """What a library holds, and how far each service gives and takes it."""
     ways = [(kind.holds, way, f"`{kind.name}` as {way}") for kind in kinds for way in ("source", "target")]
     rows = [(feature.value, *(_held(holds, feature, way) for holds, way, _ in ways)) for feature in Feature]
     return _table(("A library holds", *(title for _, _, title in ways)), rows)
 
 
-def _held(holds: Mapping[Feature, Held], feature: Feature, way: str) -> str:
-    held = holds.get(feature, Held())
+def _held(holds: Mapping[Feature, Support], feature: Feature, way: str) -> str:
+    held = holds.get(feature, Support())
     told = held.read if way == "source" else held.write
     return told or (f"no: {held.why}" if held.why else "no")
 
 
-def _abilities(kinds: Sequence[Kind]) -> str:
+def _abilities(kinds: Sequence[Connector]) -> str:
     rows = [(text, *(_mark(operation, kind) for kind in kinds)) for operation, text in ABILITIES.items()]
     return _table(("It can", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 
-def _mark(operation: Operation, kind: Kind) -> str:
+def _mark(operation: Operation, kind: Connector) -> str:
     return "yes" if operation in kind.service.implemented else ""
 
 
-def _limits(kinds: Sequence[Kind]) -> str:
+def _limits(kinds: Sequence[Connector]) -> str:
     rows = [(text, *(str(tell(kind.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
     return _table(("Limit obeyed", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 
-def _leaves(kinds: Sequence[Kind]) -> str:
+def _leaves(kinds: Sequence[Connector]) -> str:
     """What is not swept up, for no call finds or ends it."""
     left = [(f"`{kind.name}`", each) for kind in kinds for each in kind.leaves]
     rows = [(name, each.what, _lasts(each.lasts), f"wire {each.where}") for name, each in left]
     return _table(("Kind", "A killed run may leave behind", "For how long", "Source"), rows)
 
 
-def _assumed_writes(kinds: Sequence[Kind]) -> str:
+def _assumed_writes(kinds: Sequence[Connector]) -> str:
     rows = [
         (f"`{kind.name}`", str(each.number), each.form, each.verified_by)
         for kind in kinds
@@ -145,7 +145,7 @@ def _assumed_writes(kinds: Sequence[Kind]) -> str:
     return _table(("Kind", "Assumption", "Written by a form that no document shows", "Verified by"), rows)
 
 
-def _not_moved(kinds: Sequence[Kind]) -> str:
+def _not_moved(kinds: Sequence[Connector]) -> str:
     rows = [(f"`{kind.name}`", line) for kind in kinds for line in kind.not_moved]
     return _table(("Kind", "Neither read nor written"), rows)
 

@@ -12,13 +12,13 @@ from dam_sync.model.clock import Clock
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class SingleFlight(Generic[T]):
     """Something to be learnt by calls, once, however many ask at the same time; a failure is not remembered."""
 
     def __init__(self, load: Callable[[], Awaitable[T]]) -> None:
         self._load = load
         self._known: tuple[T] | None = None
-        self._turns = Turns()
+        self._turns = KeyedLock()
 
     async def get(self) -> T:
         """The value, loaded by the first who asks."""
@@ -53,7 +53,7 @@ class Once(Generic[T]):
         self._known = None
 
 
-class Turns:
+class KeyedLock:
     """One writer at a time for each name; the others come when it is done and look first."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Proven:
         self._clock = clock
         self._proven: set[str] = set()
         self._foretold: set[str] = set()
-        self._turns = Turns()
+        self._turns = KeyedLock()
 
     def proven(self, forms: Iterable[str]) -> bool:
         """Whether all of these are."""
@@ -111,7 +111,7 @@ class Proven:
             return shown
 
 
-async def together(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:
+async def gather_or_raise(calls: Sequence[Coroutine[None, None, T]]) -> list[T]:
     """The results of a few calls made at the same time, in their order; the first error alone, not a group of them."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from dam_sync.api.atomic_io import scratch, written
-from dam_sync.api.bootstrap import connected, job_of, session_of
+from dam_sync.api.atomic_io import atomic_write, scratch_dir
+from dam_sync.api.bootstrap import connected, job_of, run_context_of
 from dam_sync.api.jobs import bare_report, copy_state
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import Job
 from dam_sync.engine.adopt import Adopted, Ways, match_all
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.report import Report
 from dam_sync.engine.run import under_lease
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested
@@ -48,7 +48,7 @@ class Adoption:
     decisions: Path | None = None
 
 
-async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
+async def adopt_job(path: Path, wish: RunOptions, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
 
     Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
@@ -62,14 +62,14 @@ async def adopt_job(path: Path, wish: Wish, asked: Adoption) -> Report:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         if asked.by_field:
             _refuse_field(asked.by_field, opened.target_schema)
-        folder = stack.enter_context(scratch("adopt"))
+        folder = stack.enter_context(scratch_dir("adopt"))
         run = await kept.begin(job.name, "adopt") if kept is not None else None
         await copy_state(job, folder / "adopt.db")
         store = await SqlStore.open(folder / "adopt.db", SystemClock())
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
-        session = session_of(opened, store, await store.begin(job.name, "adopting"), wish)
+        session = run_context_of(opened, store, await store.begin(job.name, "adopting"), wish)
         await refuse_before_run(session)
         ways = Ways(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, session.run.id)
@@ -109,7 +109,7 @@ def _refuse_field(key: str, target: Schema) -> None:
         raise ConfigError(f"--by-field {key}: {problem}", hint=f"name one of: {usable}")
 
 
-def _refuse_stopped(session: Session) -> None:
+def _refuse_stopped(session: RunContext) -> None:
     if session.ask.stopped:
         raise StopRequested(session.ask.stopped, hint="nothing was linked; run the same command again")
 
@@ -181,7 +181,7 @@ def read_decisions(path: Path) -> dict[str, str]:
 
 
 def _write_ambiguous(path: Path, candidates: Candidates) -> None:
-    with written(path, "the list") as out:
+    with atomic_write(path, "the list") as out:
         writer = csv.writer(out)
         writer.writerow(COLUMNS)
         for match in candidates.matches(certain=False):

@@ -16,7 +16,7 @@ ELSEWHERE = "free some room there, or name a file on another disk"
 
 
 @contextmanager
-def written(path: Path, what: str) -> Iterator[IO[str]]:
+def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
     """A text file, all of it or none: what was there before stays until the new one is whole.
 
     `what` names it in errors. Raises DiskFull, or ConfigError where the file cannot be written.
@@ -61,7 +61,7 @@ def _new_beside(path: Path) -> tuple[int, Path]:
 
 
 @contextmanager
-def scratch(purpose: str) -> Iterator[Path]:
+def scratch_dir(purpose: str) -> Iterator[Path]:
     """A folder for copies that nobody needs afterwards. Raises DiskFull, or ConfigError where none can be made."""
     try:
         with TemporaryDirectory(prefix=f"dam-sync-{purpose}-", ignore_cleanup_errors=True) as name:
@@ -99,7 +99,7 @@ def _is_full(folder: str) -> bool:
     return False
 
 
-def meaning_of(error: OSError, path: Path, what: str) -> DamSyncError:
+def translate_os_error(error: OSError, path: Path, what: str) -> DamSyncError:
     """What an error of the file system means to the operator."""
     if error.errno in NO_ROOM:
         return DiskFull(f"no room left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
@@ -112,4 +112,4 @@ def _told(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise meaning_of(error, path, what) from error
+        raise translate_os_error(error, path, what) from error

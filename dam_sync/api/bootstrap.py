@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import Job, load_job, resolve_secret
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
-from dam_sync.engine.run_context import MOVING, PLANNING, Contents, Session
+from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
 from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import FileRef
@@ -21,7 +21,7 @@ from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Context, Service
 from dam_sync.services import discover
-from dam_sync.store.credential_store import FileVault
+from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget, content_of
@@ -31,7 +31,7 @@ SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Opened:
+class ConnectedJob:
     """A job with both its services connected, proved and described, and the mapping compiled against them."""
 
     job: Job
@@ -63,7 +63,7 @@ def job_of(path: Path) -> Job:
 def connect(
     job: Job,
     role: str,
-    wish: Wish,
+    wish: RunOptions,
     budget: MemoryBudget,
     *,
     read_only: bool,
@@ -79,7 +79,7 @@ def connect(
         auth={"flow": side.auth.flow, **{key: resolve_secret(text) for key, text in side.auth.parameters.items()}},
         options=side.options,
         clock=SystemClock(),
-        vault=FileVault(job.state_path.with_suffix(".vault")),
+        vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
         budget=budget,
         calls_per_second=limits.calls_per_second,
         concurrency=limits.concurrency,
@@ -94,8 +94,8 @@ def connect(
 
 @asynccontextmanager
 async def connected(
-    job: Job, wish: Wish, *, dry: bool = False, may_write: Callable[[], None] | None = None
-) -> AsyncIterator[Opened]:
+    job: Job, wish: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
+) -> AsyncIterator[ConnectedJob]:
     """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
 
     may_write: asked before each call that may write to the target; raises when it must not be sent.
@@ -115,13 +115,13 @@ async def connected(
         wish.progress.expected = accounts[0].total
         schemas = await source.schema(), await target.schema()
         _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.names_identify)
-        yield Opened(job, source, target, *accounts, *schemas, crosswalk, budget)
+        yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 
-def session_of(opened: Opened, store: SqlStore, run: Run, wish: Wish) -> Session:
+def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOptions) -> RunContext:
     """What the engine works with."""
     job = opened.job
-    return Session(
+    return RunContext(
         job=job.name,
         source=opened.source,
         target=opened.target,
@@ -164,7 +164,7 @@ async def existing_store(job: Job, *, read_only: bool = False) -> AsyncIterator[
         await store.close()
 
 
-def _contents(opened: Opened, side: Service, single_bytes: int, wish: Wish) -> Contents:
+def _contents(opened: ConnectedJob, side: Service, single_bytes: int, wish: RunOptions) -> Contents:
     """How the bytes of one side's files are got: checked, and never more of them in memory than the budget."""
     spool = opened.job.state_path.parent / "spool"
 

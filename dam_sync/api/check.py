@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, existing_store, job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import last_export
 from dam_sync.config.job import Job
 from dam_sync.engine.decide import Policy
@@ -23,8 +23,8 @@ from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import load_mapping
-from dam_sync.mapping.results import Fate
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.mapping.results import Outcome
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Operation, Service
@@ -38,7 +38,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of a check. An exit code above 0 makes it a fault; `warns`: to be looked at before anything moves."""
 
     subject: str
@@ -50,9 +50,9 @@ class Finding:
     line: int = 0
 
     @classmethod
-    def of(cls, subject: str, error: DamSyncError) -> Iterator[Finding]:
+    def of(cls, subject: str, error: DamSyncError) -> Iterator[CheckResult]:
         """A fault, or one for each in a file. What would park an asset is configuration here: nothing ran."""
-        faults: tuple[Fault, ...] = getattr(error, "faults", ())
+        faults: tuple[Diagnostic, ...] = getattr(error, "faults", ())
         for fault in faults:
             message = f"{fault.file}:{fault.line}: {fault.key}: {fault.message}"
             yield cls(subject, message, fault.hint, error.exit_code, file=fault.file, line=fault.line)
@@ -71,19 +71,19 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Sides:
+class CheckedSides:
     """What answered: both services with their schemas, and the compiled mapping where there is one."""
 
     services: dict[str, tuple[Service, Schema]] = field(default_factory=dict)
     crosswalk: Crosswalk | None = None
 
 
-async def check_job(path: Path, wish: Wish | None = None) -> list[Finding]:
+async def check_job(path: Path, wish: RunOptions | None = None) -> list[CheckResult]:
     """Findings, faults among them. Raises ConfigError when the job file itself cannot be read."""
-    job, wish = job_of(path), wish or Wish()
-    findings = [Finding("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
+    job, wish = job_of(path), wish or RunOptions()
+    findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
     findings.extend([finding async for finding in _about_state(job)])
-    sides = Sides()
+    sides = CheckedSides()
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
             findings.extend([finding async for finding in _about_side(job, role, wish, sides, stack)])
@@ -93,11 +93,13 @@ async def check_job(path: Path, wish: Wish | None = None) -> list[Finding]:
             try:
                 findings.extend([finding async for finding in about(job, sides)])
             except DamSyncError as error:
-                findings.extend(Finding.of("source", error))
+                findings.extend(CheckResult.of("source", error))
     return findings
 
 
-async def _about_side(job: Job, role: str, wish: Wish, sides: Sides, stack: AsyncExitStack) -> AsyncIterator[Finding]:
+async def _about_side(
+    job: Job, role: str, wish: RunOptions, sides: CheckedSides, stack: AsyncExitStack
+) -> AsyncIterator[CheckResult]:
     side = job.source if role == "source" else job.target
     try:
         for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))):
@@ -111,49 +113,49 @@ async def _about_side(job: Job, role: str, wish: Wish, sides: Sides, stack: Asyn
             yield finding
         if role == "source" and service.limits.undated:
             text = f"changes of {' and '.join(service.limits.undated)} alone move no asset's date"
-            yield Finding("source deltas", text, "later runs see them with `run JOB --full` only")
+            yield CheckResult("source deltas", text, "later runs see them with `run JOB --full` only")
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
-        for finding in Finding.of(role, await explained(error, job, role)):
+        for finding in CheckResult.of(role, await explained(error, job, role)):
             yield finding
 
 
-async def _about_state(job: Job) -> AsyncIterator[Finding]:
+async def _about_state(job: Job) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether a copy of it is newer than what was written."""
     named = "" if job.state else "; the job names none"
     if not job.state_path.exists():
-        yield Finding("state", f"{job.state_path}, made by the first run{named}")
+        yield CheckResult("state", f"{job.state_path}, made by the first run{named}")
         return
-    yield Finding("state", f"{job.state_path}{named}")
+    yield CheckResult("state", f"{job.state_path}{named}")
     try:
         async with existing_store(job, read_only=True) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:
-        for finding in Finding.of("state", error):
+        for finding in CheckResult.of("state", error):
             yield finding
         return
     export, ended = last_export(job), runs[0].ended_at if runs else None
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"
         hint = "`dam-sync state JOB export -o FILE`: without it a lost state has to be found again by `adopt`"
-        yield Finding("state export", f"the state of {links:,} assets {when}", hint, warns=True)
+        yield CheckResult("state export", f"the state of {links:,} assets {when}", hint, warns=True)
 
 
-async def _about_groups(job: Job, sides: Sides) -> AsyncIterator[Finding]:
+async def _about_groups(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Groups that the mapping writes and the target does not have, where it lists none and each is looked up."""
     crosswalk = sides.crosswalk
     if crosswalk is None or sides.services["target"][1].groups is not None:
         return
     unknown = await sides.services["target"][0].unknown_groups(groups_written(crosswalk, sides.services["source"][1]))
     if unknown and crosswalk.plan.groups is not None:
-        parks = crosswalk.plan.groups.on_error is Fate.PARKED
+        parks = crosswalk.plan.groups.on_error is Outcome.PARKED
         fate = "every asset with one of them is parked" if parks else "they are dropped, each as a named loss"
         hint = "make them at the target, or map `security: groups` to those it has"
         message = f"the target has no group or user {', '.join(sorted(unknown))}; {fate}"
-        yield Finding("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
+        yield CheckResult("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
 
 
-async def _about_containers(job: Job, sides: Sides) -> AsyncIterator[Finding]:
+async def _about_containers(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Containers that the mapping selects by and the source does not have."""
     wanted = set(sides.crosswalk.selection.containers) if sides.crosswalk else set()
     source = sides.services["source"][0] if wanted else None
@@ -169,10 +171,10 @@ async def _about_containers(job: Job, sides: Sides) -> AsyncIterator[Finding]:
     for path in sorted(wanted):
         text = "/" + "/".join(path)
         hint = nearest(text, paths) or "correct `select.containers`"
-        yield Finding("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
+        yield CheckResult("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
 
 
-async def _about_assets(job: Job, sides: Sides) -> AsyncIterator[Finding]:
+async def _about_assets(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """What would become of the first assets of the source."""
     if sides.crosswalk is None:
         return
@@ -183,63 +185,67 @@ async def _about_assets(job: Job, sides: Sides) -> AsyncIterator[Finding]:
     if not found.taken:
         if found.left_out:
             hint = "look at `select` in the mapping file"
-            yield Finding("assets", f"none of the first {found.left_out} assets is selected", hint, warns=True)
+            yield CheckResult("assets", f"none of the first {found.left_out} assets is selected", hint, warns=True)
         return
     yield _told(found)
 
 
-def _told(found: Preview) -> Finding:
+def _told(found: Preview) -> CheckResult:
     if not found.parked:
-        return Finding("assets", f"the first {found.taken} assets can be written")
+        return CheckResult("assets", f"the first {found.taken} assets can be written")
     causes = found.causes.most_common(SHOWN)
     words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
     hint = "mend the lines of the mapping file that are named, or the values at the source"
     if found.parked == found.taken:
         text = f"every one of the first {found.taken} assets would be parked: {words}"
-        return Finding("assets", text, hint, MappingError.exit_code)
-    return Finding("assets", f"{found.parked} of the first {found.taken} would be parked: {words}", hint, warns=True)
+        return CheckResult("assets", text, hint, MappingError.exit_code)
+    return CheckResult(
+        "assets", f"{found.parked} of the first {found.taken} would be parked: {words}", hint, warns=True
+    )
 
 
-def _disk(job: Job) -> Finding:
+def _disk(job: Job) -> CheckResult:
     folder = next(parent for parent in (job.state_path.parent, *job.state_path.parents) if parent.exists())
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE:
         hint = "free some room, or move `state:` to another disk"
-        return Finding("disk", f"{free / 1e9:.1f} GB free in {folder}", hint, exit_code=1)
-    return Finding("disk", f"{free / 1e9:.0f} GB free in {folder}")
+        return CheckResult("disk", f"{free / 1e9:.1f} GB free in {folder}", hint, exit_code=1)
+    return CheckResult("disk", f"{free / 1e9:.0f} GB free in {folder}")
 
 
-def _about(role: str, account: Account) -> Iterator[Finding]:
+def _about(role: str, account: Account) -> Iterator[CheckResult]:
     total = "" if account.total is None else f", sees {account.total:,} assets"
     release = f", release {account.release}" if account.release else ""
-    yield Finding(role, f"{account.tenant} as {account.user or 'the given credential'}{release}{total}")
+    yield CheckResult(role, f"{account.tenant} as {account.user or 'the given credential'}{release}{total}")
     if role == "source" and account.total == 0:
         hint = f"{NOTHING_HINT}, run with --accept-changes"
-        yield Finding("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
+        yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
     if abs(account.clock_skew) > MOST_SKEW:
         hint = "set this machine's clock; deltas and token lifetimes depend on it"
-        yield Finding(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
-    yield from (Finding(f"{role} rights", note) for note in account.notes)
+        yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
+    yield from (CheckResult(f"{role} rights", note) for note in account.notes)
 
 
-def _about_mapping(job: Job, sides: Sides) -> Iterator[Finding]:
+def _about_mapping(job: Job, sides: CheckedSides) -> Iterator[CheckResult]:
     try:
         if len(sides.services) < 2:
             load_mapping(job.mapping_path)
-            yield Finding("mapping", "reads well; not compared, for a schema is missing", warns=True)
+            yield CheckResult("mapping", "reads well; not compared, for a schema is missing", warns=True)
             return
         (_, source), (target_service, target) = sides.services["source"], sides.services["target"]
         unique = target_service.limits.names_identify
         document, crosswalk = compile_file(job.mapping_path, source, target, unique_names=unique)
         failures = run_tests(document, crosswalk)
     except MappingError as error:
-        yield from Finding.of("mapping", error)
+        yield from CheckResult.of("mapping", error)
         return
     sides.crosswalk = crosswalk
-    yield from (Finding("mapping test", str(failure), "mend the line or the test", exit_code=2) for failure in failures)
-    yield Finding("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
+    yield from (
+        CheckResult("mapping test", str(failure), "mend the line or the test", exit_code=2) for failure in failures
+    )
+    yield CheckResult("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
     if not crosswalk.marked:
-        yield Finding("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
+        yield CheckResult("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
     warnings = frozenset(crosswalk.warnings)
     told = [note for note in crosswalk.notes if crosswalk.marked or "no field is the marker" not in note]
-    yield from (Finding("mapping", note, warns=note in warnings) for note in told)
+    yield from (CheckResult("mapping", note, warns=note in warnings) for note in told)

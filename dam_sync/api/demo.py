@@ -14,11 +14,11 @@ from typing import Any
 from dam_sync.api.demo_folder import keep, prepare
 from dam_sync.api.emulate import ready_mapping
 from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_library
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.errors import DamSyncError
 
 READY = ("a_hypermedia", "e_profiles")  # the pair with a mapping written by hand
@@ -43,7 +43,7 @@ class Demo:
         return (self.source, self.target) == READY
 
 
-async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
+async def run_demo(demo: Demo, wish: RunOptions, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
     """Gives the exit code: 0 when every asset is equal on both sides."""
     folder = demo.folder.resolve()
     foreign = prepare(folder)
@@ -73,7 +73,7 @@ async def run_demo(demo: Demo, wish: Wish, show: Callable[[Mapping[str, Any]], N
 
 def _emulate(kind: str) -> list[str]:
     """What `emulate` is called with."""
-    trial: Trial = trial_of(kind)
+    trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated}
     return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
 
@@ -102,9 +102,9 @@ async def _address(process: asyncio.subprocess.Process) -> str:
     return url
 
 
-def _like(wish: Wish, **changes: Path) -> Wish:
+def _like(wish: RunOptions, **changes: Path) -> RunOptions:
     """The same wish with other outputs, stopped by the same Ctrl-C."""
-    return Wish(**changes, ask=wish.ask, progress=wish.progress)  # type: ignore[arg-type]
+    return RunOptions(**changes, ask=wish.ask, progress=wish.progress)  # type: ignore[arg-type]
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:
@@ -112,5 +112,5 @@ async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bo
     state, policy = str(folder / "demo.db"), {"exposure": dict.fromkeys(SHOWN_TO_MORE, "accept")}
     job = write_job(folder / "job.yaml", "demo", source, target, mapping, state=state, policy=policy)
     if not ready:
-        await write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + MARKS)
+        await write_suggested_mapping(job, mapping, profile_of(target.kind).prefix + MARKS)
     return job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from dam_sync.api.atomic_io import meaning_of, written
+from dam_sync.api.atomic_io import atomic_write, translate_os_error
 from dam_sync.model.errors import ConfigError
 
 STAMP = ".dam-sync-demo"
@@ -34,14 +34,14 @@ def prepare(folder: Path) -> frozenset[Path]:
         return foreign
     except (OSError, UnicodeDecodeError) as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
-        raise meaning_of(cause, folder, "the folder") from error
+        raise translate_os_error(cause, folder, "the folder") from error
 
 
 def keep(folder: Path, foreign: frozenset[Path]) -> None:
     """Write down what may be removed the next time: what is in the folder now and was not before, and what is yet to be
     written there."""
     names = sorted(str(path.relative_to(folder)) for path in _files(folder) - foreign - {folder / STAMP})
-    with written(folder / STAMP, "the stamp") as out:
+    with atomic_write(folder / STAMP, "the stamp") as out:
         out.write("\n".join([*OWN, *names]) + "\n")
 
 

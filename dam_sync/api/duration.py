@@ -49,7 +49,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTime:
     """What a plan came to. began, ended: seconds from its start until the first write came up, and until all was read.
     assets: to be written, of which `made` are new. files, size: to be moved, and their bytes."""
 
@@ -66,7 +66,9 @@ class Planned:
     finishing: int  # of memberships and relations, one after the other when all assets are there
 
     @classmethod
-    def of(cls, target: DryTarget, files: DryFiles, counts: Mapping[str, int], span: tuple[float, float]) -> Planned:
+    def of(
+        cls, target: DryTarget, files: DryFiles, counts: Mapping[str, int], span: tuple[float, float]
+    ) -> PlannedTime:
         """From what the pretending sides kept; counts: of assets by what becomes of them; span: when the plan started
         and ended, by the clock."""
         opening, calls = sum(files.forecasts.values()), sum(files.source.calls.values())
@@ -111,7 +113,7 @@ def megabytes(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
-def forecast(planned: Planned, source: Speed, target: Speed, bandwidth: float | None = None) -> float:
+def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None = None) -> float:
     """Seconds that the run will take; what bytes take only where a bandwidth is set, bytes a second of each side.
 
     Reading, as it went in the plan, and writing go on side by side; memberships and relations come after both.

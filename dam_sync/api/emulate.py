@@ -13,15 +13,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.emulators import application_of, trial_of
+from dam_sync.emulators import application_of, profile_of
 from dam_sync.emulators.kit.catalogue import read_catalogue
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.emulators.kit.profile import PUBLIC, Trial
+from dam_sync.emulators.kit.profile import PUBLIC, Profile
 from dam_sync.emulators.kit.serve import serve_forever
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Assumption, Kind
+from dam_sync.model.service import Assumption, Connector
 from dam_sync.services import discover
 
 MAPPINGS = (Path(__file__).parents[2] / "mappings", Path(__file__).parents[1] / "mappings")
@@ -41,13 +41,13 @@ class Emulation:
     options: tuple[str, ...] = ()
 
 
-def serve_emulation(asked: Emulation, show: Callable[[Ready], None]) -> None:
+def serve_emulation(asked: Emulation, show: Callable[[EmulatorAddress], None]) -> None:
     """Serve until interrupted; `show` is called once, when the service answers. Raises ConfigError for whatever of
     the arguments or files is wrong."""
     kind = kind_called(asked.kind)
     options = dict(_options(asked))
     with TemporaryDirectory(prefix="dam-sync-emulated-") as folder:
-        world = World(seed=0)
+        world = Environment(seed=0)
         faults = _faults(asked.faults)
         try:
             app = application_of(kind.name)(world, faults, ObjectStore(world, Path(folder)), options)
@@ -106,7 +106,7 @@ CATALOGUE_HINT = "each line is one record as JSON; bytes come from the folder na
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class EmulatorAddress:
     """An emulated service that answers. environment: its credentials, as the connection refers to them."""
 
     kind: str
@@ -133,9 +133,9 @@ class Ready:
         )
 
 
-def ready(kind: Kind, url: str, storage_url: str) -> Ready:
+def ready(kind: Connector, url: str, storage_url: str) -> EmulatorAddress:
     """How a job reaches an emulated service; secrets are referred to, as a job file must."""
-    trial: Trial = trial_of(kind.name)
+    trial: Profile = profile_of(kind.name)
     auth, environment = {}, {}
     for key, text in trial.auth[0].items():
         auth[key] = text.format(url=url)
@@ -148,10 +148,10 @@ def ready(kind: Kind, url: str, storage_url: str) -> Ready:
     connection["auth"] = auth
     if trial.fitting:
         connection["options"] = dict(trial.fitting)
-    return Ready(kind.name, url, storage_url, connection, environment)
+    return EmulatorAddress(kind.name, url, storage_url, connection, environment)
 
 
-def kind_called(name: str) -> Kind:
+def kind_called(name: str) -> Connector:
     """The kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
     kinds = discover()
     if not name:

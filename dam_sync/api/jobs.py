@@ -12,10 +12,10 @@ from typing import IO, Any
 
 import anyio
 
-from dam_sync.api.atomic_io import prove_writable, scratch, written
-from dam_sync.api.bootstrap import Opened, connected, existing_store, job_of, refuse_unmarked, session_of
-from dam_sync.api.duration import Planned, Speed, estimate_notes, forecast
-from dam_sync.api.run_options import Wish, part_of
+from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
+from dam_sync.api.bootstrap import ConnectedJob, connected, existing_store, job_of, refuse_unmarked, run_context_of
+from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
+from dam_sync.api.run_options import RunOptions, part_of
 from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of
 from dam_sync.config.job import Job
@@ -24,12 +24,12 @@ from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.orphaned_uploads import told_swept
 from dam_sync.engine.partial_creates import told_binned
-from dam_sync.engine.probation import look_after, told_open
+from dam_sync.engine.probation import told_open, watch_probation
 from dam_sync.engine.repair import repaired_of
-from dam_sync.engine.report import Report, Side, count_operations, operation_kind
+from dam_sync.engine.report import Report, ReportedSide, count_operations, operation_kind
 from dam_sync.engine.retrying import told_retried, told_undated
 from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import left_over
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
@@ -40,14 +40,14 @@ from dam_sync.model.values import instant_text
 from dam_sync.report.html import render_html
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
-from dam_sync.transfer.spool import sweep_spool
+from dam_sync.transfer.spool import clean_spool
 
 PAGE = 500
 SETTLE_SECONDS = 1.0
 REPORT, PLAN = "the report", "the plan"
 
 
-async def run_job(path: Path, wish: Wish) -> Report:
+async def run_job(path: Path, wish: RunOptions) -> Report:
     """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
 
     The report is not written to `wish.html` here: what was done is told first.
@@ -63,13 +63,13 @@ async def run_job(path: Path, wish: Wish) -> Report:
                 await SystemClock().sleep(SETTLE_SECONDS)
             opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
-            prepared = session_of(opened, store, run, wish)
+            prepared = run_context_of(opened, store, run, wish)
             await refuse_before_run(prepared)
             await refuse_unknown(prepared)
             session = prepared
-            sweep_spool(job.state_path.parent / "spool")
+            clean_spool(job.state_path.parent / "spool")
             await execute(session)
-            await look_after(session, due=True, run=run.id)
+            await watch_probation(session, due=True, run=run.id)
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
                 if session is None:
@@ -85,18 +85,18 @@ async def run_job(path: Path, wish: Wish) -> Report:
     return report
 
 
-async def plan_job(path: Path, wish: Wish) -> Report:
+async def plan_job(path: Path, wish: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and a target that only pretends."""
     job, started = job_of(path), SystemClock().monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         refuse_unmarked(opened.crosswalk)
-        copied = stack.enter_context(scratch("plan")) / "plan.db"
+        copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
         await copy_state(job, copied)
         store = await SqlStore.open(copied, SystemClock())
         stack.push_async_callback(store.close)
         run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
-        session = session_of(opened, store, run, wish)
+        session = run_context_of(opened, store, run, wish)
         await refuse_before_run(session)
         await refuse_unknown(session)
         files = DryFiles(opened.source)
@@ -116,13 +116,13 @@ async def plan_job(path: Path, wish: Wish) -> Report:
     return report
 
 
-async def _begun(store: SqlStore, job: Job, wish: Wish) -> Run:
+async def _begun(store: SqlStore, job: Job, wish: RunOptions) -> Run:
     """The run that goes on with what was asked for: a new one, or one that was stopped."""
     await refuse_in_between(store, wish.only)
     return await store.begin(job.name, "only" if wish.only else "run")
 
 
-async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> Report:
+async def verify_job(path: Path, wish: RunOptions, level: str | None, sample: str) -> Report:
     """`verify`: read both sides back and reconcile them."""
     job = job_of(path)
     level = level or job.policy.verify
@@ -132,10 +132,10 @@ async def verify_job(path: Path, wish: Wish, level: str | None, sample: str) -> 
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job))
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
-        found = await SqlStore.open(stack.enter_context(scratch("verify")) / "verify.db", SystemClock())
+        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", SystemClock())
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
-        session = session_of(opened, store, scratch_run, wish)
+        session = run_context_of(opened, store, scratch_run, wish)
         await refuse_before_verify(session)
         verdict = await Verifier(session, found, level, part).run()
         report = bare_report("verify", opened, session)
@@ -155,7 +155,7 @@ class Done:
     losses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
-    async def of(cls, session: Session) -> Done:
+    async def of(cls, session: RunContext) -> Done:
         """All so far of a run that was begun before: a plan is of what is left."""
         ledger, counts = await _ledger_end(session.store), await session.store.tally(session.run.id)
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
@@ -172,7 +172,7 @@ class Done:
         return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
 
 
-async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> Report:
+async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: Done) -> Report:
     """What the run did, read back from the store."""
     report = bare_report(kind, opened, session)
     report.run = session.run.number if kind == "run" else 0
@@ -201,7 +201,7 @@ async def report_of(kind: str, opened: Opened, session: Session, done: Done) -> 
     return report
 
 
-async def _losses(session: Session) -> Counter[tuple[str, str]]:
+async def _losses(session: RunContext) -> Counter[tuple[str, str]]:
     return Counter({(path, rule): number for path, rule, number in await session.store.losses(session.run.id)})
 
 
@@ -214,11 +214,11 @@ def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
 def write_html(report: Report, path: Path | None) -> None:
     """The report as a page, where one was asked for. Raises DiskFull or ConfigError."""
     if path is not None:
-        with written(path, REPORT) as out:
+        with atomic_write(path, REPORT) as out:
             out.write(render_html(report.as_json()))
 
 
-def bare_report(kind: str, opened: Opened, session: Session) -> Report:
+def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
     """A report of which only the sides, the times and the notes are known."""
     now = SystemClock().now()
     return Report(
@@ -237,11 +237,11 @@ def bare_report(kind: str, opened: Opened, session: Session) -> Report:
     )
 
 
-def _side(kind: str, account: Account, service: Service) -> Side:
+def _side(kind: str, account: Account, service: Service) -> ReportedSide:
     calls: Counter[str] = Counter(service.calls)
     if isinstance(service, DryTarget):
         calls.update(service.forecasts)
-    return Side(kind, account.tenant, account.release, account.total, dict(calls))
+    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls))
 
 
 def _reason(error: BaseException) -> str:
@@ -276,18 +276,18 @@ async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter
     return names, dict(sorted(repaired.items()))
 
 
-def _forecast_seconds(report: Report, opened: Opened, files: DryFiles, started: float) -> float:
+def _forecast_seconds(report: Report, opened: ConnectedJob, files: DryFiles, started: float) -> float:
     """What the run will take; a plan of what is there already takes as long as the run."""
     ended = SystemClock().monotonic()
     target = opened.target
     assert isinstance(target, DryTarget)
-    planned = Planned.of(target, files, report.counts, (started, ended))
-    return forecast(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
+    planned = PlannedTime.of(target, files, report.counts, (started, ended))
+    return estimate_duration(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
 
 
 async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
     """The report and every operation, one a line inside the list, written as it is read."""
-    with written(path, PLAN) as out:
+    with atomic_write(path, PLAN) as out:
         out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
         await _write_operations(out, store, after)
         out.write("\n]}\n")

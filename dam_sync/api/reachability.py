@@ -7,8 +7,8 @@ import socket
 from urllib.parse import urlsplit
 
 from dam_sync.api.bootstrap import connect
-from dam_sync.api.run_options import Wish
-from dam_sync.config.job import Job, Side
+from dam_sync.api.run_options import RunOptions
+from dam_sync.config.job import Job, SideConfig
 from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
 from dam_sync.transfer.budget import MemoryBudget
@@ -61,7 +61,7 @@ async def explained(error: DamSyncError, job: Job, role: str) -> DamSyncError:
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
 
 
-def _refused(error: Denied, side: Side) -> DamSyncError:
+def _refused(error: Denied, side: SideConfig) -> DamSyncError:
     """A wrong password is told as one; a right that is missing stays what it is."""
     if "401" not in error.message:
         return error
@@ -84,7 +84,7 @@ async def _answers(job: Job, role: str, root: str) -> bool:
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
     other._folder = job._folder
     try:
-        service = connect(other, role, Wish(), MemoryBudget(1 << 20), read_only=True, attempts=1)
+        service = connect(other, role, RunOptions(), MemoryBudget(1 << 20), read_only=True, attempts=1)
     except DamSyncError:
         return False
     try:

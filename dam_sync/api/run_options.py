@@ -25,7 +25,7 @@ INTERRUPTED = "stopped by {}; what was in hand is finished"
 
 
 @dataclass(slots=True)
-class Wish:
+class RunOptions:
     """One command's options, its progress, and the means to stop it."""
 
     full: bool = False
@@ -79,7 +79,7 @@ class Wish:
         }
 
 
-def run_async(wish: Wish, act: Callable[[Wish], Coroutine[Any, Any, int]]) -> int:
+def run_async(wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
     """Run a verb's coroutine to its exit code. Ctrl-C and the signals that end a process end it cleanly, a second one
     at once. A hangup that is ignored (`nohup`) stays ignored."""
     last = ""

@@ -10,7 +10,7 @@ from typing import Any
 from dam_sync import __version__
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.report import INNER, Report, operation_kind
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LedgerRow
@@ -24,7 +24,7 @@ def _note(run: int) -> str:
     return f"spent:{run}"
 
 
-async def keep_spent(session: Session, began: float) -> dict[str, Json]:
+async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
     """Add what this process spent on the run to what earlier ones did; the sum. Call it once a process."""
     before = await session.store.noted(_note(session.run.id)) or {}
     calls = {
@@ -42,7 +42,7 @@ async def keep_spent(session: Session, began: float) -> dict[str, Json]:
     return spent
 
 
-def books_of(report: Report, session: Session, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
+def books_of(report: Report, session: RunContext, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
     """What `finish` is given. ledger: the last row of the ledger; plan: a digest of the operations, equal to that of
     the plan where the run did just what it listed."""
     schemas = schema_facts(session)

@@ -9,13 +9,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.api.atomic_io import written
+from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.bootstrap import connect, job_of
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sampling import sample_of
 from dam_sync.config.job import is_secret
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.profile import Profile
 from dam_sync.mapping.suggest import suggest
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
@@ -33,7 +33,7 @@ class Emulated:
 
     def as_job(self) -> dict[str, Any]:
         """Its part of a job file."""
-        trial: Trial = trial_of(self.kind)
+        trial: Profile = profile_of(self.kind)
         found: dict[str, Any] = {"kind": self.kind, "base_url": self.url}
         if discover()[self.kind].needs_tenant_url:
             found["tenant_url"] = self.url
@@ -63,7 +63,7 @@ def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, An
     auth = dict(side["auth"])
     for key in filter(is_secret, side["auth"]):
         file = Path(f"{job.stem}.secrets") / f"{role}_{key}"
-        with written(job.parent / file, "the secret") as out:
+        with atomic_write(job.parent / file, "the secret") as out:
             out.write(auth[key])
         auth[key] = f"${{file:{file}}}"
     return {**side, "auth": auth}
@@ -75,7 +75,7 @@ async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "
     job, budget = job_of(job_path), MemoryBudget(NO_FILES)
     schemas, letters, sample = [], 0, None
     for role in ("source", "target"):
-        service = connect(job, role, Wish(), budget, read_only=True)
+        service = connect(job, role, RunOptions(), budget, read_only=True)
         try:
             await service.probe()
             schemas.append(await service.schema())

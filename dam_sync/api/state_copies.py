@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.atomic_io import meaning_of, written
+from dam_sync.api.atomic_io import atomic_write, translate_os_error
 from dam_sync.api.bootstrap import existing_store, job_of
 from dam_sync.api.run_options import seconds_of
 from dam_sync.config.job import Job
@@ -30,7 +30,7 @@ async def job_export(path: Path, target: Path) -> dict[str, Any]:
     job = job_of(path)
     async with existing_store(job, read_only=True) as store:
         await store.copy_to(target)
-    with written(_exported(job), "the time of the export") as out:
+    with atomic_write(_exported(job), "the time of the export") as out:
         out.write(f"{instant_text(SystemClock().now())}\n{target.absolute()}\n")
     return {"state": str(job.state_path), "copy": str(target), "bytes": target.stat().st_size}
 
@@ -109,7 +109,7 @@ def _replace(fresh: Path, state: Path) -> None:
             state.with_name(state.name + name).unlink(missing_ok=True)
         os.replace(fresh, state)
     except OSError as error:
-        raise meaning_of(error, state, "the state") from error
+        raise translate_os_error(error, state, "the state") from error
 
 
 def _beside(job: Job, word: str) -> Path:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
-Place: TypeAlias = tuple[str | int, ...]
+KeyPath: TypeAlias = tuple[str | int, ...]
 """Where something is in a file: keys and positions from the top down."""
 
 DEEPEST = 40
@@ -18,14 +18,14 @@ MOST_NODES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SourceMap:
     """A file as read: plain data with text keys, and the line of every key and item."""
 
     file: str
     data: Json
-    lines: Mapping[Place, int] = field(default_factory=dict)
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
 
-    def line(self, place: Place) -> int:
+    def line(self, place: KeyPath) -> int:
         """The line of this place, or of the nearest one around it."""
         for length in range(len(place), 0, -1):
             found = self.lines.get(place[:length])
@@ -33,12 +33,12 @@ class Written:
                 return found
         return 1
 
-    def fault(self, place: Place, message: str, hint: str = "") -> Fault:
+    def fault(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
         """A fault at this place."""
-        return Fault(self.file, self.line(place), dotted(place), message, hint)
+        return Diagnostic(self.file, self.line(place), dotted(place), message, hint)
 
 
-def dotted(place: Place) -> str:
+def dotted(place: KeyPath) -> str:
     """A place as people write it: `fields.title.pipe[2]`; the top of a file is `file`."""
     text = ""
     for part in place:
@@ -46,18 +46,18 @@ def dotted(place: Place) -> str:
     return text or "file"
 
 
-def written_from(file: str, node: Json) -> Written:
+def source_map_of(file: str, node: Json) -> SourceMap:
     """Plain data and lines from what a round-trip YAML reader gives, whose nodes know their place as `lc`.
 
     Raises ValueError for a document that is nested too deep or grows too large through aliases.
     """
-    lines: dict[Place, int] = {}
-    return Written(file, _plain(node, (), lines), lines)
+    lines: dict[KeyPath, int] = {}
+    return SourceMap(file, _plain(node, (), lines), lines)
 
 
-def faults_from(
-    written: Written, errors: Iterable[Mapping[str, Json]], schema: Json, later: Collection[str] = ()
-) -> Iterator[Fault]:
+def diagnostics_of(
+    written: SourceMap, errors: Iterable[Mapping[str, Json]], schema: Json, later: Collection[str] = ()
+) -> Iterator[Diagnostic]:
     """The faults behind a validator's errors (`type`, `loc`, `msg`); `schema` is the JSON Schema of the file.
 
     `later`: keys that are documented but not part of this release. No value from the file is repeated.
@@ -74,7 +74,7 @@ def faults_from(
             yield written.fault(place, _message(str(error["msg"])))
 
 
-def _unknown_key(written: Written, place: Place, schema: Json, later: Collection[str]) -> Fault:
+def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collection[str]) -> Diagnostic:
     word = str(place[-1])
     if word in later:
         return written.fault(place, "not in this release", "remove the key")
@@ -89,7 +89,7 @@ def _message(text: str) -> str:
     return text
 
 
-def _real_place(data: Json, loc: Place) -> Place:
+def _real_place(data: Json, loc: KeyPath) -> KeyPath:
     """Only those steps of a validator's location that exist in the file; its last one may be missing or unknown."""
     place: list[str | int] = []
     for index, part in enumerate(loc):
@@ -113,7 +113,7 @@ def _child(data: Json, part: str | int) -> Json:
     return None
 
 
-def _keys_at(schema: Json, place: Place) -> Sequence[str]:
+def _keys_at(schema: Json, place: KeyPath) -> Sequence[str]:
     nodes = [schema]
     for part in place:
         nodes = [below for node in nodes for below in _below(_resolved(schema, node), part)]
@@ -151,7 +151,7 @@ def _resolved(schema: Json, node: Json) -> list[Json]:
     return [node]
 
 
-def _plain(node: Json, place: Place, lines: dict[Place, int]) -> Json:
+def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, int]) -> Json:
     if len(place) > DEEPEST or len(lines) > MOST_NODES:
         raise ValueError("nested too deep or too large")
     if isinstance(node, Mapping):
@@ -161,7 +161,7 @@ def _plain(node: Json, place: Place, lines: dict[Place, int]) -> Json:
     return _scalar(node)
 
 
-def _member(node: Json, key: Json, place: Place, lines: dict[Place, int]) -> Json:
+def _member(node: Json, key: Json, place: KeyPath, lines: dict[KeyPath, int]) -> Json:
     position = getattr(node, "lc", None)
     data = getattr(position, "data", None) or {}
     if key in data:

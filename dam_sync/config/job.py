@@ -17,15 +17,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from dam_sync.config.diagnostics import Place, Written, faults_from
-from dam_sync.config.loader import Paper, Syntax
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
+from dam_sync.config.loader import FileFormat, Syntax
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
-JOB_FILE = Paper("job file", "give the path of a job file", 1_000_000, ConfigError)
+JOB_FILE = FileFormat("job file", "give the path of a job file", 1_000_000, ConfigError)
 COMMAND_SECONDS = 30
 SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
 SOURCES = ("env", "file", "command", "keyring")
@@ -137,7 +137,7 @@ RESOLVERS: Mapping[str, Callable[[str, str], str]] = {
 }
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """A piece of the file; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -160,7 +160,7 @@ class Auth(BaseModel):
     __str__ = __repr__
 
 
-class Side(Part):
+class SideConfig(StrictModel):
     """One of the two services."""
 
     kind: str
@@ -181,7 +181,7 @@ def _bytes_per_second(given: Json) -> Json:
     return float(match[1]) * base ** " kmg".index(match[2].lower() or " ")
 
 
-class Limits(Part):
+class SideLimits(StrictModel):
     """What the operator allows, besides what the services document. bandwidth in bytes a second."""
 
     calls_per_second: Annotated[float, Field(gt=0)] | None = None
@@ -190,7 +190,7 @@ class Limits(Part):
     bandwidth: Annotated[float, BeforeValidator(_bytes_per_second), Field(gt=0)] | None = None
 
 
-class Exposure(Part):
+class ExposureConfig(StrictModel):
     """What may be more visible at the target than at the source, rule by rule; see `model.exposure`."""
 
     archived_as_published: Waiver | None = None
@@ -212,29 +212,29 @@ class Exposure(Part):
         return {rule: waiver for rule, waiver in given.items() if waiver is not None}
 
 
-class Policy(Part):
+class PolicyConfig(StrictModel):
     """What to do where there is a choice."""
 
     deletes: Literal["none"] = "none"
     conflicts: Literal["park", "overwrite"] = "park"
     extras: Literal["tell", "ignore", "fail"] = "tell"
-    exposure: Exposure = Field(default_factory=Exposure)
+    exposure: ExposureConfig = Field(default_factory=ExposureConfig)
     versions: Literal["all", "current"] = "all"
     ledger: Literal["values", "keys"] = "values"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 
 
-class Job(Part):
+class Job(StrictModel):
     """One job: from a source to a target by a mapping. Paths are made absolute against the job file's folder."""
 
     version: Literal[1]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-    source: Side
-    target: Side
+    source: SideConfig
+    target: SideConfig
     mapping: Annotated[str, Field(min_length=1)]
     state: str = ""
-    limits: Limits = Field(default_factory=Limits)
-    policy: Policy = Field(default_factory=Policy)
+    limits: SideLimits = Field(default_factory=SideLimits)
+    policy: PolicyConfig = Field(default_factory=PolicyConfig)
     _folder: Path = PrivateAttr(default_factory=Path)
 
     @field_validator("state")
@@ -258,16 +258,16 @@ class Job(Part):
         return Path(os.path.normpath(self._folder / Path(text).expanduser()))
 
 
-def load_job(path: Path, kinds: Mapping[str, Kind]) -> Job:
+def load_job(path: Path, kinds: Mapping[str, Connector]) -> Job:
     """Read a job file. Raises ConfigError with every fault; secrets are not resolved yet."""
     written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
-    faults: list[Fault] = []
+    faults: list[Diagnostic] = []
     job: Job | None = None
     try:
         job = Job.model_validate(_with_places(written))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-        faults.extend(faults_from(written, errors, Job.model_json_schema(), LATER))
+        faults.extend(diagnostics_of(written, errors, Job.model_json_schema(), LATER))
     for role in ("source", "target"):
         side = written.data.get(role)
         if isinstance(side, dict):
@@ -283,7 +283,7 @@ def json_schema() -> dict[str, Json]:
     return Job.model_json_schema()
 
 
-def _with_places(written: Written) -> Json:
+def _with_places(written: SourceMap) -> Json:
     """The data with every text of `auth` knowing its place."""
     data = dict(written.data)
     folder = Path(written.file).absolute().parent
@@ -295,7 +295,7 @@ def _with_places(written: Written) -> Json:
     return data
 
 
-def _placed(written: Written, place: Place, value: Json, folder: Path) -> Json:
+def _placed(written: SourceMap, place: KeyPath, value: Json, folder: Path) -> Json:
     if not isinstance(value, str) or place[-1] == "flow":
         return value
     fault = written.fault(place, "")
@@ -306,12 +306,12 @@ def _placed(written: Written, place: Place, value: Json, folder: Path) -> Json:
 class _SideCheck:
     """What only the kinds can tell of one side: flow, parameters, options, addresses."""
 
-    written: Written
-    place: Place
+    written: SourceMap
+    place: KeyPath
     side: Mapping[str, Json]
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, Connector]
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Iterator[Diagnostic]:
         """Everything wrong with this side."""
         name = self.side.get("kind")
         kind = self.kinds.get(name) if isinstance(name, str) else None
@@ -329,10 +329,10 @@ class _SideCheck:
         if kind is not None and kind.needs_tenant_url and not self.side.get("tenant_url"):
             yield self.written.fault(self.place, "tenant_url is missing", f"{kind.name} has two addresses")
 
-    def _fault(self, key: str, message: str, hint: str = "") -> Fault:
+    def _fault(self, key: str, message: str, hint: str = "") -> Diagnostic:
         return self.written.fault((*self.place, key), message, hint)
 
-    def _flow(self, auth: Mapping[str, Json], kind: Kind) -> Iterator[Fault]:
+    def _flow(self, auth: Mapping[str, Json], kind: Connector) -> Iterator[Diagnostic]:
         flow = auth.get("flow")
         needed = kind.flows.get(flow) if isinstance(flow, str) else None
         if needed is None:
@@ -347,7 +347,7 @@ class _SideCheck:
             if key != "flow" and key not in needed and key not in OPTIONAL and key not in extras:
                 yield self._auth(key, "unknown key", nearest(key, (*needed, *extras)))
 
-    def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Fault]:
+    def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Diagnostic]:
         """A secret is a reference, whatever the address is: files like this one are sent around and kept for ever."""
         for key, value in auth.items():
             literal = is_secret(key) and value and not (isinstance(value, str) and OPENING in value)
@@ -366,10 +366,10 @@ class _SideCheck:
             elif key.endswith("_url") and OPENING not in value:
                 yield from self._address(("auth", key), value)
 
-    def _auth(self, key: str, message: str, hint: str = "") -> Fault:
+    def _auth(self, key: str, message: str, hint: str = "") -> Diagnostic:
         return self.written.fault((*self.place, "auth", key), message, hint)
 
-    def _options(self, options: Mapping[str, Json], kind: Kind | None) -> Iterator[Fault]:
+    def _options(self, options: Mapping[str, Json], kind: Connector | None) -> Iterator[Diagnostic]:
         for key, value in options.items():
             place = (*self.place, "options", key)
             option = kind.settings.get(key) if kind is not None else None
@@ -380,7 +380,7 @@ class _SideCheck:
             elif option is not None and (wrong := option.fault(value)):
                 yield self.written.fault(place, wrong)
 
-    def _address(self, keys: Place, url: str) -> Iterator[Fault]:
+    def _address(self, keys: KeyPath, url: str) -> Iterator[Diagnostic]:
         """Addresses are never repeated: one may hold a password."""
         place = (*self.place, *keys)
         try:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dam_sync.config.diagnostics import Written, written_from
-from dam_sync.model.diagnostic import Fault
+from dam_sync.config.diagnostics import SourceMap, source_map_of
+from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
 
@@ -46,7 +46,7 @@ class Syntax:
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class FileFormat:
     """A kind of file. name: as people call it. missing: what to do where there is none. largest: in bytes."""
 
     name: str
@@ -54,7 +54,7 @@ class Paper:
     largest: int
     error: type[ConfigError]
 
-    def read(self, path: Path, syntax: Syntax) -> Written:
+    def read(self, path: Path, syntax: Syntax) -> SourceMap:
         """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
         try:
             text = bounded_file(path, self.largest).decode("utf-8-sig")
@@ -62,7 +62,7 @@ class Paper:
                 raise self._fault(
                     path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
-            written = written_from(nearby(path), syntax.nodes(text))
+            written = source_map_of(resolve_beside(path), syntax.nodes(text))
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
         except OSError as error:
@@ -79,10 +79,10 @@ class Paper:
         return written
 
     def _fault(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
-        return self.error.of([Fault(nearby(path), line, key, message)])
+        return self.error.of([Diagnostic(resolve_beside(path), line, key, message)])
 
 
-def nearby(path: Path) -> str:
+def resolve_beside(path: Path) -> str:
     """A path as it is written from where one stands, if that is shorter and does not lead upwards."""
     try:
         relative = os.path.relpath(path)

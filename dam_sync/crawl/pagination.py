@@ -14,7 +14,7 @@ MOST_PAGES = 1_000_000
 _SEEN, _TOTAL, _OWED = "seen", "total", "owed"
 
 
-async def walk(
+async def paginate(
     fetch: Fetch, pager: Pager, start: Cursor | None = None, *, most_pages: int = MOST_PAGES
 ) -> AsyncGenerator[tuple[Page, Cursor | None], None]:
     """Each page with the cursor behind it, None behind the last; start again from any of them.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators.kit.profile import Profile
 
 
 @cache
@@ -24,7 +24,7 @@ def application_of(kind: str) -> Callable[..., Any]:
     return factory
 
 
-def trial_of(kind: str) -> Trial:
+def profile_of(kind: str) -> Profile:
     """How the emulator of a kind is entered and tried."""
-    trial: Trial = importlib.import_module(f"{__name__}.{kind}.profile").TRIAL
+    trial: Profile = importlib.import_module(f"{__name__}.{kind}.profile").TRIAL
     return trial

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.apply import Prepared
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
-from dam_sync.engine.decide import Able, fresh_attachments, fresh_relations, kept_versions, version_key
-from dam_sync.engine.filenames import Names, with_suffix
+from dam_sync.engine.decide import TargetAbilities, fresh_attachments, fresh_relations, kept_versions, version_key
+from dam_sync.engine.filenames import FilenameAllocator, with_suffix
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.run import list_everything, move
-from dam_sync.engine.run_context import MATCHING, Session
-from dam_sync.engine.taxonomy import Containers, Terms
+from dam_sync.engine.run_context import MATCHING, RunContext
+from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
-from dam_sync.store.candidates import Candidates, Match
+from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import LinkRow, Outcome
 
 Decisions = Mapping[str, str]
@@ -57,14 +57,14 @@ class Adopted:
     unclaimed_examples: tuple[str, ...] = ()
 
 
-async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Adopted:
+async def match_all(session: RunContext, candidates: Candidates, ways: Ways) -> Adopted:
     """Reads both sides whole and matches them; the links of certain matches are in the session's store afterwards.
     The session's target must be one that only pretends to write."""
     session.progress.phase, session.moving = "reading the target", MATCHING
     await _gather(session, candidates, ways)
     await list_everything(session)
-    terms = Terms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
-    containers = Containers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
+    terms = TargetTerms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
+    containers = TargetContainers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
     worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
     await move(session, Pipeline(session, worker))
     candidates.settle_claims()
@@ -80,7 +80,7 @@ async def match_all(session: Session, candidates: Candidates, ways: Ways) -> Ado
     )
 
 
-async def _gather(session: Session, candidates: Candidates, ways: Ways) -> None:
+async def _gather(session: RunContext, candidates: Candidates, ways: Ways) -> None:
     marker, tenant = session.crosswalk.marker, session.source_account.tenant
     async for asset in everything_in(session.target):
         marked = marker is not None and is_marked(asset, marker, tenant)
@@ -89,11 +89,11 @@ async def _gather(session: Session, candidates: Candidates, ways: Ways) -> None:
         session.progress.listed += 1
 
 
-class OwnNames(Names):
+class OwnNames(FilenameAllocator):
     """Every asset keeps its name: what is matched has one already."""
 
     async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
-        """See `Names.given`."""
+        """See `FilenameAllocator.given`."""
         return draft
 
 
@@ -152,26 +152,26 @@ class MatchingWorker(Worker):
             self.unmatched[reason] += 1
         return Outcome(action="skipped", cause=reason, message=reason)
 
-    def _matches(self, asset: Asset) -> list[Match]:
+    def _matches(self, asset: Asset) -> list[CandidateMatch]:
         """By the first way that gives any."""
         for look in (self._decided, self._by_marker, self._by_field, self._by_file):
             if matches := look(asset):
                 return matches
         return []
 
-    def _decided(self, asset: Asset) -> list[Match]:
+    def _decided(self, asset: Asset) -> list[CandidateMatch]:
         target = self.ways.decisions.get(asset.id)
         found = self.candidates.by_id(target) if target else None
-        return [Match(asset.id, found.id, "decision", True)] if found is not None else []
+        return [CandidateMatch(asset.id, found.id, "decision", True)] if found is not None else []
 
-    def _by_marker(self, asset: Asset) -> list[Match]:
+    def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
         marker = marker_value(self.session.source_account.tenant, asset.id)
         return self._each(asset, "marker", self.candidates.by_marker(marker))
 
-    def _by_field(self, asset: Asset) -> list[Match]:
+    def _by_field(self, asset: Asset) -> list[CandidateMatch]:
         return self._each(asset, "field", self.candidates.by_key(asset.id) if self.ways.id_field else [])
 
-    def _by_file(self, asset: Asset) -> list[Match]:
+    def _by_file(self, asset: Asset) -> list[CandidateMatch]:
         file = asset.file
         if not self.ways.file or file is None or file.size is None:
             return []
@@ -179,10 +179,10 @@ class MatchingWorker(Worker):
         sure = [found for found, agrees in same if agrees]
         if sure:
             return self._each(asset, "file", sure)
-        return [Match(asset.id, one.id, "file", False, NO_DIGEST) for one, agrees in same if agrees is None]
+        return [CandidateMatch(asset.id, one.id, "file", False, NO_DIGEST) for one, agrees in same if agrees is None]
 
-    def _each(self, asset: Asset, how: str, found: list[Asset]) -> list[Match]:
-        return [Match(asset.id, one.id, how, True) for one in found]
+    def _each(self, asset: Asset, how: str, found: list[Asset]) -> list[CandidateMatch]:
+        return [CandidateMatch(asset.id, one.id, how, True) for one in found]
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
         """By the name that the asset has in the target, where a run would have given it."""
@@ -193,7 +193,7 @@ class MatchingWorker(Worker):
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         target, policy, meant = self.session.target, self.session.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.operations, policy)
-        able = Able.of(target.operations, self.session.target_schema)
+        able = TargetAbilities.of(target.operations, self.session.target_schema)
         relations = fresh_relations(asset, None, able)
         return LinkRow(
             source=asset.id,

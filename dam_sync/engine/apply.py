@@ -9,26 +9,26 @@ from datetime import datetime, timedelta
 
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.decide import (
-    Able,
     Create,
     Park,
     Skip,
+    TargetAbilities,
     Update,
     decide,
     fresh_attachments,
     fresh_relations,
     version_key,
 )
-from dam_sync.engine.intents import intend, intended_before, patch_over
+from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.repair import STEP, Repair, Repairer, refuse_conflicts
 from dam_sync.engine.report import INNER
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
-from dam_sync.model.ports import Call, Content, Steps
+from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import TRASH, Operation
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
@@ -38,10 +38,10 @@ DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes int
 
 
 @dataclass(frozen=True, slots=True)
-class Scoped(Steps):
+class NamespacedJournal(Journal):
     """The steps of one piece of work under a prefix, so that the same upload can happen to several versions."""
 
-    steps: Steps
+    steps: Journal
     prefix: str
 
     async def once(
@@ -53,15 +53,15 @@ class Scoped(Steps):
         keep: timedelta | None = None,
         harmless: bool = False,
     ) -> Json:
-        """See `Steps.once`."""
+        """See `Journal.once`."""
         return await self.steps.once(self.prefix + name, call, found=found, keep=keep, harmless=harmless)
 
     async def forget(self, *names: str) -> None:
-        """See `Steps.forget`."""
+        """See `Journal.forget`."""
         await self.steps.forget(*(self.prefix + name for name in names))
 
     async def recall(self, name: str) -> Json:
-        """See `Steps.recall`."""
+        """See `Journal.recall`."""
         return await self.steps.recall(self.prefix + name)
 
 
@@ -84,7 +84,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Bulk:
+class DeferredWrites:
     """What is written later, once all assets exist."""
 
     placed: frozenset[Placement] = frozenset()
@@ -92,25 +92,25 @@ class Bulk:
     relations: frozenset[Relation] = frozenset()
 
 
-NOTHING = Bulk()
+NOTHING = DeferredWrites()
 REPAIRED = "@"  # before the run, in the names of steps that write a file once more
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class TargetWriter:
     """Writes to the target of one session."""
 
-    session: Session
+    session: RunContext
 
     async def act(self, prepared: Prepared) -> Outcome:
         """What became of the asset, to be settled. Raises the errors of the target."""
         session = self.session
         asset, drafted = prepared.whole()
-        able = Able.of(session.target.operations, session.target_schema)
+        able = TargetAbilities.of(session.target.operations, session.target_schema)
         steps = session.store.steps(prepared.work, session.run.id)
-        meant = await intended_before(steps) if prepared.work.begun else []
+        meant = await recorded_intents(steps) if prepared.work.begun else []
         link, repair = prepared.link, await self._to_repair(prepared, meant)
-        patch = patch_over([link.draft, *meant], drafted.draft) if link is not None and meant else None
+        patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
             link, patch = repair.link, repair.patch
         action = decide(asset, drafted.draft, link, able, session.policy, patch)
@@ -151,11 +151,11 @@ class Actor:
         asset, drafted = prepared.whole()
         target, draft = self.session.target, drafted.draft
         steps = self.session.store.steps(prepared.work, self.session.run.id)
-        number = await intend(steps, draft, meant)
+        number = await record_intent(steps, draft, meant)
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
-            scoped = Scoped(steps, f"{INNER}create: ")
+            scoped = NamespacedJournal(steps, f"{INNER}create: ")
             if first is None:
                 return await target.create(draft, None, scoped)
             async with self._contents(first, draft, asset.file) as content:
@@ -165,7 +165,7 @@ class Actor:
 
         with self._recording("", changes_of_draft(draft, self.session.policy.ledger)):
             made = AssetId(await steps.once("create", create, harmless=True))
-        changed = patch_over(meant, draft)
+        changed = merge_patches(meant, draft)
         attachments = fresh_attachments(asset, None, target.operations)
         try:
             if not changed.empty:  # the source changed between a crash and this run
@@ -175,10 +175,10 @@ class Actor:
         except NotFound:
             await refuse_removed(self.session, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        relations = fresh_relations(asset, None, Able.of(target.operations, self.session.target_schema))
+        relations = fresh_relations(asset, None, TargetAbilities.of(target.operations, self.session.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
-        return self._settled("created", prepared, link, Bulk(draft.placements, relations=relations))
+        return self._settled("created", prepared, link, DeferredWrites(draft.placements, relations=relations))
 
     async def _update(
         self, prepared: Prepared, action: Update, meant: Sequence[Json], repair: Repair | None
@@ -188,7 +188,7 @@ class Actor:
             raise ContractBroken("an update without a link", asset=asset.id)
         steps = self.session.store.steps(prepared.work, self.session.run.id)
         known = AssetId(link.target)
-        number = await intend(steps, drafted.draft, meant)
+        number = await record_intent(steps, drafted.draft, meant)
         if repair is not None and repair.paths:
             await self._repair(known, action.patch, repair, steps)
         elif not action.patch.empty:
@@ -212,10 +212,10 @@ class Actor:
             made_at=self._now() if action.versions or action.attachments else link.made_at,
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
         )
-        bulk = Bulk(action.patch.placements_add, action.patch.placements_remove, action.relations)
+        bulk = DeferredWrites(action.patch.placements_add, action.patch.placements_remove, action.relations)
         return self._settled("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
 
-    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, steps: Steps) -> None:
+    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, steps: Journal) -> None:
         """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
 
         async def call() -> Json:
@@ -227,7 +227,7 @@ class Actor:
         with self._recording(known, changes):
             await steps.once(f"{STEP}{self.session.run.id}", call, harmless=True)
 
-    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Steps) -> None:
+    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Journal) -> None:
         """One update. before: the draft last written; number: that of the draft among those of this asset."""
         update = self.session.target.update
         with self._recording(known, changes_of_patch(patch, before, self.session.policy.ledger)):
@@ -242,7 +242,7 @@ class Actor:
         versions: tuple[FileRef, ...],
         current: FileRef | None,
         draft: Draft,
-        steps: Steps,
+        steps: Journal,
         again: str = "",
     ) -> None:
         for file in versions:
@@ -250,20 +250,22 @@ class Actor:
 
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft, current) as content:
-                    await self.session.target.replace(made, content, Scoped(steps, f"{INNER}version:{key}: "))
+                    await self.session.target.replace(
+                        made, content, NamespacedJournal(steps, f"{INNER}version:{key}: ")
+                    )
                     _sent(content)
                 return True
 
             with self._recording(made, {"version": [None, file.name]}):
                 await steps.once(f"version:{key}", add, harmless=True)
 
-    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Steps, again: str = "") -> None:
+    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Journal, again: str = "") -> None:
         for file in files:
             key = f"{version_key(file)}{again}"
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
                 async with self.session.contents(file, file.name) as content:
-                    await self.session.target.attach(made, content, Scoped(steps, f"{INNER}attach:{key}: "))
+                    await self.session.target.attach(made, content, NamespacedJournal(steps, f"{INNER}attach:{key}: "))
                     _sent(content)
                 return True
 
@@ -310,7 +312,7 @@ class Actor:
         action: str,
         prepared: Prepared,
         link: LinkRow | None,
-        bulk: Bulk = NOTHING,
+        bulk: DeferredWrites = NOTHING,
         losses: tuple[Loss, ...] = (),
     ) -> Outcome:
         asset, drafted = prepared.whole()

@@ -10,10 +10,10 @@ from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import (
+    GeoPoint,
     Json,
     Localized,
     Person,
-    Place,
     Row,
     Scalar,
     Term,
@@ -163,7 +163,7 @@ def _texts(row: Scalar) -> Iterator[str]:
             yield from (f"{locale}:{text}" for locale, text in texts.items() if text)
         case Row(cells):
             yield "|".join(f"{key}={canonical(cell)}" for key, cell in sorted(cells.items()))
-        case Place():
+        case GeoPoint():
             yield f"{row.latitude}/{row.longitude}/{row.address}"
         case Term() | Person():
             yield row.label if isinstance(row, Term) else row.name

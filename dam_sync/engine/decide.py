@@ -65,7 +65,7 @@ Action: TypeAlias = Create | Update | Skip | Park
 
 
 @dataclass(frozen=True, slots=True)
-class Able:
+class TargetAbilities:
     """What the target can do, as far as a decision needs it."""
 
     operations: frozenset[Operation]
@@ -75,14 +75,14 @@ class Able:
     fileless: bool = True
 
     @classmethod
-    def of(cls, operations: frozenset[Operation], schema: Schema) -> Able:
+    def of(cls, operations: frozenset[Operation], schema: Schema) -> TargetAbilities:
         """From what the target said."""
         renames = "filename" in schema.holds
         return cls(operations, schema.container_fixed, renames, schema.relation_kinds, schema.fileless)
 
 
 def decide(
-    asset: Asset, draft: Draft, link: LinkRow | None, able: Able, policy: Policy, patch: Patch | None = None
+    asset: Asset, draft: Draft, link: LinkRow | None, able: TargetAbilities, policy: Policy, patch: Patch | None = None
 ) -> Action:
     """The one place that says what happens to an asset. patch: what to change of a linked one, where its state is not
     what the link says."""
@@ -120,7 +120,7 @@ def fresh_attachments(asset: Asset, link: LinkRow | None, operations: frozenset[
     return tuple(file for file in asset.attachments if version_key(file) not in known)
 
 
-def fresh_relations(asset: Asset, link: LinkRow | None, able: Able) -> frozenset[Relation]:
+def fresh_relations(asset: Asset, link: LinkRow | None, able: TargetAbilities) -> frozenset[Relation]:
     """The relations that the target can hold and was not asked for."""
     if Operation.RELATE not in able.operations:
         return frozenset()
@@ -129,7 +129,7 @@ def fresh_relations(asset: Asset, link: LinkRow | None, able: Able) -> frozenset
     return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
-def _possible(patch: Patch, able: Able) -> tuple[Patch, tuple[Loss, ...]]:
+def _possible(patch: Patch, able: TargetAbilities) -> tuple[Patch, tuple[Loss, ...]]:
     """The patch without what an existing asset of the target cannot be given, and that as losses."""
     stuck = frozenset(p for p in patch.placements_add | patch.placements_remove if p.kind in able.fixed)
     kinds = sorted({placement.kind for placement in stuck})

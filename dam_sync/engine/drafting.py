@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset
 
 
-async def draft_of(session: Session, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
+async def draft_of(session: RunContext, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
     """The draft; groups that the target turns out not to know are dropped or park the asset, as their line says."""
     made = session.crosswalk.draft(asset, marker, terms)
     names = made.draft.rights.groups

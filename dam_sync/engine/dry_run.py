@@ -12,8 +12,8 @@ from itertools import count
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import IntegrityError
-from dam_sync.model.limits import Tempo
-from dam_sync.model.ports import Content, Steps, Stream
+from dam_sync.model.limits import MeasuredPace
+from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
@@ -44,7 +44,7 @@ class DryTarget(Service):
         return self._target.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._target.tempo
 
@@ -107,7 +107,7 @@ class DryTarget(Service):
         """See `Service.unknown_groups`."""
         return await self._target.unknown_groups(names)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """Nothing is sent."""
         self._foresee(draft, content.size if content else 0)
         return AssetId(self._name())
@@ -116,7 +116,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self._foresee(patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """Nothing is sent."""
         self._foresee(FileRef("", content.name, content.size), content.size)
 
@@ -143,7 +143,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self.finishing += self._foresee(Membership(container, (*add, *remove)))
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """Nothing is sent."""
         self._foresee(Membership(Placement("attachment", ()), (asset,)), content.size)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import FilePair, same_size
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import IntegrityError
 
 
@@ -14,7 +14,7 @@ from dam_sync.model.errors import IntegrityError
 class FileCheck:
     """Compares pairs of files at one level of `verify`; bytes: downloaded from the target so far."""
 
-    session: Session
+    session: RunContext
     level: str
     bytes: int = 0
 

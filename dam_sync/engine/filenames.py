@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.guards.lost_state import LOOKED, is_marked, refuse_marks, whole
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import TRASH, Window
@@ -20,10 +20,10 @@ _SLACK = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
-class Names:
+class FilenameAllocator:
     """Gives drafts names that nobody else has."""
 
-    session: Session
+    session: RunContext
     fresh: bool = False  # whether this process has looked at the target
 
     async def take(self) -> None:
@@ -87,7 +87,7 @@ class Names:
         return found
 
 
-def is_ours(session: Session, asset: Asset) -> bool:
+def is_ours(session: RunContext, asset: Asset) -> bool:
     """Whether a living asset of the target carries the marker of an asset of this source."""
     field = session.crosswalk.marker
     return field is not None and asset.status != TRASH and is_marked(asset, field, session.source_account.tenant)

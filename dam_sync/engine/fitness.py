@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dam_sync.engine.decide import Able, Create, Park, Policy, Skip, decide, fresh_attachments
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.decide import Create, Park, Policy, Skip, TargetAbilities, decide, fresh_attachments
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
@@ -29,7 +29,7 @@ class Fitness:
         return _unfit(self, asset, draft, link)
 
 
-def unfit(session: Session, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+def unfit(session: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a session."""
     target = session.target
     return Fitness(target.operations, session.target_schema, target.limits, session.policy).unfit(asset, draft, link)
@@ -37,7 +37,7 @@ def unfit(session: Session, asset: Asset, draft: Draft, link: LinkRow | None) ->
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     operations, schema = target.operations, target.schema
-    action = decide(asset, draft, link, Able.of(operations, schema), target.policy)
+    action = decide(asset, draft, link, TargetAbilities.of(operations, schema), target.policy)
     match action:
         case Park():
             return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dam_sync.engine.decide import patch_between
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.codec import draft_to_json
-from dam_sync.model.ports import Steps
+from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.store.journal import SILENT
 
 
-async def intended_before(steps: Steps) -> list[Json]:
+async def recorded_intents(steps: Journal) -> list[Json]:
     """Drafts that earlier tries may have written in part, oldest first: all of them, for one left out would stay in the
     target unseen. Their number is that of the changes at the source between two tries."""
     found: list[Json] = []
@@ -21,7 +21,7 @@ async def intended_before(steps: Steps) -> list[Json]:
     return found
 
 
-async def intend(steps: Steps, draft: Draft, before: Sequence[Json]) -> int:
+async def record_intent(steps: Journal, draft: Draft, before: Sequence[Json]) -> int:
     """Durable before anything of the draft is written; its number among those of this asset. Safe to repeat."""
     meant = draft_to_json(draft)
     if before and before[-1] == meant:
@@ -34,7 +34,7 @@ async def intend(steps: Steps, draft: Draft, before: Sequence[Json]) -> int:
     return len(before) + 1
 
 
-def patch_over(states: Sequence[Json], draft: Draft) -> Patch:
+def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
     """What makes the draft of an asset that may be in any of these states (drafts as JSON), or between two of them."""
     patches = [patch_between(state, draft) for state in states]
     return Patch(

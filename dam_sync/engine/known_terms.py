@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dam_sync.engine.run_context import Session
-from dam_sync.engine.taxonomy import Terms
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.taxonomy import TargetTerms
 from dam_sync.model.values import Term, term_from_json, value_to_json
 
 MET = "terms met"  # note: by vocabulary of the target, what terms of the source became
 
 
-async def terms_of(session: Session) -> Terms:
+async def terms_of(session: RunContext) -> TargetTerms:
     """The target's terms, with what earlier runs found of them. A full run reads the vocabularies, and so does any
     after another mapping; a closed list is always read, for a guard watches what it loses."""
     steps, vocabularies = session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies)
     noted = await session.store.noted(MET)
     full = session.ask.full or (await session.store.noted(f"window:{session.run.id}") or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != session.crosswalk.digest or full:
-        return Terms(session.target, steps, vocabularies)
-    return Terms(session.target, steps, vocabularies, _open(session, noted["terms"]))
+        return TargetTerms(session.target, steps, vocabularies)
+    return TargetTerms(session.target, steps, vocabularies, _open(session, noted["terms"]))
 
 
-def _open(session: Session, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
+def _open(session: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
     known = session.target_schema.vocabularies
     return {
         name: {key: term_from_json(term) for key, term in terms.items()}
@@ -31,7 +31,7 @@ def _open(session: Session, noted: Mapping[str, Mapping[str, object]]) -> dict[s
     }
 
 
-async def keep_terms(session: Session, terms: Terms) -> None:
+async def keep_terms(session: RunContext, terms: TargetTerms) -> None:
     """For the next run; a dry one makes up the ids of new terms."""
     if session.dry or terms.index is None:
         return

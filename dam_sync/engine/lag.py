@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 
 
-async def lag_left(session: Session) -> float:
+async def lag_left(session: RunContext) -> float:
     """Seconds for which the target's index may still be behind the last run; 0 where none came to an end."""
     ended = [run.ended_at for run in await session.store.runs() if run.ended_at is not None]
     since = (session.clock.now() - ended[0]).total_seconds() if ended else None

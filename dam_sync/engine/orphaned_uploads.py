@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 
 
-async def sweep(session: Session) -> None:
+async def abort_orphaned_uploads(session: RunContext) -> None:
     """End it, and count it for the report. Nothing where only some assets were asked for; safe to repeat."""
     if not session.ask.only:
         session.swept += await session.target.sweep(session.store.is_recorded)
 
 
-def told_swept(session: Session) -> list[str]:
+def told_swept(session: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
     match session.swept:
         case 0:

@@ -6,13 +6,13 @@ from contextlib import suppress
 
 import structlog
 
-from dam_sync.engine.apply import Scoped
+from dam_sync.engine.apply import NamespacedJournal
 from dam_sync.engine.report import INNER
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import Rejected
-from dam_sync.model.ports import Steps
+from dam_sync.model.ports import Journal
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 
@@ -21,7 +21,7 @@ NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 HALF_MADE = "note: half made"
 
 
-async def bin_half_made(session: Session, work: Work) -> None:
+async def trash_partial_create(session: RunContext, work: Work) -> None:
     """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
     never been begun, so that the asset is made anew should it come back. What is linked stays. Safe to repeat."""
     if not work.begun or session.dry or NEEDED - session.target.operations:
@@ -44,15 +44,15 @@ async def bin_half_made(session: Session, work: Work) -> None:
     await steps.forget("*")
 
 
-async def _half_made(session: Session, marker: Marker | None, steps: Steps) -> str:
+async def _half_made(session: RunContext, marker: Marker | None, steps: Journal) -> str:
     """The target's id of it; empty where nothing was made."""
     made = await steps.recall("create")
     if made is None and marker is not None:
-        made = await session.target.half_made(marker, Scoped(steps, f"{INNER}create: "))
+        made = await session.target.half_made(marker, NamespacedJournal(steps, f"{INNER}create: "))
     return str(made or "")
 
 
-def told_binned(session: Session) -> list[str]:
+def told_binned(session: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
     if not session.binned:
         return []

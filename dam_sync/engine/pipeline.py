@@ -9,9 +9,9 @@ import structlog
 
 from dam_sync.engine.apply import Prepared
 from dam_sync.engine.asset_labels import named
-from dam_sync.engine.guards.parking import Parking
+from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
-from dam_sync.engine.run_context import LEASE, Session
+from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Transient
@@ -27,16 +27,16 @@ POLL_SECONDS = 0.2
 class Pipeline:
     """Works off what the crawl records, until `crawled` is set and no row is open."""
 
-    session: Session
+    session: RunContext
     worker: Worker
     crawled: asyncio.Event = field(default_factory=asyncio.Event)
     failures: int = 0
     claimed: int = 0
-    parking: Parking = field(init=False)
+    parking: ParkingMonitor = field(init=False)
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.parking = Parking(self.session)
+        self.parking = ParkingMonitor(self.session)
 
     async def run(self) -> None:
         """Returns when everything is settled; raises the first error that stops the run."""
@@ -177,7 +177,7 @@ def _named(outcome: Outcome, asset: Asset | None) -> Outcome:
     return replace(outcome, named=named(asset)) if outcome.action == "parked" and asset is not None else outcome
 
 
-def _count(session: Session, outcome: Outcome) -> None:
+def _count(session: RunContext, outcome: Outcome) -> None:
     progress = session.progress
     match outcome.action:
         case "created":

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import instant_text
@@ -30,7 +30,7 @@ PAGE = 500
 AT_ONCE = 20_000  # links looked after at once: a listing of the target serves them all
 
 
-async def look_after(session: Session, *, due: bool = False, run: int = 0) -> list[Removal]:
+async def watch_probation(session: RunContext, *, due: bool = False, run: int = 0) -> list[Removal]:
     """Look for the assets that may have been removed, `due`: only once some of them can be sure to stay.
 
     Those that are there and stay are settled; those that are gone are parked, and returned. Safe to repeat.
@@ -53,7 +53,7 @@ async def look_after(session: Session, *, due: bool = False, run: int = 0) -> li
     return await _park(session, gone, run) if gone else []
 
 
-async def told_open(session: Session) -> list[str]:
+async def told_open(session: RunContext) -> list[str]:
     """In words: how many new assets may still be removed, and until when; nothing where none may."""
     left = await session.store.unsettled()
     if not left.last:
@@ -64,13 +64,13 @@ async def told_open(session: Session) -> list[str]:
     ]
 
 
-def until_text(session: Session, last: datetime) -> str:
+def until_text(session: RunContext, last: datetime) -> str:
     """When the last of them stays, as text to the second."""
     until = last + session.target.limits.settles + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
-async def removed_before(session: Session, asset: Asset, file: str) -> Outcome | None:
+async def removed_before(session: RunContext, asset: Asset, file: str) -> Outcome | None:
     """Why this asset is not made: its very file (by its key) was removed before."""
     if not session.target.limits.settles:
         return None
@@ -78,7 +78,7 @@ async def removed_before(session: Session, asset: Asset, file: str) -> Outcome |
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
 
 
-async def refuse_removed(session: Session, source: AssetId, target: AssetId, file: str) -> None:
+async def refuse_removed(session: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """An asset that was just made is missed: raises NotFound when it was removed again, and lets it be made anew when a
     person says so."""
     if not session.target.limits.settles or not await session.target.missing([target], session.clock.now()):
@@ -93,7 +93,7 @@ def _stays(link: LinkRow, stays: datetime) -> bool:
     return link.made_at is None or link.made_at <= stays
 
 
-async def _park(session: Session, gone: Sequence[LinkRow], run: int) -> list[Removal]:
+async def _park(session: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
     await session.target.probe()  # the credential still sees the target, so that what it does not see is not there
     twins = await _twins(session, gone)
     rows = [_removal(link, twins.get(link.source)) for link in gone]
@@ -111,7 +111,7 @@ def _removal(link: LinkRow, twin: LinkRow | None) -> Removal:
     return Removal(link.source, link.target, file, f"the target had it as {link.target}{made}, and it is gone; {same}")
 
 
-async def _twins(session: Session, gone: Sequence[LinkRow]) -> dict[str, LinkRow]:
+async def _twins(session: RunContext, gone: Sequence[LinkRow]) -> dict[str, LinkRow]:
     """Assets of ours that are there with the same bytes, by the source id of the one that is gone."""
     wanted: dict[str, list[str]] = {}
     for link in gone:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.decide import Able, fresh_relations
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.decide import TargetAbilities, fresh_relations
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
@@ -14,7 +14,7 @@ from dam_sync.store.rows import LinkRow
 RELATIONS = "relations"
 
 
-async def compare_relations(session: Session, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
+async def compare_relations(session: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
     """Relations of the source (as it calls them) against those of the target. Ones that wait for an asset that was not
     moved, or that the target refused, are reported by the run and are no difference."""
     if Operation.RELATE not in session.target.operations:
@@ -27,7 +27,7 @@ async def compare_relations(session: Session, asset: Asset, actual: Asset, link:
     return [*found, Difference(RELATIONS, _told(wanted), _told(more), extra=True)] if more else found
 
 
-async def lacking_relations(session: Session, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
+async def lacking_relations(session: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (called as in the target) that were written before and are not at the target now."""
     if Operation.RELATE not in session.target.operations or hides_relations(actual):
         return frozenset()
@@ -36,9 +36,9 @@ async def lacking_relations(session: Session, asset: Asset, actual: Asset, link:
     return frozenset(relation for pair, relation in wanted.items() if pair not in there)
 
 
-async def wanted_relations(session: Session, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
+async def wanted_relations(session: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
     """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
-    able = Able.of(session.target.operations, session.target_schema)
+    able = TargetAbilities.of(session.target.operations, session.target_schema)
     ours = fresh_relations(asset, None, able)
     if not ours:
         return {}
@@ -51,7 +51,7 @@ async def wanted_relations(session: Session, asset: Asset, link: LinkRow) -> dic
     }
 
 
-async def _not_ours(session: Session, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
+async def _not_ours(session: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
     """Without those that only show a relation of ours from its other end."""
     pairs = set(more)
     if not pairs:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare import foreign_edits
 from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, paired
-from dam_sync.engine.intents import patch_over
+from dam_sync.engine.intents import merge_patches
 from dam_sync.engine.relations import RELATIONS, lacking_relations
 from dam_sync.engine.repair_patch import Repairing, repaired_paths
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.scope import defaults_of, scope_of
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.codec import rights_to_json
@@ -67,13 +67,13 @@ class _Lost:
 class Repairer:
     """Compares assets with what the target really has; writes nothing."""
 
-    session: Session
+    session: RunContext
 
     async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json]) -> Repair:
         """What makes this asset right. meant: drafts that earlier tries may have written in part. One read of the
         target. Raises NotFound and Conflict."""
         actual = await self._actual(link)
-        base = patch_over([link.draft, *meant], draft)
+        base = merge_patches([link.draft, *meant], draft)
         if self.session.policy.conflicts == "park":
             refuse_conflicts(self.session, actual, link, base, [link.draft, *meant])
         patch = self._patch(asset, draft, link, actual)
@@ -168,7 +168,7 @@ def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
     return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
 
 
-def refuse_conflicts(session: Session, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
+def refuse_conflicts(session: RunContext, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
     """Raises Conflict where somebody else changed, in the target, what a patch is about to change. before: drafts of
     which the target may hold any."""
     fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, session.target_schema)

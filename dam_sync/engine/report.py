@@ -12,7 +12,7 @@ INNER = "in "  # begins the names of steps inside a write: the plan does not lis
 
 
 @dataclass(slots=True)
-class Side:
+class ReportedSide:
     """One service in a report. `calls` by endpoint; for a plan they are the forecast of the run."""
 
     kind: str
@@ -38,8 +38,8 @@ class Report:
 
     kind: str
     job: str
-    source: Side
-    target: Side
+    source: ReportedSide
+    target: ReportedSide
     started: str
     ended: str
     run: int = 0

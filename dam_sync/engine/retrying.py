@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.store.rows import Outcome, Work
 
 MOST_RUNS = 5  # runs in which an asset fails for faults that may pass, before a person has to look at it
@@ -13,7 +13,7 @@ MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # what services ref
 PASSED, CHANGED = "the fault may have passed", "the mapping changed"
 
 
-async def retry_parked(session: Session) -> None:
+async def retry_parked(session: RunContext) -> None:
     """Put back what this run tries again; safe to repeat."""
     if session.ask.only:
         return
@@ -25,7 +25,7 @@ async def retry_parked(session: Session) -> None:
         session.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
-def told_retried(session: Session) -> list[str]:
+def told_retried(session: RunContext) -> list[str]:
     """In words; nothing where nothing is tried again."""
     return [
         f"{number:,} {'asset that was' if number == 1 else 'assets that were'} parked "
@@ -35,7 +35,7 @@ def told_retried(session: Session) -> list[str]:
     ]
 
 
-def told_undated(session: Session, since: str | None) -> list[str]:
+def told_undated(session: RunContext, since: str | None) -> list[str]:
     """In words, what a run that lists by date does not see; nothing of a run that lists everything."""
     undated = session.source.limits.undated
     if not undated or not since or session.ask.only or session.ask.full:

@@ -10,25 +10,25 @@ from typing import Any, TypeVar
 
 import structlog
 
-from dam_sync.engine.filenames import Names
+from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.lost_state import refuse_lost_state
 from dam_sync.engine.guards.mass_deletion import (
-    keep_loss,
+    keep_disappearance,
     refuse_incredible_listing,
     refuse_mass_removal,
 )
 from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.lag import lag_left
-from dam_sync.engine.orphaned_uploads import sweep
+from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads
 from dam_sync.engine.pipeline import Pipeline
-from dam_sync.engine.probation import look_after
+from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all, place, relate
-from dam_sync.engine.taxonomy import Containers
+from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.clock import Clock
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-async def execute(session: Session) -> None:
+async def execute(session: RunContext) -> None:
     """Run to the end. Raises the error that stopped it; whatever happened, the same call later goes on from there."""
     await under_lease(session.store, session.run.id, session.clock, _phases(session))
 
@@ -66,11 +66,11 @@ def first_cause(several: BaseException) -> BaseException:
     return (ours or flat)[0]
 
 
-async def _phases(session: Session) -> None:
-    containers = Containers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
+async def _phases(session: RunContext) -> None:
+    containers = TargetContainers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
     if not session.ask.only:
         await window_of(session)
-        await look_after(session, run=session.run.id)
+        await watch_probation(session, run=session.run.id)
     terms = await terms_of(session)
     await retry_exposed(session)
     await retry_parked(session)
@@ -78,7 +78,7 @@ async def _phases(session: Session) -> None:
         session.progress.phase = "waiting for the target's index"
         await session.clock.sleep(await lag_left(session))
     session.progress.phase = "reading the target"
-    names = Names(session)
+    names = FilenameAllocator(session)
     await names.take()
     await refuse_lost_state(session)
     worker = Worker(session, terms, containers, names)
@@ -97,10 +97,10 @@ async def _phases(session: Session) -> None:
     await place(session)
     await relate(session)
     session.progress.phase = "closing"
-    await sweep(session)
+    await abort_orphaned_uploads(session)
 
 
-async def move(session: Session, pipeline: Pipeline) -> None:
+async def move(session: RunContext, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved while the listing goes on where nothing has to be known of all first."""
     if await _members_last(session):
         session.progress.phase = "listing the source"
@@ -116,7 +116,7 @@ async def move(session: Session, pipeline: Pipeline) -> None:
             group.create_task(pipeline.run())
 
 
-async def _crawl(session: Session, crawled: asyncio.Event) -> None:
+async def _crawl(session: RunContext, crawled: asyncio.Event) -> None:
     """List the source into the store, then say so. A listing that turns out to lack rows is read once more, for assets
     may have gone away while it was read."""
     if session.ask.only:
@@ -133,7 +133,7 @@ async def _crawl(session: Session, crawled: asyncio.Event) -> None:
     crawled.set()
 
 
-async def _crawl_all(session: Session) -> bool:
+async def _crawl_all(session: RunContext) -> bool:
     """Every shard to its end; False when the run is asked to stop."""
     store, run = session.store, session.run
     if not await store.shards_complete(run.id):
@@ -147,7 +147,7 @@ async def _crawl_all(session: Session) -> bool:
     return True
 
 
-async def _crawl_again(session: Session) -> bool:
+async def _crawl_again(session: RunContext) -> bool:
     """The same, from the start. One that lacks rows once more is forgotten, so that the next run begins anew."""
     try:
         return await _crawl_all(session)
@@ -156,7 +156,7 @@ async def _crawl_again(session: Session) -> bool:
         raise
 
 
-async def _refuse_listing(session: Session) -> None:
+async def _refuse_listing(session: RunContext) -> None:
     """Raises SafetyStop when what was listed cannot be, or far too much of what is linked is gone."""
     whole = await listed_all(session)
     if whole:
@@ -164,7 +164,7 @@ async def _refuse_listing(session: Session) -> None:
     await refuse_mass_removal(session, whole=whole)
 
 
-async def _crawl_shard(session: Session, shard: Shard, cursor: Cursor | None) -> None:
+async def _crawl_shard(session: RunContext, shard: Shard, cursor: Cursor | None) -> None:
     async for batch in session.source.crawl(shard, cursor):
         skip = await _unchanged(session, batch)
         await session.store.record(session.run.id, shard, batch, skip)
@@ -174,7 +174,7 @@ async def _crawl_shard(session: Session, shard: Shard, cursor: Cursor | None) ->
             return
 
 
-async def _record_only(session: Session) -> None:
+async def _record_only(session: RunContext) -> None:
     """The named assets alone, as a shard of their own."""
     shard = Shard("only")
     await session.store.set_shards(session.run.id, [shard], complete=True)
@@ -182,7 +182,7 @@ async def _record_only(session: Session) -> None:
     await session.store.record(session.run.id, shard, Batch(entries, None), ())
 
 
-async def refuse_unknown(session: Session) -> None:
+async def refuse_unknown(session: RunContext) -> None:
     """Raises ConfigError for an asset asked for by id that was never moved and is not in the source."""
     links = await session.store.links([AssetId(name) for name in session.ask.only])
     for name in sorted(session.ask.only - links.keys()):
@@ -192,7 +192,7 @@ async def refuse_unknown(session: Session) -> None:
             raise ConfigError(f"the source has no asset {name}", hint="check the id behind --only") from error
 
 
-async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
+async def _unchanged(session: RunContext, batch: Batch) -> frozenset[AssetId]:
     """The rows that need no look: linked, at the revision we wrote. A full run looks at every one."""
     if (await window_of(session))["full"]:
         return frozenset()
@@ -205,13 +205,13 @@ async def _unchanged(session: Session, batch: Batch) -> frozenset[AssetId]:
     )
 
 
-async def _window(session: Session) -> Window:
+async def _window(session: RunContext) -> Window:
     """What to list: decided once a run, so that a resumed run lists the same."""
     since = (await window_of(session))["since"]
     return Window(since=parse_instant(since) if since else None)
 
 
-async def window_of(session: Session) -> Json:
+async def window_of(session: RunContext) -> Json:
     """From when on changes are listed (`since`), whether each asset is looked at (`full`), and whether the target is
     repaired (`repair`): decided once a run, safe to repeat. A run that is to be a full one, or a repair, only now
     begins again: what it did before is looked at once more. A repair that was stopped is resumed as one."""
@@ -228,12 +228,12 @@ async def window_of(session: Session) -> Json:
     return {"full": full, **known}
 
 
-async def list_everything(session: Session) -> None:
+async def list_everything(session: RunContext) -> None:
     """Let a run that has not begun to list list the whole source, without a look at what is linked and unchanged."""
     await session.store.note(f"window:{session.run.id}", {"since": None, "full": False})
 
 
-async def _members_last(session: Session) -> bool:
+async def _members_last(session: RunContext) -> bool:
     """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
     ask = session.ask
     if not session.source.limits.members_last or ask.only or ask.assets is not None or ask.deadline is not None:
@@ -241,7 +241,7 @@ async def _members_last(session: Session) -> bool:
     return (await _window(session)).since is None
 
 
-async def _read_members(session: Session) -> None:
+async def _read_members(session: RunContext) -> None:
     """Memberships of the source, and those of the target where it is to be repaired."""
     sides = [(session.source, ""), *([(session.target, TARGET)] if session.ask.repair else [])]
     await session.store.begin_members(session.run.id)
@@ -252,13 +252,13 @@ async def _read_members(session: Session) -> None:
                 await session.store.add_members(session.run.id, replace(membership, assets=named))
 
 
-async def close_books(session: Session, outcome: Json) -> None:
+async def close_books(session: RunContext, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
     account, run = session.source_account, session.run
     if not session.ask.only:
         watermark: datetime = run.started_at + account.clock_skew - session.source.limits.lag - timedelta(seconds=1)
         await session.store.note("watermark", instant_text(watermark))
-        await keep_loss(session, whole=await listed_all(session))
+        await keep_disappearance(session, whole=await listed_all(session))
     await session.store.finish(run.id, outcome)
 
 

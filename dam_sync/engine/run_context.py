@@ -77,7 +77,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Session:
+class RunContext:
     """Everything one run needs, put together by the composition root."""
 
     job: str

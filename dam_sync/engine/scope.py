@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.engine.compare import Defaults, Scope
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Draft
 
@@ -20,7 +20,7 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
     )
 
 
-def defaults_of(session: Session, draft: Draft) -> Defaults:
+def defaults_of(session: RunContext, draft: Draft) -> Defaults:
     """What the target gives an asset of this draft by itself."""
     groups = session.target.audience(draft).groups or frozenset()
     return Defaults(groups, session.target_schema.container_default)

@@ -8,11 +8,11 @@ import structlog
 
 from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.guards.finding import such_as
-from dam_sync.engine.guards.mass_deletion import loss_of
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.guards.mass_deletion import disappearance_of
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.errors import DamSyncError, Disposition
-from dam_sync.model.ports import Steps
+from dam_sync.model.ports import Journal
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -24,7 +24,7 @@ RELATIONS_AT_ONCE = 200
 ASKED_AGAIN = "refused asked again"  # note: the run that tried again what earlier ones were refused
 
 
-async def place(session: Session) -> None:
+async def place(session: RunContext) -> None:
     """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on. What earlier
     runs were refused is tried again, once a run."""
     if await session.store.noted(ASKED_AGAIN) != session.run.id:
@@ -36,7 +36,7 @@ async def place(session: Session) -> None:
 
 
 async def _place(
-    session: Session, steps: Steps, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+    session: RunContext, steps: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
 ) -> None:
     async def call() -> Json:
         await session.target.place(container, add, remove)
@@ -69,7 +69,7 @@ def _halves(
     return (add[:middle], remove[:middle]), (add[middle:], remove[middle:])
 
 
-async def relate(session: Session) -> None:
+async def relate(session: RunContext) -> None:
     """Relations whose two ends exist; the others wait, and are told."""
     if Operation.RELATE not in session.target.operations:
         return
@@ -86,7 +86,7 @@ async def relate(session: Session) -> None:
             await _relate(session, steps, row)
 
 
-async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:
+async def _relate(session: RunContext, steps: Journal, row: RelationRow) -> None:
     async def call() -> Json:
         await session.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
         return True
@@ -104,7 +104,7 @@ async def _relate(session: Session, steps: Steps, row: RelationRow) -> None:
     await session.store.relations_done([row])
 
 
-async def left_over(session: Session) -> list[str]:
+async def left_over(session: RunContext) -> list[str]:
     """In words: what is gone from the source, memberships and relations that were not written."""
     store = session.store
     told = []
@@ -113,7 +113,7 @@ async def left_over(session: Session) -> list[str]:
             reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
             told.append(f"{number:,} relations {reason}")
     whole = await listed_all(session)
-    loss = await loss_of(session, whole=whole)
+    loss = await disappearance_of(session, whole=whole)
     if loss.gone and (whole or loss.fresh) and not session.ask.only:
         new = f", {loss.fresh:,} of them since the last run" if loss.fresh else ""
         named = such_as(loss.examples, loss.gone)
@@ -121,7 +121,7 @@ async def left_over(session: Session) -> list[str]:
     return told
 
 
-async def listed_all(session: Session) -> bool:
+async def listed_all(session: RunContext) -> bool:
     """Whether this run lists every asset of the source, so that one it does not show is gone."""
     if session.ask.only:
         return False

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Scalar, Term, Value
 
 
 @dataclass(slots=True)
-class Origins:
+class SourceTerms:
     """Terms by vocabulary and id, read once a run, when the first term is to be made, or to be told from a namesake;
     vocabularies: by the fields of the source whose terms are written with levels or languages; trees: those of them
     whose terms are found by their place in the tree."""
@@ -27,7 +27,7 @@ class Origins:
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def of(cls, session: Session) -> Origins:
+    def of(cls, session: RunContext) -> SourceTerms:
         """What a run needs of them."""
         crosswalk, fields = session.crosswalk, session.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}

@@ -12,7 +12,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Unsupported
 from dam_sync.model.naming import Naming
-from dam_sync.model.ports import Steps
+from dam_sync.model.ports import Journal
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
@@ -23,11 +23,11 @@ Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 
 
 @dataclass(slots=True)
-class Terms:
+class TargetTerms:
     """The target's terms by vocabulary, and the one place that adds to them."""
 
     target: Service
-    steps: Steps
+    steps: Journal
     vocabularies: tuple[str, ...] = ()
     recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
     doubted: bool = False  # something was refused that may have been written with a recalled term
@@ -128,12 +128,12 @@ def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Ter
 
 
 @dataclass(slots=True)
-class Containers:
+class TargetContainers:
     """The target's containers by kind and path, and the one place that adds to them. naming: how the target asks for
     names; one that people called otherwise is found by the name that it should have."""
 
     target: Service
-    steps: Steps
+    steps: Journal
     naming: Naming | None = None
     index: Known | None = None
 

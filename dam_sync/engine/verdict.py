@@ -12,7 +12,7 @@ CLASSES = ("V0", "V1", "V2", "V3", "V4")
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class FileProof:
     """The evidence that one file is equal. part: `file` (the current one), `versions` or `attachments`; key: of the
     file at the source, see `plan.version_key`."""
 
@@ -28,7 +28,7 @@ class Judged:
 
     fate: str
     found: list[Difference] = field(default_factory=list)
-    proofs: list[Proof] = field(default_factory=list)
+    proofs: list[FileProof] = field(default_factory=list)
     unread: frozenset[str] = frozenset()
     evidence: str = ""
 
@@ -103,7 +103,7 @@ class Verdict:
             _add(self.not_compared, part)
 
 
-def proofs_by_key(proofs: Iterable[Proof]) -> Mapping[str, str]:
+def proofs_by_key(proofs: Iterable[FileProof]) -> Mapping[str, str]:
     """For the link: evidence by the key of the file; the weakest where a file was looked at twice."""
     found: dict[str, str] = {}
     for proof in proofs:

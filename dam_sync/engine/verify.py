@@ -21,12 +21,12 @@ from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.lag import lag_left
-from dam_sync.engine.probation import look_after, until_text
+from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
-from dam_sync.engine.run_context import COMPARING, Session
+from dam_sync.engine.run_context import COMPARING, RunContext
 from dam_sync.engine.scope import defaults_of, scope_of
-from dam_sync.engine.source_terms import Origins
-from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
+from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.verdict import FileProof, Judged, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
@@ -44,7 +44,7 @@ SUSPECTS = 5000  # looked at again while the target's index may be behind
 class Verifier:
     """One verification; `scratch` is an empty store that is thrown away afterwards, so that memory stays flat."""
 
-    session: Session
+    session: RunContext
     scratch: SqlStore
     level: str
     sample: float = 1.0
@@ -54,13 +54,13 @@ class Verifier:
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
     files: FileCheck = field(init=False)
-    origins: Origins = field(init=False)
+    origins: SourceTerms = field(init=False)
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self.verdict = Verdict(self.level, self.session.policy.extras)
         self.scope, self.files = scope_of(self.session.crosswalk), FileCheck(self.session, self.level)
-        self.origins = Origins.of(self.session)
+        self.origins = SourceTerms.of(self.session)
         self.gate = asyncio.Semaphore(max(2, min(self.session.readers, self.session.writers)))
 
     async def run(self) -> Verdict:
@@ -84,7 +84,7 @@ class Verifier:
 
     async def _look_for_removed(self) -> None:
         """What the service took back is missing and parked from now on; what it may still take back is told."""
-        for row in await look_after(self.session):
+        for row in await watch_probation(self.session):
             self.verdict.missing += 1
             self.verdict.note(row.source, row.target, [Difference("asset", "in the target", row.message)])
         left = await self.session.store.unsettled()
@@ -250,8 +250,8 @@ class Verifier:
         for pair in files.pairs:
             wrong, evidence = await self.files.compare(pair)
             judged.found += wrong
-            judged.proofs.append(Proof(pair.part, pair.key, evidence))
-        judged.proofs += [Proof(part, version_key(file), "V0") for part, file in files.missing]
+            judged.proofs.append(FileProof(pair.part, pair.key, evidence))
+        judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if session.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
         judged.fate = _fate(judged.found)

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from dam_sync.engine.apply import Actor, Prepared
+from dam_sync.engine.apply import Prepared, TargetWriter
 from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
-from dam_sync.engine.filenames import Names
+from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
-from dam_sync.engine.guards.missing import CAUSE, Missing
-from dam_sync.engine.partial_creates import bin_half_made
+from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
+from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
-from dam_sync.engine.run_context import Session
-from dam_sync.engine.source_terms import Origins
-from dam_sync.engine.taxonomy import Containers, Known, Terms
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
@@ -36,16 +36,16 @@ NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not sele
 class Worker:
     """Reads, drafts and writes assets for one run."""
 
-    session: Session
-    terms: Terms
-    containers: Containers
-    names: Names
+    session: RunContext
+    terms: TargetTerms
+    containers: TargetContainers
+    names: FilenameAllocator
     told: bool = False  # whether the target's lists were compared with those of the last run
-    missing: Missing = field(init=False)
-    origins: Origins = field(init=False)
+    missing: MissingMonitor = field(init=False)
+    origins: SourceTerms = field(init=False)
 
     def __post_init__(self) -> None:
-        self.missing, self.origins = Missing(self.session), Origins.of(self.session)
+        self.missing, self.origins = MissingMonitor(self.session), SourceTerms.of(self.session)
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
@@ -59,12 +59,12 @@ class Worker:
     async def _read(self, work: Work) -> Prepared:
         session = self.session
         if work.deleted:
-            await bin_half_made(session, work)
+            await trash_partial_create(session, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         asset = work.payload or await self._fetch(work)
         self.missing.was_read()
         if asset.status == TRASH:
-            await bin_half_made(session, work)
+            await trash_partial_create(session, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         if Operation.MEMBERS in session.source.operations:
             members = await session.store.members_of([asset.id])
@@ -81,7 +81,7 @@ class Worker:
             return await self.session.source.fetch(work.asset)
         except NotFound as error:
             gone = self.missing.from_source(work.asset)
-            await bin_half_made(self.session, work)
+            await trash_partial_create(self.session, work)
             raise gone from error
 
     # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
@@ -169,11 +169,11 @@ class Worker:
         try:
             if prepared.outcome is not None:
                 return await self._concluded(prepared, prepared.outcome)
-            return await Actor(self.session).act(prepared)
+            return await TargetWriter(self.session).act(prepared)
         except NotFound as error:
             told = await self.missing.while_writing(error, work.asset, prepared.link)
             if told.code == CAUSE:
-                await bin_half_made(self.session, replace(work, begun=True))
+                await trash_partial_create(self.session, replace(work, begun=True))
             return self.outcome_of(told, work)
         except DamSyncError as error:
             error.within(asset=work.asset)
@@ -186,10 +186,10 @@ class Worker:
     async def _concluded(self, prepared: Prepared, outcome: Outcome) -> Outcome:
         """The outcome of work that is not written, once what must not be visible is hidden."""
         if outcome.cause.startswith(EXPOSURE):
-            await bin_half_made(self.session, prepared.work)
+            await trash_partial_create(self.session, prepared.work)
         if not prepared.hide or prepared.link is None:
             return outcome
-        return replace(outcome, link=await Actor(self.session).hide(prepared.work, prepared.link))
+        return replace(outcome, link=await TargetWriter(self.session).hide(prepared.work, prepared.link))
 
     def outcome_of(self, error: DamSyncError, work: Work) -> Outcome:
         """A parked outcome, or the error itself again when it concerns more than this asset."""
@@ -206,7 +206,7 @@ class Worker:
         )
 
 
-def left_versions(asset: Asset, session: Session) -> tuple[Loss, ...]:
+def left_versions(asset: Asset, session: RunContext) -> tuple[Loss, ...]:
     """Older versions that the policy leaves behind; those that the target cannot hold are a loss of their own."""
     older = len(asset.versions) - 1
     if older < 1 or session.policy.versions == "all" or "versions" not in session.target_schema.holds:

@@ -9,19 +9,19 @@ from typing import Final
 import structlog
 
 from dam_sync.http.auth.base import Authenticator, Exchanging
-from dam_sync.http.client_config import Wiring
-from dam_sync.http.dispatch import Line, Shape, shape_of
+from dam_sync.http.client_config import ClientConfig
+from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
-from dam_sync.http.messages import Reply, Request
+from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.retry import Unreadable, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.transport import Answer
+from dam_sync.http.transport import RawResponse
 from dam_sync.http.urls import Address, Addresses
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient
-from dam_sync.model.limits import Tempo
+from dam_sync.model.limits import MeasuredPace
 
-__all__ = ["Client", "FormPart", "HttpStream", "Reply", "Request", "Wiring"]
+__all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
 
 _REDIRECTS: Final = 5
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -44,10 +44,10 @@ class Client:
     and asset filled in; ConfigError, also at construction, for plain http beyond this machine.
     """
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: ClientConfig) -> None:
         self._wiring = wiring
         self._addresses = Addresses(wiring.bases)
-        self._line = Line(wiring)
+        self._line = RequestDispatcher(wiring)
         self._retrying = {
             again: retrying(again, wiring.attempts, wiring.clock, self._log_retry) for again in (True, False)
         }
@@ -64,18 +64,18 @@ class Client:
         return dict(self._line.calls)
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """The pace as it is now, and the mean time from the turn of an API call to the end of its answer."""
         line = self._line
         mean = line.answering / line.answered if line.answered else None
-        return Tempo(replace(self._wiring.pace, per_second=line.bucket.rate), mean)
+        return MeasuredPace(replace(self._wiring.pace, per_second=line.bucket.rate), mean)
 
     @property
     def storage_calls(self) -> int:
         """Requests sent to storage."""
         return self._line.storage_calls
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request) -> Response:
         """One call, its answer read whole. Redirects are followed for GET and HEAD."""
         try:
             self._admit(request)
@@ -111,7 +111,7 @@ class Client:
         """Close every connection; safe to repeat."""
         await self._line.close()
 
-    async def _without_credential(self, request: Request) -> Reply:
+    async def _without_credential(self, request: Request) -> Response:
         """A token call in the name of our authenticator."""
         address = self._addresses.named(request)
         if not address.api:
@@ -122,14 +122,18 @@ class Client:
             raise self._told(problem, request) from None
         return self._reply(request, answer)
 
-    async def _repeated(self, request: Request, address: Address, shape: Shape, auth: Authenticator | None) -> Answer:
+    async def _repeated(
+        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+    ) -> RawResponse:
         try:
-            answer: Answer = await self._retrying[request.again](self._once, request, address, shape, auth)
+            answer: RawResponse = await self._retrying[request.again](self._once, request, address, shape, auth)
         except Unreadable as garbled:
             return garbled.answer
         return answer
 
-    async def _once(self, request: Request, address: Address, shape: Shape, auth: Authenticator | None) -> Answer:
+    async def _once(
+        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+    ) -> RawResponse:
         """One attempt, over redirects; a success, or an accepted status."""
         for _ in range(_REDIRECTS + 1):
             answer = await self._authorised(request, address, shape, auth)
@@ -142,7 +146,9 @@ class Client:
             address = target
         raise ContractBroken(f"more than {_REDIRECTS} redirects")
 
-    async def _authorised(self, request: Request, address: Address, shape: Shape, auth: Authenticator | None) -> Answer:
+    async def _authorised(
+        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+    ) -> RawResponse:
         """One exchange; on the API lane with the credential, which is renewed once when it is refused."""
         if not address.api or auth is None:
             return await self._line.exchange(shape, address, {})
@@ -154,7 +160,7 @@ class Client:
         seen = await auth.headers()
         return await self._line.exchange(shape, address, seen)
 
-    def _judged(self, request: Request, address: Address, shape: Shape, answer: Answer) -> Answer:
+    def _judged(self, request: Request, address: Address, shape: PreparedRequest, answer: RawResponse) -> RawResponse:
         status = answer.status
         if 200 <= status < 300 or status in request.accept:
             if shape.whole and request.again and address.api and is_unreadable(request, answer):
@@ -175,8 +181,8 @@ class Client:
         )
         raise error_for(self._wiring.rules, refusal)
 
-    def _shape(self, request: Request) -> Shape:
-        return shape_of(request, self._wiring.clock.token)
+    def _shape(self, request: Request) -> PreparedRequest:
+        return prepared_request(request, self._wiring.clock.token)
 
     def _admit(self, request: Request) -> None:
         if self._wiring.read_only and not request.harmless:
@@ -185,8 +191,10 @@ class Client:
                 hint="this is a fault of the program, nothing was sent; please report it",
             )
 
-    def _reply(self, request: Request, answer: Answer) -> Reply:
-        return Reply(answer.status, answer.headers, answer.body, self._wiring.service, request.operation, request.asset)
+    def _reply(self, request: Request, answer: RawResponse) -> Response:
+        return Response(
+            answer.status, answer.headers, answer.body, self._wiring.service, request.operation, request.asset
+        )
 
     def _told(self, problem: DamSyncError, request: Request) -> DamSyncError:
         return problem.within(service=self._wiring.service, operation=request.operation, asset=request.asset)

@@ -17,7 +17,7 @@ ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class ClientConfig:
     """All a client needs to know of one service and one credential.
 
     bases: addresses of the API by name, "" is the first. pace: see `Pace`; bandwidth: bytes a second over all bodies;
@@ -44,7 +44,7 @@ class Wiring:
     @classmethod
     def of(
         cls, context: Context, service: str, auth: Authenticator | None, rules: Sequence[ErrorRule], pace: Pace
-    ) -> Wiring:
+    ) -> ClientConfig:
         """One API at the address of the context, held to all that the context allows."""
         return cls(
             service=service,

@@ -18,7 +18,7 @@ def http_date(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def moment(text: Json) -> datetime | None:
+def parse_timestamp(text: Json) -> datetime | None:
     """An instant in RFC 3339, None where nothing is told. Raises ContractBroken on a text that is none."""
     if not text:
         return None

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import structlog
 
 from dam_sync.http.bounds import READ_SECONDS
-from dam_sync.http.client_config import Wiring
-from dam_sync.http.limiters import Bucket, Flow, Turn
+from dam_sync.http.client_config import ClientConfig
+from dam_sync.http.limiters import AdaptiveRateLimiter, BandwidthLimiter, Permit
 from dam_sync.http.messages import Request
-from dam_sync.http.multipart import BLOCK, Form, in_blocks
+from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.retry import PATIENCE
-from dam_sync.http.transport import Answer, Outgoing, Wire
+from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from dam_sync.http.urls import Address
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.model.write_record import count_call
@@ -34,7 +34,7 @@ Body: TypeAlias = bytes | Callable[[], AsyncIterator[bytes]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PreparedRequest:
     """A request as it looks on the line but for its address and credential; good for every attempt.
 
     whole: the body is read before the turn is given back.
@@ -48,12 +48,12 @@ class Shape:
     whole: bool = True
     read_seconds: float = READ_SECONDS
 
-    def elsewhere(self) -> Shape:
+    def elsewhere(self) -> PreparedRequest:
         """For a redirect to another origin: nothing that says who we are."""
         return replace(self, headers={name: text for name, text in self.headers.items() if name in _CARRIED})
 
 
-def shape_of(request: Request, token: Callable[[], str]) -> Shape:
+def prepared_request(request: Request, token: Callable[[], str]) -> PreparedRequest:
     """`token` makes the boundary of a form. Raises InvalidValue for what neither JSON nor a header can hold."""
     headers = {name.lower(): text for name, text in request.headers.items()}
     body, size = _body_of(request, headers, token)
@@ -66,15 +66,15 @@ def shape_of(request: Request, token: Callable[[], str]) -> Shape:
             raise InvalidValue(f"the header {name} cannot hold {text[:40]!r}")
     headers = {name: text for name, text in headers.items() if text}
     seconds = READ_SECONDS if request.timeout is None else request.timeout
-    return Shape(request.operation, request.method, headers, body, size, read_seconds=seconds)
+    return PreparedRequest(request.operation, request.method, headers, body, size, read_seconds=seconds)
 
 
-class Line:
+class RequestDispatcher:
     """The lanes of one client: see `Client`."""
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: ClientConfig) -> None:
         self._clock = wiring.clock
-        self._wire = Wire(wiring.transport)
+        self._wire = Transport(wiring.transport)
         self._max_calls = wiring.max_calls
         self._may_write = wiring.may_write
         self._read_only = wiring.read_only
@@ -82,20 +82,20 @@ class Line:
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in wiring.headers.items()}}
         self._api = asyncio.Semaphore(max(1, wiring.pace.at_once))
         self.storage = asyncio.Semaphore(max(1, wiring.pace.storage_at_once))
-        self.bucket = Bucket(wiring.pace.per_second, wiring.clock)
-        self.flow = Flow(wiring.bandwidth, wiring.clock)
+        self.bucket = AdaptiveRateLimiter(wiring.pace.per_second, wiring.clock)
+        self.flow = BandwidthLimiter(wiring.bandwidth, wiring.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
         self.answered = 0
         self.answering = 0.0  # seconds, of those answered
         self.storage_calls = 0
 
-    async def exchange(self, shape: Shape, address: Address, credential: Mapping[str, str]) -> Answer:
+    async def exchange(self, shape: PreparedRequest, address: Address, credential: Mapping[str, str]) -> RawResponse:
         """Send and read the head of the answer; its body too where the shape says so or the answer is no success.
 
         Only the API lane sees `credential` and the service's own headers. Raises StopRequested before a call too many,
         Throttled before a call in a pause longer than anybody waits, what `may_write` raises before a call that is no
-        GET or HEAD, and what `Wire.open` raises.
+        GET or HEAD, and what `Transport.open` raises.
         """
         outgoing = self._outgoing(shape, address, credential)
         async with self._api if address.api else self.storage:
@@ -119,7 +119,7 @@ class Line:
         """Close every connection."""
         await self._wire.close()
 
-    async def _opened(self, outgoing: Outgoing, turn: Turn | None) -> Answer:
+    async def _opened(self, outgoing: RawRequest, turn: Permit | None) -> RawResponse:
         if turn is None:
             self.storage_calls += 1
             return await self._wire.open(outgoing)
@@ -127,7 +127,7 @@ class Line:
         turn.answered = self._clock.monotonic()
         return answer
 
-    async def _admit(self, operation: str) -> Turn:
+    async def _admit(self, operation: str) -> Permit:
         if (left := self.bucket.pause_left()) > PATIENCE:
             raise Throttled(f"the service asked for a pause, {left:.0f} s of it are left", retry_after=left)
         turn = await self.bucket.take()
@@ -142,20 +142,20 @@ class Line:
             count_call(operation)
         return turn
 
-    def _learn(self, answer: Answer, turn: Turn) -> None:
+    def _learn(self, answer: RawResponse, turn: Permit) -> None:
         if answer.status in _TOO_FAST:
             self.bucket.slow_down(turn, self._retry_after(answer.headers, self._clock.now()))
         elif answer.status < 500:
             self.bucket.succeeded()
 
-    def _outgoing(self, shape: Shape, address: Address, credential: Mapping[str, str]) -> Outgoing:
+    def _outgoing(self, shape: PreparedRequest, address: Address, credential: Mapping[str, str]) -> RawRequest:
         body = shape.body
         if callable(body) and self.flow.limited:
             body = self._metered(body)
         headers = {**_DEFAULTS, **shape.headers}
         if address.api:
             headers = {**self._headers, **shape.headers, **{name.lower(): text for name, text in credential.items()}}
-        return Outgoing(shape.method, address.url, address.host, headers, body, shape.size, shape.read_seconds)
+        return RawRequest(shape.method, address.url, address.host, headers, body, shape.size, shape.read_seconds)
 
     def _metered(self, source: Callable[[], AsyncIterator[bytes]]) -> Callable[[], AsyncIterator[bytes]]:
         async def blocks() -> AsyncGenerator[bytes, None]:
@@ -169,7 +169,7 @@ class Line:
 def _body_of(request: Request, headers: dict[str, str], token: Callable[[], str]) -> tuple[Body, int | None]:
     """The body, its size where it is streamed, and in `headers` what it is."""
     if request.form:
-        form = Form(request.form, token())
+        form = MultipartForm(request.form, token())
         headers["content-type"] = form.content_type
         return form.blocks, form.size
     body = request.body

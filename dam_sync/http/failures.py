@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\b[1-5][0-9]{2}\b")
 _DEEPEST = 24  # causes looked at
 
 
-class Unreached(Transient):
+class NotSent(Transient):
     """It is certain that the service never saw the call."""
 
 
@@ -60,9 +60,9 @@ def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError
         text = f"the proxy {proxy} does not let us through to {host} ({status or 'no status'})"
         if status == "407":
             return ConfigError(text, hint="put user and password of the proxy into HTTPS_PROXY, before its host")
-        return Unreached(text, hint="ask for the way to be opened, or name the host in NO_PROXY")
+        return NotSent(text, hint="ask for the way to be opened, or name the host in NO_PROXY")
     if any(isinstance(cause, aiohttp.ClientProxyConnectionError) for cause in causes):
-        return Unreached(f"the proxy {proxy} on the way to {host} cannot be reached", hint="check HTTPS_PROXY")
+        return NotSent(f"the proxy {proxy} on the way to {host} cannot be reached", hint="check HTTPS_PROXY")
     return None
 
 
@@ -72,19 +72,19 @@ def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
     late = any(isinstance(c, aiohttp.ConnectionTimeoutError | httpx.PoolTimeout) for c in causes)
     late = late or (type(causes[0]) is httpx.ConnectTimeout and not _of_aiohttp(causes))
     if late:
-        return Unreached(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
+        return NotSent(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
     if not connecting:
         return None
     if any(isinstance(c, socket.gaierror | aiohttp.ClientConnectorDNSError) for c in causes):
-        return Unreached(
+        return NotSent(
             f"the name {host} is not known", hint="check the address in the job file and the name server (DNS)"
         )
     broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
     if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _untrusted(causes, host)
     if any(isinstance(c, ConnectionRefusedError) for c in causes):
-        return Unreached(f"{host} refused the connection", hint="check the port in the address, and that it runs")
-    return Unreached(f"{host} cannot be reached", hint="check the network, the proxy and the address")
+        return NotSent(f"{host} refused the connection", hint="check the port in the address, and that it runs")
+    return NotSent(f"{host} cannot be reached", hint="check the network, the proxy and the address")
 
 
 def _untrusted(causes: list[BaseException], host: str) -> ConfigError:

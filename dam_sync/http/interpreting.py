@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _log = structlog.get_logger()
 
 
-def reads_answer(function: F) -> F:
+def interprets_response(function: F) -> F:
     """Marks a function that turns JSON of an answer into our model and does nothing else: an answer of another shape is
     reported as ContractBroken. Errors of unmarked functions are bugs of ours."""
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
@@ -30,7 +30,7 @@ def reads_answer(function: F) -> F:
 
         @functools.wraps(function)
         def reading(*args: Any, **kwargs: Any) -> Any:
-            with reading_answer(name):
+            with interpreting_response(name):
                 yield from function(*args, **kwargs)
 
         return cast("F", reading)
@@ -46,7 +46,7 @@ def reads_answer(function: F) -> F:
 
 
 @contextmanager
-def reading_answer(what: str) -> Iterator[None]:
+def interpreting_response(what: str) -> Iterator[None]:
     """The same for some lines of a function that does more; `what` is read there. Nothing may be awaited inside."""
     try:
         yield

@@ -28,7 +28,7 @@ def sustained(per_second: float) -> float:
 
 
 @dataclass(slots=True)
-class Turn:
+class Permit:
     """One call that was let through: when, and when its answer began."""
 
     released: float
@@ -41,7 +41,7 @@ class Turn:
         return late if self.answered is None else min(late, self.answered)
 
 
-class Bucket:
+class AdaptiveRateLimiter:
     """Lets one call pass after another: never more than `per_second` of them in any window of one second.
 
     Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, and calls that take
@@ -66,14 +66,14 @@ class Bucket:
         self._until = -math.inf
         self._slowed_at = -math.inf
         self._head = asyncio.Lock()
-        self._turns: deque[Turn] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
+        self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     @property
     def rate(self) -> float | None:
         """Calls per second as of now; None without a limit."""
         return self._rate
 
-    async def take(self) -> Turn:
+    async def take(self) -> Permit:
         """Wait for this call's turn, in order of asking; tell it when its answer begins."""
         if self._rate is None and not self._head.locked():
             return self._passed(self._clock.monotonic())
@@ -90,7 +90,7 @@ class Bucket:
         """Seconds of the cool-down that are left."""
         return max(0.0, self._until - self._clock.monotonic())
 
-    def slow_down(self, turn: Turn, retry_after: float | None = None) -> None:
+    def slow_down(self, turn: Permit, retry_after: float | None = None) -> None:
         """The service said "too fast" to this call. Answers to calls sent before the last slowing down only lengthen
         the pause: a burst of them is one event."""
         now = self._clock.monotonic()
@@ -122,8 +122,8 @@ class Bucket:
             ready = max(ready, self._turns[0].counted + WINDOW)
         return ready
 
-    def _passed(self, now: float) -> Turn:
-        turn = Turn(now)
+    def _passed(self, now: float) -> Permit:
+        turn = Permit(now)
         self._turns.append(turn)
         return turn
 
@@ -131,7 +131,7 @@ class Bucket:
         return float(sum(1 for turn in self._turns if now - turn.released < 1.0))
 
 
-class Flow:
+class BandwidthLimiter:
     """Bytes per second over everything that passes here; None is without limit. A block may be as large as it likes:
     it is paid for afterwards, by whoever comes next."""
 

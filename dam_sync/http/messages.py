@@ -62,7 +62,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Response:
     """A whole answer; header names in lower case."""
 
     status: int

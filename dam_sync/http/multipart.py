@@ -43,7 +43,7 @@ class FormPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MultipartForm:
     """A form with its boundary: `size` is what `blocks()` gives, byte for byte; `blocks()` may be called again."""
 
     parts: Sequence[FormPart]

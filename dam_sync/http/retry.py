@@ -10,10 +10,10 @@ from typing import TypeAlias
 import tenacity
 
 from dam_sync.http.dates import http_date
-from dam_sync.http.failures import Unreached
+from dam_sync.http.failures import NotSent
 from dam_sync.http.messages import Request, looks_like_html
 from dam_sync.http.parsing import NoJson, parsed
-from dam_sync.http.transport import Answer
+from dam_sync.http.transport import RawResponse
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import Throttled, Transient
 
@@ -28,12 +28,12 @@ PATIENCE = 900.0  # a service that asks for a longer pause ends the call; whoeve
 class Unreadable(Transient):
     """A success whose body is none of the kind it claims; asked again a few times, then handed to the caller."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: RawResponse) -> None:
         super().__init__("the answer cannot be read")
         self.answer = answer
 
 
-def is_unreadable(request: Request, answer: Answer) -> bool:
+def is_unreadable(request: Request, answer: RawResponse) -> bool:
     """Whether a call that reads got a page for people, or JSON that is none: a proxy's notice, a fault on the way."""
     if answer.status != 200 or not (request.method == "GET" or request.reads):
         return False
@@ -77,7 +77,7 @@ def retrying(
             return False
         if isinstance(problem, Unreadable):
             return state.attempt_number < _READINGS
-        return again or isinstance(problem, Unreached | Throttled)
+        return again or isinstance(problem, NotSent | Throttled)
 
     def wait(state: tenacity.RetryCallState) -> float:
         problem = state.outcome.exception() if state.outcome else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
-from dam_sync.http.dispatch import Line
-from dam_sync.http.transport import Answer
+from dam_sync.http.dispatch import RequestDispatcher
+from dam_sync.http.transport import RawResponse
 from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Transient
 
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -16,7 +16,9 @@ _CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{
 class HttpStream:
     """See `model.ports.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
 
-    def __init__(self, answer: Answer, offset: int, line: Line, told: Callable[[DamSyncError], DamSyncError]) -> None:
+    def __init__(
+        self, answer: RawResponse, offset: int, line: RequestDispatcher, told: Callable[[DamSyncError], DamSyncError]
+    ) -> None:
         self.status = answer.status
         self.headers: Mapping[str, str] = answer.headers
         self.start, self.total, self._expected = _extent(answer, offset)
@@ -65,7 +67,7 @@ class HttpStream:
             await self._answer.aclose()
 
 
-def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
+def _extent(answer: RawResponse, offset: int) -> tuple[int, int | None, int | None]:
     """Where the body starts, how long the whole file is, how many bytes come. Raises ContractBroken, IntegrityError."""
     if answer.is_encoded:
         raise IntegrityError(
@@ -87,7 +89,7 @@ def _extent(answer: Answer, offset: int) -> tuple[int, int | None, int | None]:
     return offset, None if found[3] == "*" else int(found[3]), count
 
 
-def _beyond(answer: Answer, offset: int) -> tuple[int, int, None]:
+def _beyond(answer: RawResponse, offset: int) -> tuple[int, int, None]:
     """A range at the very end is an empty rest; beyond it the file has become shorter."""
     found = _CONTENT_RANGE.match(answer.headers.get("content-range", "").strip())
     if not found:

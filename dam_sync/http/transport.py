@@ -38,7 +38,7 @@ _PLAIN_POOLS = 16  # a pool searches its connections one by one: many small ones
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class RawRequest:
     """One exchange. `address` may be signed; `host` is what texts may say. A factory as body gives `size` bytes."""
 
     method: str
@@ -50,10 +50,10 @@ class Outgoing:
     read_seconds: float = READ_SECONDS
 
 
-class Answer:
+class RawResponse:
     """Status and headers, the body still on the line. Must be closed."""
 
-    def __init__(self, response: httpx.Response, outgoing: Outgoing) -> None:
+    def __init__(self, response: httpx.Response, outgoing: RawRequest) -> None:
         self._response = response
         self._outgoing = outgoing
         self.status = response.status_code
@@ -135,7 +135,7 @@ class Answer:
 class _Rate:
     """How fast a body comes while somebody waits for it."""
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, outgoing: RawRequest) -> None:
         self._outgoing = outgoing
         self._waited = 0.0
         self._came = 0
@@ -157,14 +157,14 @@ class _Rate:
         return block
 
 
-class Wire:
+class Transport:
     """Connections of one client over the transport of its choice."""
 
     def __init__(self, name: TransportName) -> None:
         self._pools: Pools = _Aiohttp() if name == "aiohttp" else _Plain()
         self._proxies: dict[tuple[str, str], Proxy | None] = {}
 
-    async def open(self, outgoing: Outgoing) -> Answer:
+    async def open(self, outgoing: RawRequest) -> RawResponse:
         """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS, proxy), and what the body
         raises."""
         body = _Body(outgoing) if callable(outgoing.body) else None
@@ -183,7 +183,7 @@ class Wire:
         finally:
             if body is not None:
                 body.limit = None  # an answer may begin before the last block is sent
-        return Answer(response, outgoing)
+        return RawResponse(response, outgoing)
 
     async def close(self) -> None:
         """Close every connection; safe to repeat."""
@@ -346,7 +346,7 @@ class _Body(httpx.AsyncByteStream):
     """A streamed body held to the length that was announced; remembers what its source raised. `limit` is moved with
     every block: neither the source nor a block that is sent may use up the time for the answer."""
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, outgoing: RawRequest) -> None:
         self._outgoing = outgoing
         self.problem: Exception | None = None
         self.limit: asyncio.Timeout | None = None
@@ -382,12 +382,12 @@ class _Body(httpx.AsyncByteStream):
             self.limit.reschedule(None if seconds is None else now + seconds)
 
 
-def _limit(outgoing: Outgoing) -> float:
+def _limit(outgoing: RawRequest) -> float:
     """Seconds until the head of the answer must be there, however slowly its lines come."""
     return CONNECT_SECONDS + outgoing.read_seconds
 
 
-def _request(outgoing: Outgoing, body: httpx.AsyncByteStream | None) -> httpx.Request:
+def _request(outgoing: RawRequest, body: httpx.AsyncByteStream | None) -> httpx.Request:
     return httpx.Request(
         outgoing.method,
         outgoing.address,

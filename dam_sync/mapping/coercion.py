@@ -7,46 +7,46 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from dam_sync.mapping.results import SHAPES, SPEAKING, Fate, Made, Note, Shape, aware, shape_of, shown
-from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.results import SHAPES, SPEAKING, Note, Outcome, Result, ValueType, aware, shape_of, shown
+from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
 TRIMMED = "whitespace trimmed"
 RENAMED = "characters that the target avoids"
 
-TAKES: Mapping[Shape, frozenset[Shape]] = {
-    Shape.TEXT: SPEAKING,
-    Shape.NUMBER: frozenset({Shape.NUMBER, Shape.TEXT}),
-    Shape.FLAG: frozenset({Shape.FLAG}),
-    Shape.DATE: frozenset({Shape.DATE, Shape.TEXT}),
-    Shape.INSTANT: frozenset({Shape.INSTANT, Shape.TEXT}),
-    Shape.TERM: SPEAKING,
-    Shape.PERSON: frozenset({Shape.PERSON, Shape.TEXT, Shape.TERM}),
-    Shape.PLACE: frozenset({Shape.PLACE, Shape.TEXT}),
-    Shape.ROW: frozenset({Shape.ROW}),
+TAKES: Mapping[ValueType, frozenset[ValueType]] = {
+    ValueType.TEXT: SPEAKING,
+    ValueType.NUMBER: frozenset({ValueType.NUMBER, ValueType.TEXT}),
+    ValueType.FLAG: frozenset({ValueType.FLAG}),
+    ValueType.DATE: frozenset({ValueType.DATE, ValueType.TEXT}),
+    ValueType.INSTANT: frozenset({ValueType.INSTANT, ValueType.TEXT}),
+    ValueType.TERM: SPEAKING,
+    ValueType.PERSON: frozenset({ValueType.PERSON, ValueType.TEXT, ValueType.TERM}),
+    ValueType.PLACE: frozenset({ValueType.PLACE, ValueType.TEXT}),
+    ValueType.ROW: frozenset({ValueType.ROW}),
 }
-WAY_OUT: Mapping[tuple[Shape, Shape], str] = {
-    (Shape.INSTANT, Shape.DATE): "date",
-    (Shape.DATE, Shape.INSTANT): "datetime",
-    (Shape.FLAG, Shape.TEXT): "flag or text",
-    (Shape.TEXT, Shape.FLAG): "flag",
-    (Shape.FLAG, Shape.TERM): "flag",
-    (Shape.FLAG, Shape.NUMBER): "flag and number",
-    (Shape.NUMBER, Shape.FLAG): "flag",
-    (Shape.TERM, Shape.FLAG): "flag",
-    (Shape.TERM, Shape.NUMBER): "pluck and number",
-    (Shape.TERM, Shape.DATE): "date",
-    (Shape.TERM, Shape.INSTANT): "datetime",
-    (Shape.TERM, Shape.PLACE): "place",
-    (Shape.TEXT, Shape.ROW): "rows",
-    (Shape.PLACE, Shape.TEXT): "pluck or text",
-    (Shape.PLACE, Shape.TERM): "pluck or text",
-    (Shape.ROW, Shape.TEXT): "pluck, text or json",
+WAY_OUT: Mapping[tuple[ValueType, ValueType], str] = {
+    (ValueType.INSTANT, ValueType.DATE): "date",
+    (ValueType.DATE, ValueType.INSTANT): "datetime",
+    (ValueType.FLAG, ValueType.TEXT): "flag or text",
+    (ValueType.TEXT, ValueType.FLAG): "flag",
+    (ValueType.FLAG, ValueType.TERM): "flag",
+    (ValueType.FLAG, ValueType.NUMBER): "flag and number",
+    (ValueType.NUMBER, ValueType.FLAG): "flag",
+    (ValueType.TERM, ValueType.FLAG): "flag",
+    (ValueType.TERM, ValueType.NUMBER): "pluck and number",
+    (ValueType.TERM, ValueType.DATE): "date",
+    (ValueType.TERM, ValueType.INSTANT): "datetime",
+    (ValueType.TERM, ValueType.PLACE): "place",
+    (ValueType.TEXT, ValueType.ROW): "rows",
+    (ValueType.PLACE, ValueType.TEXT): "pluck or text",
+    (ValueType.PLACE, ValueType.TERM): "pluck or text",
+    (ValueType.ROW, ValueType.TEXT): "pluck, text or json",
 }
 
 
@@ -67,11 +67,11 @@ class Fit:
     trims: bool = False
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ValueType:
         """The shape that is written."""
         return SHAPES[self.field.kind]
 
-    def misfit(self, shape: Shape) -> tuple[str, str]:
+    def misfit(self, shape: ValueType) -> tuple[str, str]:
         """Why values of this shape cannot be written, and what to do; empty texts when they can."""
         if shape in TAKES[self.shape]:
             return "", ""
@@ -79,11 +79,11 @@ class Fit:
         hint = f"the pipe needs {verbs}" if verbs else ""
         return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
         """One value as the field takes it."""
         if isinstance(value, Localized):
             return self._languages(value, setting)
-        if self.shape is Shape.TERM:
+        if self.shape is ValueType.TERM:
             return self._term(value, setting)
         made = CONVERT[self.shape](value, setting)
         if made is None:
@@ -94,7 +94,7 @@ class Fit:
 
     def _lacking(self, value: Scalar) -> str:
         """What a place or a row has not, or has too much, for this field."""
-        if isinstance(value, Place) and self.field.coordinates and None in (value.latitude, value.longitude):
+        if isinstance(value, GeoPoint) and self.field.coordinates and None in (value.latitude, value.longitude):
             return f"{shown(value.address)} has no latitude and longitude, which the target needs"
         if isinstance(value, Row) and self.field.cells:
             strange = sorted(set(value.cells) - self.field.cells)
@@ -102,30 +102,32 @@ class Fit:
                 return f"the target's rows have no cell {', '.join(strange)}; {nearest(strange[0], self.field.cells)}"
         return ""
 
-    def _checked(self, value: Scalar) -> Made:
+    def _checked(self, value: Scalar) -> Result:
         if self.trims and isinstance(value, str) and value != value.strip():
             trimmed = value.strip()
-            made = self._checked(trimmed) if trimmed else Made(())
-            fate = Fate.KEPT if trimmed else Fate.DROPPED
+            made = self._checked(trimmed) if trimmed else Result(())
+            fate = Outcome.KEPT if trimmed else Outcome.DROPPED
             return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), fate))
         most = self.field.max_length
         if isinstance(value, str) and most is not None and len(value) > most:
             return _refused(LENGTH, f"{len(value)} letters, at most {most}: {shown(value)}")
         if self.choices is not None and value not in self.choices:
             return _refused(CLOSED, f"{shown(value)} is not one of the target's")
-        return Made((value,))
+        return Result((value,))
 
-    def _term(self, value: Scalar, setting: Setting) -> Made:
+    def _term(self, value: Scalar, setting: TransformContext) -> Result:
         if self.rule is None or (self.matched and isinstance(value, Term)):
             text = setting.tongue.text(value)
             return (
-                _refused(KIND, f"a {shape_of(value).value} is no term") if text is None else Made((_term(value, text),))
+                _refused(KIND, f"a {shape_of(value).value} is no term")
+                if text is None
+                else Result((_term(value, text),))
             )
         index = setting.terms.get(self.rule.target)
         return self.rule.apply(value, TermIndex() if index is None else index, setting.tongue, CLOSED)
 
-    def _languages(self, value: Localized, setting: Setting) -> Made:
-        if not self.field.localized or self.shape is not Shape.TEXT:
+    def _languages(self, value: Localized, setting: TransformContext) -> Result:
+        if not self.field.localized or self.shape is not ValueType.TEXT:
             return self.each(value.texts.get(setting.tongue.pick(value.texts), ""), setting)
         known = {locale: text for locale, text in value.texts.items() if not self.locales or locale in self.locales}
         if not known:
@@ -135,8 +137,8 @@ class Fit:
             if made.note is not None:
                 return made
         gone = sorted(set(value.texts) - set(known))
-        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", Fate.KEPT) if gone else None
-        return Made((Localized(known),), note)
+        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", Outcome.KEPT) if gone else None
+        return Result((Localized(known),), note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +147,25 @@ class NameFit(Fit):
 
     naming: Naming | None = None
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
         """See `Fit.each`."""
         made = Fit.each(self, value, setting)
         if made.note is not None or self.naming is None:
             return made
         before = str(made.values[0])
         name = self.naming.filename(before)
-        return made if name == before else Made((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", Fate.KEPT))
+        return (
+            made
+            if name == before
+            else Result((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", Outcome.KEPT))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFit(Fit):
     """A group of the target; where it gives out no list of them, each is looked up before it is written."""
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
         """See `Fit.each`."""
         made = Fit.each(self, value, setting)
         if made.note is None and made.values[0] in setting.unknown_groups:
@@ -172,19 +178,19 @@ def text_field(key: str, *, multiple: bool = False, kind: FieldKind = FieldKind.
     return Field(key, kind, multiple=multiple)
 
 
-def _refused(rule: str, detail: str) -> Made:
-    return Made((), Note(rule, detail))
+def _refused(rule: str, detail: str) -> Result:
+    return Result((), Note(rule, detail))
 
 
 def _term(value: Scalar, text: str) -> Term:
     return value if isinstance(value, Term) else Term(text.strip())
 
 
-def _to_text(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_text(value: Scalar, setting: TransformContext) -> Scalar | None:
     return setting.tongue.text(value)
 
 
-def _to_number(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_number(value: Scalar, setting: TransformContext) -> Scalar | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -194,11 +200,11 @@ def _to_number(value: Scalar, setting: Setting) -> Scalar | None:
     return float(value) if "." in value else int(value)
 
 
-def _to_flag(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_flag(value: Scalar, setting: TransformContext) -> Scalar | None:
     return value if isinstance(value, bool) else None
 
 
-def _to_date(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_date(value: Scalar, setting: TransformContext) -> Scalar | None:
     if isinstance(value, datetime):
         return None
     if isinstance(value, date):
@@ -209,7 +215,7 @@ def _to_date(value: Scalar, setting: Setting) -> Scalar | None:
         return None
 
 
-def _to_instant(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_instant(value: Scalar, setting: TransformContext) -> Scalar | None:
     if isinstance(value, datetime):
         return aware(value)
     if not isinstance(value, str) or len(value.strip()) <= len("2024-01-01"):
@@ -220,26 +226,26 @@ def _to_instant(value: Scalar, setting: Setting) -> Scalar | None:
         return None
 
 
-def _to_person(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_person(value: Scalar, setting: TransformContext) -> Scalar | None:
     """By name: an id of the source may be somebody else's at the target."""
     return Person(setting.tongue.text(value) or "") if isinstance(value, Person | str | Term) else None
 
 
-def _to_place(value: Scalar, setting: Setting) -> Scalar | None:
-    return value if isinstance(value, Place) else Place(address=value) if isinstance(value, str) else None
+def _to_place(value: Scalar, setting: TransformContext) -> Scalar | None:
+    return value if isinstance(value, GeoPoint) else GeoPoint(address=value) if isinstance(value, str) else None
 
 
-def _to_row(value: Scalar, setting: Setting) -> Scalar | None:
+def _to_row(value: Scalar, setting: TransformContext) -> Scalar | None:
     return value if isinstance(value, Row) else None
 
 
-CONVERT: Mapping[Shape, Callable[[Scalar, Setting], Scalar | None]] = {
-    Shape.TEXT: _to_text,
-    Shape.NUMBER: _to_number,
-    Shape.FLAG: _to_flag,
-    Shape.DATE: _to_date,
-    Shape.INSTANT: _to_instant,
-    Shape.PERSON: _to_person,
-    Shape.PLACE: _to_place,
-    Shape.ROW: _to_row,
+CONVERT: Mapping[ValueType, Callable[[Scalar, TransformContext], Scalar | None]] = {
+    ValueType.TEXT: _to_text,
+    ValueType.NUMBER: _to_number,
+    ValueType.FLAG: _to_flag,
+    ValueType.DATE: _to_date,
+    ValueType.INSTANT: _to_instant,
+    ValueType.PERSON: _to_person,
+    ValueType.PLACE: _to_place,
+    ValueType.ROW: _to_row,
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from dam_sync.config.diagnostics import Place
+from dam_sync.config.diagnostics import KeyPath
 from dam_sync.mapping.checks import (
     Makes,
     check_held,
@@ -23,19 +23,19 @@ from dam_sync.mapping.checks import (
 )
 from dam_sync.mapping.coercion import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.containers import ContainerFit
-from dam_sync.mapping.coverage import Books
+from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
-from dam_sync.mapping.document import Document, PlacementLine, placement_places, read_mapping
-from dam_sync.mapping.document import Line as WrittenLine
+from dam_sync.mapping.document import MappingDocument, PlacementLine, placement_places, read_mapping
+from dam_sync.mapping.document import RuleSpec as WrittenLine
 from dam_sync.mapping.paths import LABEL, as_container
-from dam_sync.mapping.results import Made, Tongue
+from dam_sync.mapping.results import LanguagePreference, Result
 from dam_sync.mapping.rule_compiler import Builder
-from dam_sync.mapping.rules import Line
+from dam_sync.mapping.rules import FieldRule
 from dam_sync.mapping.tables import folded
-from dam_sync.mapping.transforms.base import EachVerb, Setting
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.mapping.vocabulary import VocabularyRule, path_of
 from dam_sync.model.asset import AssetId, digest_of
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Scalar, Value
@@ -46,7 +46,7 @@ PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 def compile_file(
     path: Path, source: Schema, target: Schema, *, unique_names: bool = False
-) -> tuple[Document, Crosswalk]:
+) -> tuple[MappingDocument, Crosswalk]:
     """A mapping file, read and compiled. Raises MappingError with every fault of the file and of what it says of the
     two schemas."""
     reading = read_mapping(path)
@@ -57,7 +57,7 @@ def compile_file(
     return reading.document, compile_mapping(reading.document, source, target, unique_names=unique_names)
 
 
-def _faults_of_rest(document: Document, source: Schema, target: Schema) -> list[Fault]:
+def _faults_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:
     """Faults of what is left of a file without the entries that cannot be read; nothing is missed in it."""
     builder = _builder(document, source, target)
     makes = check_profile(builder)
@@ -69,13 +69,15 @@ def _faults_of_rest(document: Document, source: Schema, target: Schema) -> list[
     return builder.faults
 
 
-def _builder(document: Document, source: Schema, target: Schema) -> Builder:
+def _builder(document: MappingDocument, source: Schema, target: Schema) -> Builder:
     builder = Builder(document, source, target, _tongue(document, target), {})
     builder.rules = dict(_rules(builder))
     return builder
 
 
-def compile_mapping(document: Document, source: Schema, target: Schema, *, unique_names: bool = False) -> Crosswalk:
+def compile_mapping(
+    document: MappingDocument, source: Schema, target: Schema, *, unique_names: bool = False
+) -> Crosswalk:
     """The mapping, ready to draft. Raises MappingError with every fault.
 
     unique_names: in the target a file name decides what an upload becomes, so the engine may add our mark to it.
@@ -109,7 +111,7 @@ def compile_mapping(document: Document, source: Schema, target: Schema, *, uniqu
         marked=marker is not None or document.body.marker == "none",
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=Books(
+        books=Coverage(
             frozenset(builder.fields_read),
             ignored,
             derived,
@@ -149,7 +151,7 @@ def _origin(tenant: str) -> str:
     return hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-class Cases(EachVerb):
+class Cases(EachTransform):
     """The verb inside a profile line: a value's case, or the default."""
 
     name: ClassVar[str] = "cases"
@@ -158,13 +160,13 @@ class Cases(EachVerb):
     table: dict[str, str]
     otherwise: str = ""
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         found = self.table.get(text, self.otherwise)
-        return Made((found,)) if found else self.fail(f"there is no case for {text}")
+        return Result((found,)) if found else self.fail(f"there is no case for {text}")
 
 
 def _held(target: Schema) -> frozenset[str]:
@@ -172,12 +174,12 @@ def _held(target: Schema) -> frozenset[str]:
     return target.holds | ({"placements", "labels"} if target.container_kinds else frozenset())
 
 
-def _tongue(document: Document, target: Schema) -> Tongue:
+def _tongue(document: MappingDocument, target: Schema) -> LanguagePreference:
     """The languages to speak: those of the mapping file, else the target's."""
-    return Tongue(tuple(locale.lower() for locale in document.body.locales or target.locales))
+    return LanguagePreference(tuple(locale.lower() for locale in document.body.locales or target.locales))
 
 
-def _digest(document: Document) -> str:
+def _digest(document: MappingDocument) -> str:
     """Of all that decides what is written: not the tests, not comments or layout."""
     body: Json = document.body.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"tests"})
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
@@ -187,7 +189,7 @@ def _digest(document: Document) -> str:
 def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
     source, target = builder.source.vocabularies, builder.target.vocabularies
     for name, spec in builder.document.body.vocabularies.items():
-        place: Place = ("vocabularies", name)
+        place: KeyPath = ("vocabularies", name)
         if spec.source and spec.source not in source:
             hint = nearest(spec.source, source)
             builder.fault((*place, "source"), f"the source has no vocabulary {spec.source}", hint)
@@ -237,7 +239,7 @@ def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:
 def _plan(builder: Builder, makes: Makes) -> Plan:
     body, target = builder.document.body, builder.target
 
-    def single(place: Place, spec: WrittenLine | None, fit: Fit) -> Line | None:
+    def single(place: KeyPath, spec: WrittenLine | None, fit: Fit) -> FieldRule | None:
         return builder.build(place, spec, fit) if spec is not None else None
 
     moment = FieldKind.INSTANT
@@ -263,7 +265,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
     )
 
 
-def _field_lines(builder: Builder) -> Iterator[tuple[str, Line]]:
+def _field_lines(builder: Builder) -> Iterator[tuple[str, FieldRule]]:
     for key, spec in builder.document.body.fields.items():
         known = builder.target.fields.get(key)
         if known is None:
@@ -277,7 +279,7 @@ def _field_lines(builder: Builder) -> Iterator[tuple[str, Line]]:
             )
 
 
-def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:
+def _placement_lines(builder: Builder) -> Iterator[tuple[FieldRule, str]]:
     places = placement_places(builder.document.written.data)
     for place, spec in zip(places, builder.document.body.placements, strict=True):
         kind = _container_kind(builder, place, spec)
@@ -290,7 +292,7 @@ def _placement_lines(builder: Builder) -> Iterator[tuple[Line, str]]:
         yield (line if kind == LABEL else replace(line, paths=tuple(map(as_container, line.paths)))), kind
 
 
-def _container_kind(builder: Builder, place: Place, spec: PlacementLine) -> str:
+def _container_kind(builder: Builder, place: KeyPath, spec: PlacementLine) -> str:
     known = builder.target.container_kinds
     if spec.as_:
         if spec.as_ not in known:
@@ -305,7 +307,7 @@ def _container_kind(builder: Builder, place: Place, spec: PlacementLine) -> str:
     return ""
 
 
-def _profile_line(builder: Builder) -> Line | None:
+def _profile_line(builder: Builder) -> FieldRule | None:
     spec = builder.document.body.profile
     if spec is None:
         return None
@@ -313,7 +315,7 @@ def _profile_line(builder: Builder) -> Line | None:
     verbs = (Cases(table=dict(spec.cases), otherwise=spec.default),) if spec.from_ else ()
     default = (spec.default,) if spec.default else ()
     fit = Fit(text_field("profile"))
-    return Line(("profile",), "profile", fit, paths, verbs, default=default, required=True)
+    return FieldRule(("profile",), "profile", fit, paths, verbs, default=default, required=True)
 
 
 def _selection(builder: Builder) -> Selection:

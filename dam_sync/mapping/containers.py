@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from dam_sync.mapping.coercion import RENAMED, TRIMMED, Fit
 from dam_sync.mapping.paths import LABEL
-from dam_sync.mapping.results import Fate, Made, Note, shown
-from dam_sync.mapping.rules import Ran
-from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.results import Note, Outcome, Result, shown
+from dam_sync.mapping.rules import RuleResult
+from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import parts_of, path_of
 from dam_sync.model.asset import Loss, Placement
 from dam_sync.model.naming import Naming
@@ -29,7 +29,7 @@ class ContainerFit(Fit):
     depth: int | None = None
     naming: Naming | None = None
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
         """The path, its deeper levels joined into the last one there may be, its names as the target takes them;
         nothing for a path without a name."""
         made = Fit.each(self, value, setting)
@@ -38,13 +38,13 @@ class ContainerFit(Fit):
         text = str(made.values[0])
         path = path_of(text)
         if not path:
-            return Made(())
-        note = Note(TRIMMED, shown(text), Fate.KEPT) if _has_ends(text) else None
+            return Result(())
+        note = Note(TRIMMED, shown(text), Outcome.KEPT) if _has_ends(text) else None
         if self.depth is not None and len(path) > self.depth:
-            path, note = flattened(path, self.depth), Note(FLATTENED, text, Fate.KEPT)
+            path, note = flattened(path, self.depth), Note(FLATTENED, text, Outcome.KEPT)
         if self.naming is not None and (named := self.naming.path(path)) != path:
-            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", Fate.KEPT)
-        return made if note is None else Made((Placement("", path).text,), note)
+            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", Outcome.KEPT)
+        return made if note is None else Result((Placement("", path).text,), note)
 
 
 def _has_ends(text: str) -> bool:
@@ -63,12 +63,12 @@ def container_of(value: Scalar, kind: str) -> tuple[str, ...]:
     return (str(value),) if kind == LABEL else path_of(str(value))
 
 
-def limit_containers(made: Iterable[tuple[Ran, str]], most: Mapping[str, int]) -> None:
+def limit_containers(made: Iterable[tuple[RuleResult, str]], most: Mapping[str, int]) -> None:
     """Leave of each kind only as many containers as the target takes for one asset: the first ones in path order.
 
     made: what each placement line made, and of which kind.
     """
-    by_kind: dict[str, list[Ran]] = defaultdict(list)
+    by_kind: dict[str, list[RuleResult]] = defaultdict(list)
     for ran, kind in made:
         by_kind[kind].append(ran)
     for kind in by_kind.keys() & most.keys():

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dam_sync.mapping.results import SHAPES, Shape
+from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
 
 BETWEEN = "; "
-TEXT, NUMBER, FLAG, DATE, INSTANT = Shape.TEXT, Shape.NUMBER, Shape.FLAG, Shape.DATE, Shape.INSTANT
-TERM, PERSON, PLACE, ROW = Shape.TERM, Shape.PERSON, Shape.PLACE, Shape.ROW
+TEXT, NUMBER, FLAG, DATE, INSTANT = ValueType.TEXT, ValueType.NUMBER, ValueType.FLAG, ValueType.DATE, ValueType.INSTANT
+TERM, PERSON, PLACE, ROW = ValueType.TERM, ValueType.PERSON, ValueType.PLACE, ValueType.ROW
 
-STEPS: Mapping[tuple[Shape, Shape], tuple[Json, ...]] = {
-    **{(shape, shape): () for shape in Shape},
+STEPS: Mapping[tuple[ValueType, ValueType], tuple[Json, ...]] = {
+    **{(shape, shape): () for shape in ValueType},
     **{(shape, TEXT): () for shape in (NUMBER, DATE, INSTANT, TERM, PERSON)},
     **{(shape, TEXT): ("text",) for shape in (FLAG, PLACE, ROW)},
     **{(shape, TERM): () for shape in (TEXT, NUMBER, DATE, INSTANT, PERSON)},
@@ -30,7 +30,7 @@ STEPS: Mapping[tuple[Shape, Shape], tuple[Json, ...]] = {
 }
 """What is not here makes no sense: a number is no place, an address no person."""
 
-LETTERS: Mapping[Shape, int] = {NUMBER: 40, DATE: 10, INSTANT: 24, FLAG: 5}
+LETTERS: Mapping[ValueType, int] = {NUMBER: 40, DATE: 10, INSTANT: 24, FLAG: 5}
 """The longest text of such a value, as good as ever."""
 
 UNSURE = frozenset({NUMBER, FLAG, DATE, INSTANT, ROW})
@@ -41,7 +41,7 @@ UNSURE = frozenset({NUMBER, FLAG, DATE, INSTANT, ROW})
 class Given:
     """What a path gives: shape, whether several, whether in languages, the most letters of a text if that is known."""
 
-    shape: Shape
+    shape: ValueType
     many: bool = False
     html: bool = False
     localized: bool = False
@@ -55,7 +55,7 @@ class Given:
         return cls(shape, field.multiple, field.kind is FieldKind.HTML, field.localized and shape is TEXT, letters)
 
 
-def bridge(given: Given, wanted: Field, *, rule: str = "", language: str = "") -> tuple[Json, ...] | None:
+def conversion(given: Given, wanted: Field, *, rule: str = "", language: str = "") -> tuple[Json, ...] | None:
     """The pipe from what is given to the field, or None where that makes no sense.
 
     rule: the name of the `vocabularies` block for its terms; language: that of a plain text for a field in languages.
@@ -93,7 +93,7 @@ def _steps(given: Given, wanted: Field, rule: str, language: str) -> Iterator[Js
             yield {"language": language}
 
 
-def _gathered(shape: Shape, wanted: Field, *, labels: bool) -> Iterator[Json]:
+def _gathered(shape: ValueType, wanted: Field, *, labels: bool) -> Iterator[Json]:
     if labels and shape is TEXT:
         yield from ("text", "unique")  # two terms may have one label
     if shape is TERM:

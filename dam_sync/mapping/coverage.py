@@ -17,7 +17,7 @@ LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Coverage:
     """What there is to know about the source's side: fields that need no line, and what the target holds.
 
     read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest. related:
@@ -54,7 +54,7 @@ class Books:
 
 @dataclass(slots=True)
 class _Account:
-    books: Books
+    books: Coverage
     consumed: Counter[str]
     skipped: Mapping[str, str]
     reach: Callable[[], Collection[str]]
@@ -152,7 +152,7 @@ def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
         yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
 
 
-def _unrelated(asset: Asset, books: Books) -> Iterator[Loss]:
+def _unrelated(asset: Asset, books: Coverage) -> Iterator[Loss]:
     """Relations of a kind that the target does not know."""
     if "relations" in books.holds and books.relation_kinds is not None:
         for kind in sorted({relation.kind for relation in asset.relations}):

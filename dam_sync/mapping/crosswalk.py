@@ -9,13 +9,13 @@ from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import container_of, limit_containers, told_once
-from dam_sync.mapping.coverage import Books
-from dam_sync.mapping.document import Document
+from dam_sync.mapping.coverage import Coverage
+from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
-from dam_sync.mapping.results import Tongue
-from dam_sync.mapping.rules import Line, Ran
+from dam_sync.mapping.results import LanguagePreference
+from dam_sync.mapping.rules import FieldRule, RuleResult
 from dam_sync.mapping.tables import Lookup
-from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.exposure import Decided
@@ -45,7 +45,7 @@ class Drafted:
 class Profiles:
     """Which profile an asset gets; `types` are the type names that a profile makes."""
 
-    line: Line | None = None
+    line: FieldRule | None = None
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -53,22 +53,22 @@ class Profiles:
 class Plan:
     """The lines of a mapping by what they write."""
 
-    fields: Mapping[str, Line] = field(default_factory=dict)
-    filename: Line | None = None
-    status: Line | None = None
-    tags: Line | None = None
-    placements: tuple[tuple[Line, str], ...] = ()  # with the kind of container
+    fields: Mapping[str, FieldRule] = field(default_factory=dict)
+    filename: FieldRule | None = None
+    status: FieldRule | None = None
+    tags: FieldRule | None = None
+    placements: tuple[tuple[FieldRule, str], ...] = ()  # with the kind of container
     container_most: Mapping[str, int] = field(default_factory=dict)
-    groups: Line | None = None
-    release: Line | None = None
-    expiry: Line | None = None
+    groups: FieldRule | None = None
+    release: FieldRule | None = None
+    expiry: FieldRule | None = None
     rights_by_day: bool = False
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types by what they alone hold
     profiles: Profiles = field(default_factory=Profiles)
     relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
     naming: Naming | None = None
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[FieldRule]:
         """Every line there is."""
         singles = (self.filename, self.status, self.tags, self.groups, self.release, self.expiry, self.profiles.line)
         yield from (line for line in singles if line is not None)
@@ -112,9 +112,9 @@ class Crosswalk:
     marked: bool
     vocabularies: Mapping[str, VocabularyRule]
     plan: Plan = field(repr=False)
-    books: Books = field(repr=False)
+    books: Coverage = field(repr=False)
     selection: Selection = field(repr=False)
-    tongue: Tongue = field(repr=False)
+    tongue: LanguagePreference = field(repr=False)
     lookups: Mapping[str, Lookup] = field(repr=False)
     rules: Mapping[str, VocabularyRule] = field(repr=False)
     target_fields: Mapping[str, Field] = field(repr=False)
@@ -139,7 +139,7 @@ class Crosswalk:
     ) -> Drafted:
         """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
         names that the target turned out not to have."""
-        setting = Setting(self.tongue, self.lookups, self.rules, terms, unknown_groups)
+        setting = TransformContext(self.tongue, self.lookups, self.rules, terms, unknown_groups)
         return _Drafting(self, asset, setting).done(marker_value)
 
 
@@ -149,7 +149,7 @@ class _Drafting:
 
     crosswalk: Crosswalk
     asset: Asset
-    setting: Setting
+    setting: TransformContext
     losses: list[Loss] = field(default_factory=list)
     faults: list[Loss] = field(default_factory=list)
     new_terms: dict[tuple[str, tuple[str, ...]], tuple[str, Term]] = field(default_factory=dict)
@@ -211,17 +211,17 @@ class _Drafting:
         self.losses.append(Loss("filename", made.note.rule, made.note.detail))
         return str(made.values[0])
 
-    def _text(self, line: Line | None) -> str:
+    def _text(self, line: FieldRule | None) -> str:
         return next((str(value) for value in self._values(line)), "")
 
-    def _values(self, line: Line | None, required: bool = False) -> tuple[Scalar, ...]:
+    def _values(self, line: FieldRule | None, required: bool = False) -> tuple[Scalar, ...]:
         if line is None:
             return ()
         ran = line.run(self.asset, self.setting, required)
         self._keep(ran)
         return ran.values
 
-    def _keep(self, ran: Ran) -> None:
+    def _keep(self, ran: RuleResult) -> None:
         self.losses += ran.losses
         self.faults += ran.faults
         self.tally += ran.tally
@@ -261,7 +261,7 @@ class _Drafting:
         rights = Rights(_instant(release), _instant(expiry), groups)
         return self._in_days(rights) if plan.rights_by_day else rights
 
-    def _groups(self, line: Line | None) -> list[str]:
+    def _groups(self, line: FieldRule | None) -> list[str]:
         """Names of groups, and whether all of them were made of groups, or of containers, of the source."""
         if line is None:
             return []
@@ -304,13 +304,13 @@ def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
     line = crosswalk.plan.groups
     if line is None:
         return frozenset()
-    setting = Setting(crosswalk.tongue, crosswalk.lookups, crosswalk.rules)
+    setting = TransformContext(crosswalk.tongue, crosswalk.lookups, crosswalk.rules)
     named = [Asset(AssetId(""), Revision(""), rights=Rights(groups=frozenset({name}))) for name in source.groups or ()]
     made = (value for asset in named for value in line.run(asset, setting).values)
     return frozenset(str(value) for value in (*line.const, *line.default, *made))
 
 
-def run_tests(document: Document, crosswalk: Crosswalk) -> list[Failure]:
+def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Failure]:
     """The examples of the mapping file that do not come out as expected, with their lines.
 
     Terms of the target are not asked for: each is taken to be there.

@@ -21,16 +21,16 @@ from pydantic import (
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from dam_sync.config.diagnostics import Place, Written, faults_from
-from dam_sync.config.loader import Paper, Syntax
+from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
+from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
-from dam_sync.mapping.transforms.registry import LATER, VERBS, Verb, verb_from
+from dam_sync.mapping.transforms.registry import LATER, VERBS, Transform, transform_from
 from dam_sync.mapping.transforms.values import Unmatched
-from dam_sync.model.diagnostic import Fault
+from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Json
 
-MAPPING_FILE = Paper("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
+MAPPING_FILE = FileFormat("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
 PIN_COLUMNS = ("source", "target")
 
 
@@ -84,13 +84,13 @@ FROM = (
 )
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """A piece of the file; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
 
-class Line(Part):
+class RuleSpec(StrictModel):
     """What is written: from where, through which pipe, and what happens when there is nothing or too much."""
 
     from_: Texts = Field(default=(), alias="from", description=FROM)
@@ -101,7 +101,7 @@ class Line(Part):
     on_error: Annotated[Literal["park", "drop", "null"], BeforeValidator(_null)] = "park"
 
     @model_validator(mode="after")
-    def _says_where_from(self) -> Line:
+    def _says_where_from(self) -> RuleSpec:
         if bool(self.from_) == (self.const is not None) and not self.is_marker:
             raise ValueError("a line needs `from` or `const`" + (", not both" if self.from_ else ""))
         if self.const is not None and self.pipe:
@@ -114,7 +114,7 @@ class Line(Part):
         return False
 
 
-class FieldLine(Line):
+class FieldLine(RuleSpec):
     """A line that writes a metadata field."""
 
     marker: bool = False
@@ -127,24 +127,24 @@ class FieldLine(Line):
 
     @property
     def is_marker(self) -> bool:
-        """See `Line.is_marker`."""
+        """See `RuleSpec.is_marker`."""
         return self.marker
 
 
-class PlacementLine(Line):
+class PlacementLine(RuleSpec):
     """A line that puts assets into containers of one kind."""
 
     as_: str = Field(default="", alias="as")
 
 
-class Select(Part):
+class Select(StrictModel):
     """Which assets take part: all of the conditions given."""
 
     status: Texts = ()
     containers: Texts = ()
 
 
-class LookupTable(Part):
+class LookupTable(StrictModel):
     """A CSV file beside the mapping file."""
 
     csv: str
@@ -153,7 +153,7 @@ class LookupTable(Part):
     unmatched: Unmatched = None
 
 
-class VocabularyMap(Part):
+class VocabularyMap(StrictModel):
     """How the terms of one vocabulary become terms of another."""
 
     source: str = ""
@@ -163,7 +163,7 @@ class VocabularyMap(Part):
     pins: str = ""
 
 
-class ProfileLine(Part):
+class ProfileLine(StrictModel):
     """Which upload profile or form a new asset gets."""
 
     from_: str = Field(default="", alias="from")
@@ -177,36 +177,36 @@ class ProfileLine(Part):
         return self
 
 
-class AssetLines(Part):
+class AssetLines(StrictModel):
     """What an asset has besides its metadata fields."""
 
-    filename: Line | None = None
-    status: Line | None = None
+    filename: RuleSpec | None = None
+    status: RuleSpec | None = None
 
 
-class SecurityLines(Part):
+class SecurityLines(StrictModel):
     """Who may see the asset, and when."""
 
-    groups: Line | None = None
-    release: Line | None = None
-    expiry: Line | None = None
+    groups: RuleSpec | None = None
+    release: RuleSpec | None = None
+    expiry: RuleSpec | None = None
 
 
-class RelationLines(Part):
+class RelationLines(StrictModel):
     """What relations are called in the target: kind there by kind at the source. One that is not named keeps its name;
     what the target lacks is a named loss."""
 
     kinds: Mapping[str, str] = Field(default_factory=dict)
 
 
-class Example(Part):
+class Example(StrictModel):
     """A test: a sparse neutral asset, and what must come of it by target field."""
 
     given: Mapping[str, Json]
     expect: Mapping[str, Json]
 
 
-class MappingFile(Part):
+class MappingFile(StrictModel):
     """A mapping file of version 1."""
 
     version: Literal[1]
@@ -217,7 +217,7 @@ class MappingFile(Part):
     profile: ProfileLine | None = None
     asset: AssetLines = Field(default_factory=AssetLines)
     fields: Mapping[str, FieldLine] = Field(default_factory=dict)
-    tags: Line | None = None
+    tags: RuleSpec | None = None
     placements: Annotated[
         tuple[PlacementLine, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)
     ] = ()
@@ -232,29 +232,29 @@ class MappingFile(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MappingDocument:
     """A mapping file that reads well by itself; `compile_mapping` compares it with two schemas.
 
     pipes: verbs by the place of their line. pins: by the name of their vocabulary.
     """
 
-    written: Written
+    written: SourceMap
     body: MappingFile
-    pipes: Mapping[Place, tuple[Verb, ...]]
+    pipes: Mapping[KeyPath, tuple[Transform, ...]]
     lookups: Mapping[str, Lookup]
     pins: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MappingReading:
     """What came of reading a mapping file. document: what is left of it without the entries that have faults; None
     where nothing is."""
 
-    document: Document | None
-    faults: tuple[Fault, ...] = ()
+    document: MappingDocument | None
+    faults: tuple[Diagnostic, ...] = ()
 
 
-def load_mapping(path: Path) -> Document:
+def load_mapping(path: Path) -> MappingDocument:
     """Read a mapping file and the tables it names. Raises MappingError with every fault."""
     reading = read_mapping(path)
     if reading.document is None or reading.faults:
@@ -262,18 +262,18 @@ def load_mapping(path: Path) -> Document:
     return reading.document
 
 
-def read_mapping(path: Path) -> Reading:
+def read_mapping(path: Path) -> MappingReading:
     """As `load_mapping`, with the faults beside what reads well. Raises MappingError for what is no YAML at all."""
     written = MAPPING_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
-    faults: list[Fault] = []
-    bad: list[Place] = []
+    faults: list[Diagnostic] = []
+    bad: list[KeyPath] = []
     try:
         body: MappingFile | None = MappingFile.model_validate(written.data)
     except ValidationError as error:
         body, errors = None, error.errors(include_url=False, include_input=False)
-        faults.extend(faults_from(written, errors, json_schema(), LATER))
+        faults.extend(diagnostics_of(written, errors, json_schema(), LATER))
         bad.extend(tuple(one["loc"]) for one in errors)
-    pipes: dict[Place, tuple[Verb, ...]] = {}
+    pipes: dict[KeyPath, tuple[Transform, ...]] = {}
     for place in line_places(written.data):
         before = len(faults)
         pipes[place] = tuple(_pipe(written, place, faults))
@@ -286,15 +286,15 @@ def read_mapping(path: Path) -> Reading:
         body = _body_of(written.data)
         left = set(line_places(written.data))
         pipes = {place: verbs for place, verbs in pipes.items() if place in left}
-    document = None if body is None else Document(written, body, pipes, lookups, pins)
-    return Reading(document, tuple(faults))
+    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins)
+    return MappingReading(document, tuple(faults))
 
 
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
 """Blocks whose entries can be left out one by one."""
 
 
-def _without(data: Mapping[str, Json], bad: Iterable[Place]) -> dict[str, Json]:
+def _without(data: Mapping[str, Json], bad: Iterable[KeyPath]) -> dict[str, Json]:
     """The file without what cannot be read."""
     left = {key: dict(block) if isinstance(block, dict) else block for key, block in data.items()}
     for place in bad:
@@ -320,7 +320,7 @@ def json_schema() -> dict[str, Json]:
     return MappingFile.model_json_schema(by_alias=True)
 
 
-def line_places(data: Json) -> Iterator[Place]:
+def line_places(data: Json) -> Iterator[KeyPath]:
     """Where lines with a pipe may be."""
     for block in ("fields", "asset", "security"):
         inside = data.get(block)
@@ -331,7 +331,7 @@ def line_places(data: Json) -> Iterator[Place]:
     yield from placement_places(data)
 
 
-def placement_places(data: Json) -> list[Place]:
+def placement_places(data: Json) -> list[KeyPath]:
     """Where the placement lines are: one, or a list."""
     inside = data.get("placements")
     if isinstance(inside, list):
@@ -339,18 +339,18 @@ def placement_places(data: Json) -> list[Place]:
     return [("placements",)] if isinstance(inside, dict) else []
 
 
-def _pipe(written: Written, place: Place, faults: list[Fault]) -> Iterator[Verb]:
+def _pipe(written: SourceMap, place: KeyPath, faults: list[Diagnostic]) -> Iterator[Transform]:
     node = written.data
     for part in place:
         node = node[part]
     steps = node.get("pipe") if isinstance(node, dict) else None
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
-        verb = verb_from(step, (*place, "pipe", index), written, faults)
+        verb = transform_from(step, (*place, "pipe", index), written, faults)
         if verb is not None:
             yield verb
 
 
-def _lookups(written: Written, folder: Path, faults: list[Fault]) -> dict[str, Lookup]:
+def _lookups(written: SourceMap, folder: Path, faults: list[Diagnostic]) -> dict[str, Lookup]:
     found: dict[str, Lookup] = {}
     for name, spec in _block(written, "lookups"):
         try:
@@ -363,7 +363,7 @@ def _lookups(written: Written, folder: Path, faults: list[Fault]) -> dict[str, L
     return found
 
 
-def _pins(written: Written, folder: Path, faults: list[Fault]) -> dict[str, dict[str, str]]:
+def _pins(written: SourceMap, folder: Path, faults: list[Diagnostic]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for name, spec in _block(written, "vocabularies"):
         pins = spec.get("pins") if isinstance(spec, dict) else None
@@ -372,14 +372,14 @@ def _pins(written: Written, folder: Path, faults: list[Fault]) -> dict[str, dict
     return found
 
 
-def _block(written: Written, key: str) -> Iterator[tuple[str, Json]]:
+def _block(written: SourceMap, key: str) -> Iterator[tuple[str, Json]]:
     inside = written.data.get(key)
     if isinstance(inside, dict):
         yield from inside.items()
 
 
 def _table(
-    written: Written, place: Place, folder: Path, name: str, columns: tuple[str, str], faults: list[Fault]
+    written: SourceMap, place: KeyPath, folder: Path, name: str, columns: tuple[str, str], faults: list[Diagnostic]
 ) -> dict[str, str]:
     try:
         return read_table(folder, name, *columns)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import date, datetime
 
-from dam_sync.config.diagnostics import Place as FilePlace
-from dam_sync.config.diagnostics import Written, dotted
-from dam_sync.mapping.results import Tongue, aware
+from dam_sync.config.diagnostics import KeyPath as FilePlace
+from dam_sync.config.diagnostics import SourceMap, dotted
+from dam_sync.mapping.results import LanguagePreference, aware
 from dam_sync.mapping.vocabulary import path_of
 from dam_sync.model.asset import Asset, Draft, Loss, Placement
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.schema import Field
 from dam_sync.model.values import (
+    GeoPoint,
     Json,
     Localized,
-    Place,
     Row,
     Scalar,
     Value,
@@ -40,7 +40,7 @@ class Failure:
     message: str
 
     @classmethod
-    def at(cls, written: Written, place: FilePlace, message: str) -> Failure:
+    def at(cls, written: SourceMap, place: FilePlace, message: str) -> Failure:
         """A failure at a place of the file."""
         return cls(written.file, written.line(place), dotted(place), message)
 
@@ -125,10 +125,10 @@ def _text(value: Scalar) -> str:
             return str(value).lower()
         case Localized(texts):
             return "; ".join(f"{locale}: {text}" for locale, text in sorted(texts.items()))
-        case Place() | Row():
+        case GeoPoint() | Row():
             return str(value_to_json(value))
         case _:
-            return Tongue().text(value) or ""
+            return LanguagePreference().text(value) or ""
 
 
 def _told(texts: Sequence[str]) -> str:

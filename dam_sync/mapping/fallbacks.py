@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dam_sync.mapping.conversions import Given, bridge
-from dam_sync.mapping.results import SHAPES, Shape
+from dam_sync.mapping.conversions import Given, conversion
+from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.suggestion import SuggestedLine
 from dam_sync.model.schema import Field
 from dam_sync.model.values import Json
@@ -13,7 +13,7 @@ from dam_sync.model.values import Json
 UNKNOWN = "Unknown"
 CELL = "name"
 MOMENTS = ("created_at", "imported_at", "changed_at")
-NOTHING = {Shape.NUMBER: 0, Shape.FLAG: False}
+NOTHING = {ValueType.NUMBER: 0, ValueType.FLAG: False}
 LAST_RESORT = 0.1
 
 
@@ -24,12 +24,12 @@ def filled(known: Field, rule: str, open_ended: bool, language: str) -> Suggeste
     if shape in NOTHING:
         return SuggestedLine(known.key, (), (), LAST_RESORT, reason, more={"const": NOTHING[shape]})
     sources: tuple[str, ...] = ("filename",)
-    pipe = bridge(Given(Shape.TEXT), known, rule=rule, language=language) or ()
-    if shape in (Shape.DATE, Shape.INSTANT):
-        sources, pipe = MOMENTS, bridge(Given(Shape.INSTANT), known) or ()
-    elif shape is Shape.TERM and rule and open_ended:
+    pipe = conversion(Given(ValueType.TEXT), known, rule=rule, language=language) or ()
+    if shape in (ValueType.DATE, ValueType.INSTANT):
+        sources, pipe = MOMENTS, conversion(Given(ValueType.INSTANT), known) or ()
+    elif shape is ValueType.TERM and rule and open_ended:
         pipe = ({"const": UNKNOWN}, *pipe)
-    elif shape is Shape.ROW:
+    elif shape is ValueType.ROW:
         pipe = ({"rows": CELL},)
     return SuggestedLine(known.key, sources, pipe, LAST_RESORT, reason)
 
@@ -39,13 +39,15 @@ def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> Sug
     shape = SHAPES[known.kind]
     if shape in NOTHING:
         return _told(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
-    if shape in (Shape.DATE, Shape.INSTANT):
-        dated: tuple[Json, ...] = ("date", *line.pipe) if shape is Shape.DATE and "date" not in line.pipe else line.pipe
+    if shape in (ValueType.DATE, ValueType.INSTANT):
+        dated: tuple[Json, ...] = (
+            ("date", *line.pipe) if shape is ValueType.DATE and "date" not in line.pipe else line.pipe
+        )
         return _told(line, "else when it was made or came in", _with(line, *MOMENTS), dated)
-    if shape is Shape.TERM:
+    if shape is ValueType.TERM:
         return _term(line, open_ended)
     pipe = line.pipe
-    if shape is Shape.ROW:
+    if shape is ValueType.ROW:
         named: tuple[Json, ...] = tuple({"rows": CELL} if step == "rows" else step for step in pipe)
         pipe = named if named != pipe else ({"rows": CELL}, *pipe)
     return _told(line, "else the file name", _with(line, "filename"), pipe)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from dam_sync.mapping.conversions import STEPS, Given, fits_surely
 from dam_sync.mapping.paths import field_name, spelt
-from dam_sync.mapping.results import SHAPES, Shape
-from dam_sync.mapping.similarity import Likeness, bare, compact, likeness, names_of
+from dam_sync.mapping.results import SHAPES, ValueType
+from dam_sync.mapping.similarity import Similarity, bare, compact, names_of, similarity
 from dam_sync.model.schema import Field, FieldKind
 
 SAME_SHAPE, SURE, UNSURE, FEWER = 0.98, 0.93, 0.88, 0.97
@@ -18,7 +18,7 @@ FACET = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FieldPair:
     """One line to be: path of the source, what it gives, and how sure that is.
 
     key: the source's field, if it is one; vocabulary: its vocabulary; locale: where one language of it is read.
@@ -44,29 +44,31 @@ class Facet:
     word: str = ""
 
 
-def _facet(path: str, shape: Shape, names: str, word: str = "") -> Facet:
+def _facet(path: str, shape: ValueType, names: str, word: str = "") -> Facet:
     return Facet(path, Given(shape), frozenset(names.split()), word)
 
 
 FACETS = (
-    _facet("filename", Shape.TEXT, "filename originalfilename originalname"),
-    _facet("status", Shape.TEXT, "status assetstatus state lifecycle", "status"),
-    _facet("created_at", Shape.INSTANT, "createdat created creationdate datecreated createddate"),
-    _facet("imported_at", Shape.INSTANT, "importedat imported importdate uploaddate dateuploaded firststored"),
-    _facet("release_at", Shape.INSTANT, "releasedate releaseat release embargodate availablefrom", "release"),
-    _facet("expires_at", Shape.INSTANT, "expirydate expirationdate expiresat expires expiry availableuntil", "expiry"),
+    _facet("filename", ValueType.TEXT, "filename originalfilename originalname"),
+    _facet("status", ValueType.TEXT, "status assetstatus state lifecycle", "status"),
+    _facet("created_at", ValueType.INSTANT, "createdat created creationdate datecreated createddate"),
+    _facet("imported_at", ValueType.INSTANT, "importedat imported importdate uploaddate dateuploaded firststored"),
+    _facet("release_at", ValueType.INSTANT, "releasedate releaseat release embargodate availablefrom", "release"),
+    _facet(
+        "expires_at", ValueType.INSTANT, "expirydate expirationdate expiresat expires expiry availableuntil", "expiry"
+    ),
 )
 
 
 @dataclass(slots=True)
-class Pairing:
+class FieldMatching:
     """Pairs as they are found, by the target's key. sources and targets: the fields there are to pair."""
 
     sources: Sequence[Field]
     targets: Sequence[Field]
     locales: Sequence[str] = ()
-    found: dict[str, Pair] = field(default_factory=dict)
-    _ranked: list[tuple[Pair, Field]] | None = None
+    found: dict[str, FieldPair] = field(default_factory=dict)
+    _ranked: list[tuple[FieldPair, Field]] | None = None
 
     def take(self, *, exact: bool, reserved: Collection[str] = (), without: Collection[str] = ()) -> None:
         """Pair what is free and alike, `exact` or only nearly; never one of the target's `reserved` fields, nor one
@@ -89,42 +91,42 @@ class Pairing:
                 fits = (facet.given.shape, SHAPES[target.kind]) in STEPS and target.kind is not FieldKind.ROWS
                 named = any(compact(name) in facet.names for name in names_of(target))
                 if named and fits and target.key not in self.found and target.key not in reserved:
-                    self.found[target.key] = Pair(facet.path, facet.given, FACET, f"the asset's own {facet.path}")
+                    self.found[target.key] = FieldPair(facet.path, facet.given, FACET, f"the asset's own {facet.path}")
                     break
 
-    def _all(self) -> list[tuple[Pair, Field]]:
+    def _all(self) -> list[tuple[FieldPair, Field]]:
         if self._ranked is None:
             every = [*self._candidates()]
             common = Counter(prefix for pair, target in every if pair.exact for prefix in _prefixes(pair, target))
 
-            def rank(row: tuple[Pair, Field]) -> tuple[float, int, str, str]:
+            def rank(row: tuple[FieldPair, Field]) -> tuple[float, int, str, str]:
                 return (-row[0].score, -sum(common[one] for one in _prefixes(*row)), row[1].key, row[0].path)
 
             self._ranked = sorted(every, key=rank)
         return self._ranked
 
-    def _candidates(self) -> Iterator[tuple[Pair, Field]]:
+    def _candidates(self) -> Iterator[tuple[FieldPair, Field]]:
         for target in self.targets:
             for source in self.sources:
                 if (SHAPES[source.kind], SHAPES[target.kind]) not in STEPS:
                     continue
-                alike = likeness(source, target)
+                alike = similarity(source, target)
                 if alike.score:
                     yield _pair(source, target, alike), target
                 yield from ((pair, target) for pair in self._languages(source, target))
 
-    def _languages(self, source: Field, target: Field) -> Iterator[Pair]:
+    def _languages(self, source: Field, target: Field) -> Iterator[FieldPair]:
         """`titleFr` takes the French of `title`."""
         if not Given.by(source).localized or target.localized:
             return
         names = {compact(name) for name in names_of(target)}
         for locale in self.locales:
             if names & {compact(f"{name} {locale}") for name in names_of(source)}:
-                alike = Likeness(LANGUAGE, f"{locale} of {bare(source.key)}", exact=True)
+                alike = Similarity(LANGUAGE, f"{locale} of {bare(source.key)}", exact=True)
                 yield _pair(source, target, alike, locale)
 
 
-def _prefixes(pair: Pair, target: Field) -> tuple[str, str]:
+def _prefixes(pair: FieldPair, target: Field) -> tuple[str, str]:
     """Prefixes of both keys: of two fields as good as each other, the one among more that are alike comes first."""
     return (f"source {pair.key.rpartition(':')[0]}", f"target {target.key.rpartition(':')[0]}")
 
@@ -134,7 +136,7 @@ def path_of_field(source: Field, locale: str = "") -> str:
     return field_name(source.key) + ("[]" if source.multiple else "") + (f".{spelt(locale.lower())}" if locale else "")
 
 
-def _pair(source: Field, target: Field, alike: Likeness, locale: str = "") -> Pair:
+def _pair(source: Field, target: Field, alike: Similarity, locale: str = "") -> FieldPair:
     given = Given.by(source)
     score, reason = alike.score, alike.reason
     if source.kind is not target.kind:
@@ -145,4 +147,4 @@ def _pair(source: Field, target: Field, alike: Likeness, locale: str = "") -> Pa
         score *= FEWER
         reason += ", several values into one"
     path = path_of_field(source, locale)
-    return Pair(path, given, round(score, 2), reason, alike.exact, source.key, source.vocabulary, locale)
+    return FieldPair(path, given, round(score, 2), reason, alike.exact, source.key, source.vocabulary, locale)

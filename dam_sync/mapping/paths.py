@@ -14,26 +14,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.mapping.results import SHAPES, Shape, Tongue, empty
+from dam_sync.mapping.results import SHAPES, LanguagePreference, ValueType, empty
 from dam_sync.mapping.vocabulary import path_text
 from dam_sync.model.asset import Asset
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, Value
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
 TEXTS = ("id", "filename", "status", "substatus", "form_type", "type")
 INSTANTS = ("release_at", "expires_at", "created_at", "changed_at", "imported_at")
 SETS = ("tags", "machine_tags", "labels", "groups")
-FILE_PARTS = {"name": Shape.TEXT, "size": Shape.NUMBER, "media_type": Shape.TEXT, "md5": Shape.TEXT}
+FILE_PARTS = {"name": ValueType.TEXT, "size": ValueType.NUMBER, "media_type": ValueType.TEXT, "md5": ValueType.TEXT}
 LABEL = "label"
 PLAIN = re.compile(r'[^\s."\[\]\\]+')
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 ENDS_QUOTED = re.compile(r'(.+)\.("(?:[^"\\]|\\.)*"(?:\[\])?)', re.DOTALL)
 EXAMPLE = 'write it like fields."Release Date".en'
 PARTS = {
-    Shape.PLACE: ("latitude", "longitude", "address"),
-    Shape.TERM: ("label", "id", "path"),
-    Shape.PERSON: ("name", "id"),
+    ValueType.PLACE: ("latitude", "longitude", "address"),
+    ValueType.TERM: ("label", "id", "path"),
+    ValueType.PERSON: ("name", "id"),
 }
 
 
@@ -46,7 +46,7 @@ class PathFault(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PathValue:
     """A value at the end of a path, and under which name it is accounted for; `texts` names each language's."""
 
     label: str
@@ -60,18 +60,18 @@ class AssetPath:
 
     text: str
     root: str
-    shape: Shape
+    shape: ValueType
     key: str = ""
     part: str = ""
     locale: str = ""
     many: bool = False
     localized: bool = False
 
-    def read(self, asset: Asset, tongue: Tongue, *, all_languages: bool = False) -> tuple[Found, ...]:
+    def read(self, asset: Asset, tongue: LanguagePreference, *, all_languages: bool = False) -> tuple[PathValue, ...]:
         """The values there, none of them empty; sets in a fixed order."""
         return tuple(found for found in self._read(asset, tongue, all_languages) if not empty(found.value))
 
-    def _read(self, asset: Asset, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+    def _read(self, asset: Asset, tongue: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
         match self.root:
             case "fields":
                 yield from self._field(asset, tongue, all_languages)
@@ -80,28 +80,28 @@ class AssetPath:
             case "placements":
                 kept = [p for p in asset.placements if p.kind != LABEL and self.key in ("", p.kind)]
                 yield from (
-                    Found(f"placements.{p.kind}[]", p.text) for p in sorted(kept, key=lambda p: (p.kind, p.path))
+                    PathValue(f"placements.{p.kind}[]", p.text) for p in sorted(kept, key=lambda p: (p.kind, p.path))
                 )
             case "labels":
                 names = label_paths(asset) if self.part == "path" else labels_of(asset)
-                yield from (Found("labels[]", name) for name in names)
+                yield from (PathValue("labels[]", name) for name in names)
             case "groups":
-                yield from (Found("groups[]", name) for name in sorted(asset.rights.groups))
+                yield from (PathValue("groups[]", name) for name in sorted(asset.rights.groups))
             case "tags" | "machine_tags":
-                yield from (Found(f"{self.root}[]", tag) for tag in sorted(getattr(asset, self.root)))
+                yield from (PathValue(f"{self.root}[]", tag) for tag in sorted(getattr(asset, self.root)))
             case _:
                 value = _plain(asset, self.root)
-                yield from [Found(self.root, value)] if value is not None else []
+                yield from [PathValue(self.root, value)] if value is not None else []
 
-    def _file(self, asset: Asset) -> Iterator[Found]:
+    def _file(self, asset: Asset) -> Iterator[PathValue]:
         file = asset.file
         if file is None:
             return
         value = file.digests.get("md5") if self.key == "md5" else getattr(file, self.key)
         if value is not None:
-            yield Found(self.text, value)
+            yield PathValue(self.text, value)
 
-    def _field(self, asset: Asset, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+    def _field(self, asset: Asset, tongue: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
         value = asset.fields.get(self.key)
         if value is None:
             return
@@ -109,20 +109,22 @@ class AssetPath:
             if isinstance(scalar, Localized):
                 yield from self._languages(label, scalar, tongue, all_languages)
             elif self.part:
-                yield from (Found(label, part) for part in _parts(scalar, self.part, tongue))
+                yield from (PathValue(label, part) for part in _parts(scalar, self.part, tongue))
             else:
-                yield Found(label, scalar)
+                yield PathValue(label, scalar)
 
-    def _languages(self, label: str, value: Localized, tongue: Tongue, all_languages: bool) -> Iterator[Found]:
+    def _languages(
+        self, label: str, value: Localized, tongue: LanguagePreference, all_languages: bool
+    ) -> Iterator[PathValue]:
         if all_languages and not self.locale:
             texts = {locale: text for locale, text in value.texts.items() if text.strip()}
             rows = tuple((f"{label}.{locale}", locale, text) for locale, text in texts.items())
-            yield Found(label, Localized(texts), rows)
+            yield PathValue(label, Localized(texts), rows)
             return
         locale = self.locale or tongue.pick(value.texts)
         text = value.texts.get(locale, "")
         rows = ((f"{label}.{locale}", locale, text),)
-        yield Found(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
+        yield PathValue(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
 
 
 def parse_path(text: str, source: Schema) -> AssetPath:
@@ -136,9 +138,9 @@ def parse_path(text: str, source: Schema) -> AssetPath:
     if root == "file" and rest in FILE_PARTS:
         return AssetPath(text, root, FILE_PARTS[rest], key=rest)
     if root in SETS and not rest:
-        return AssetPath(text, root, Shape.TEXT, many=True)
+        return AssetPath(text, root, ValueType.TEXT, many=True)
     if root in (*TEXTS, *INSTANTS) and not rest and not many:
-        return AssetPath(text, root, Shape.INSTANT if root in INSTANTS else Shape.TEXT)
+        return AssetPath(text, root, ValueType.INSTANT if root in INSTANTS else ValueType.TEXT)
     raise PathFault(f"there is no path {text} in an asset", nearest(text, _known(source)))
 
 
@@ -173,13 +175,13 @@ def _known(source: Schema) -> Iterator[str]:
 
 def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPath:
     if many and rest == "path":
-        return AssetPath(text, "placements", Shape.TEXT, many=True)
+        return AssetPath(text, "placements", ValueType.TEXT, many=True)
     kind, _, part = rest.partition(".")
     if not many and kind.endswith("[]") and part == "path" and kind != "[]":
         kind = kind.removesuffix("[]")
         if source.container_kinds and kind not in source.container_kinds:
             raise PathFault(f"the source has no containers of kind {kind}", nearest(kind, source.container_kinds))
-        return AssetPath(text, "labels" if kind == LABEL else "placements", Shape.TEXT, key=kind, many=True)
+        return AssetPath(text, "labels" if kind == LABEL else "placements", ValueType.TEXT, key=kind, many=True)
     raise PathFault(f"there is no path {text} in an asset", "write placements[].path or placements.folder[].path")
 
 
@@ -240,19 +242,21 @@ def _unquoted(quoted: str) -> str:
 
 def _part_path(text: str, field: Field, part: str) -> AssetPath:
     shape = SHAPES[field.kind]
-    if field.localized and shape is Shape.TEXT:
+    if field.localized and shape is ValueType.TEXT:
         locale = part.lower()
         return AssetPath(text, "fields", shape, field.key, locale=locale, many=field.multiple, localized=True)
     if field.kind is FieldKind.ROWS:
-        return AssetPath(text, "fields", Shape.TEXT, field.key, part, many=field.multiple)
+        return AssetPath(text, "fields", ValueType.TEXT, field.key, part, many=field.multiple)
     if part not in PARTS.get(shape, ()):
         what = f"field {field.key} is a {shape.value}" + ("" if field.localized else " without languages")
         raise PathFault(f"{what}; it has no {part}", nearest(part, PARTS.get(shape, ())))
     numeric = part in ("latitude", "longitude")
-    return AssetPath(text, "fields", Shape.NUMBER if numeric else Shape.TEXT, field.key, part, many=field.multiple)
+    return AssetPath(
+        text, "fields", ValueType.NUMBER if numeric else ValueType.TEXT, field.key, part, many=field.multiple
+    )
 
 
-def _parts(value: Scalar, part: str, tongue: Tongue) -> Iterator[Scalar]:
+def _parts(value: Scalar, part: str, tongue: LanguagePreference) -> Iterator[Scalar]:
     match value, part:
         case Term(), "path":
             yield path_text(value)
@@ -261,7 +265,7 @@ def _parts(value: Scalar, part: str, tongue: Tongue) -> Iterator[Scalar]:
         case Row(), _:
             cell = value.cells.get(part, ())
             yield from cell if isinstance(cell, tuple) else (cell,)
-        case Term() | Person() | Place(), _:
+        case Term() | Person() | GeoPoint(), _:
             inner = getattr(value, part, None)
             yield from [inner] if isinstance(inner, str | int | float) else []
         case _:

@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import assert_never
 
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, instant_text
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, instant_text
 
 
-class Shape(StrEnum):
+class ValueType(StrEnum):
     """The kinds of value a verb may take and give."""
 
     TEXT = "text"
@@ -27,42 +27,44 @@ class Shape(StrEnum):
     ROW = "row"
 
 
-ANY = frozenset(Shape)
-SPEAKING = frozenset({Shape.TEXT, Shape.NUMBER, Shape.DATE, Shape.INSTANT, Shape.TERM, Shape.PERSON})
+ANY = frozenset(ValueType)
+SPEAKING = frozenset(
+    {ValueType.TEXT, ValueType.NUMBER, ValueType.DATE, ValueType.INSTANT, ValueType.TERM, ValueType.PERSON}
+)
 """Shapes that become text by themselves where a verb or a field takes text."""
 
-SHAPES: Mapping[FieldKind, Shape] = {
-    FieldKind.TEXT: Shape.TEXT,
-    FieldKind.LONG_TEXT: Shape.TEXT,
-    FieldKind.HTML: Shape.TEXT,
-    FieldKind.EMAIL: Shape.TEXT,
-    FieldKind.URL: Shape.TEXT,
-    FieldKind.NUMBER: Shape.NUMBER,
-    FieldKind.FLAG: Shape.FLAG,
-    FieldKind.DATE: Shape.DATE,
-    FieldKind.INSTANT: Shape.INSTANT,
-    FieldKind.TERM: Shape.TERM,
-    FieldKind.PERSON: Shape.PERSON,
-    FieldKind.PLACE: Shape.PLACE,
-    FieldKind.ROWS: Shape.ROW,
+SHAPES: Mapping[FieldKind, ValueType] = {
+    FieldKind.TEXT: ValueType.TEXT,
+    FieldKind.LONG_TEXT: ValueType.TEXT,
+    FieldKind.HTML: ValueType.TEXT,
+    FieldKind.EMAIL: ValueType.TEXT,
+    FieldKind.URL: ValueType.TEXT,
+    FieldKind.NUMBER: ValueType.NUMBER,
+    FieldKind.FLAG: ValueType.FLAG,
+    FieldKind.DATE: ValueType.DATE,
+    FieldKind.INSTANT: ValueType.INSTANT,
+    FieldKind.TERM: ValueType.TERM,
+    FieldKind.PERSON: ValueType.PERSON,
+    FieldKind.PLACE: ValueType.PLACE,
+    FieldKind.ROWS: ValueType.ROW,
 }
 
-SHAPES_OF_TYPES: tuple[tuple[type, Shape], ...] = (
-    (str, Shape.TEXT),
-    (Term, Shape.TERM),
-    (bool, Shape.FLAG),  # before numbers, which flags are as well
-    (int, Shape.NUMBER),
-    (float, Shape.NUMBER),
-    (datetime, Shape.INSTANT),  # before days, which instants are as well
-    (date, Shape.DATE),
-    (Localized, Shape.TEXT),
-    (Person, Shape.PERSON),
-    (Place, Shape.PLACE),
-    (Row, Shape.ROW),
+SHAPES_OF_TYPES: tuple[tuple[type, ValueType], ...] = (
+    (str, ValueType.TEXT),
+    (Term, ValueType.TERM),
+    (bool, ValueType.FLAG),  # before numbers, which flags are as well
+    (int, ValueType.NUMBER),
+    (float, ValueType.NUMBER),
+    (datetime, ValueType.INSTANT),  # before days, which instants are as well
+    (date, ValueType.DATE),
+    (Localized, ValueType.TEXT),
+    (Person, ValueType.PERSON),
+    (GeoPoint, ValueType.PLACE),
+    (Row, ValueType.ROW),
 )
 
 
-class Fate(StrEnum):
+class Outcome(StrEnum):
     """What a note says has become of a value."""
 
     KEPT = "kept"  # it goes on, but something of it was lost
@@ -78,11 +80,11 @@ class Note:
 
     rule: str
     detail: str = ""
-    fate: Fate = Fate.FAILED
+    fate: Outcome = Outcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Result:
     """What came of one value: any number of values, and a note where something was lost.
 
     new_terms: (vocabulary of the target, term) that must exist before the value can be written, parents first.
@@ -94,7 +96,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ListResult:
     """What came of a list of values: each result with the positions it was made from, and a note on what is gone."""
 
     items: tuple[tuple[Scalar, tuple[int, ...]], ...]
@@ -102,7 +104,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Tongue:
+class LanguagePreference:
     """Which languages to speak, the preferred one first."""
 
     locales: tuple[str, ...] = field(default=())
@@ -133,9 +135,9 @@ class Tongue:
                 return _plain_text(value)
 
 
-def _plain_text(value: bool | int | float | date | Place | Row) -> str | None:
+def _plain_text(value: bool | int | float | date | GeoPoint | Row) -> str | None:
     match value:
-        case bool() | Place() | Row():
+        case bool() | GeoPoint() | Row():
             return None
         case int() | float():
             return number_text(value)
@@ -166,7 +168,7 @@ def number_text(value: int | float) -> str:
     return format(Decimal(repr(value or 0)), "f").removesuffix(".0")
 
 
-def shape_of(value: Scalar) -> Shape:
+def shape_of(value: Scalar) -> ValueType:
     """The shape of a value at hand."""
     return next(shape for kind, shape in SHAPES_OF_TYPES if isinstance(value, kind))
 

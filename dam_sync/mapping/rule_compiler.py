@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.config.diagnostics import Place
+from dam_sync.config.diagnostics import KeyPath
 from dam_sync.mapping.coercion import Fit
-from dam_sync.mapping.document import Document
-from dam_sync.mapping.document import Line as WrittenLine
+from dam_sync.mapping.document import MappingDocument
+from dam_sync.mapping.document import RuleSpec as WrittenLine
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
-from dam_sync.mapping.results import Shape, Tongue
-from dam_sync.mapping.rules import Line
-from dam_sync.mapping.transforms.base import FATES, Setting, Verb
+from dam_sync.mapping.results import LanguagePreference, ValueType
+from dam_sync.mapping.rules import FieldRule
+from dam_sync.mapping.transforms.base import FATES, Transform, TransformContext
 from dam_sync.mapping.transforms.kinds import Language
 from dam_sync.mapping.transforms.lists import Default, First, Unique
 from dam_sync.mapping.transforms.text import Escape, StripHtml, Truncate
-from dam_sync.mapping.transforms.values import Match
+from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.mapping.vocabulary import VocabularyRule
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Scalar
 
@@ -29,30 +29,30 @@ PASSING = (Unique, First, Default)
 class Builder:
     """Builds the lines of one mapping; faults and notes gather here, and the vocabularies that lines write to."""
 
-    document: Document
+    document: MappingDocument
     source: Schema
     target: Schema
-    tongue: Tongue
+    tongue: LanguagePreference
     rules: Mapping[str, VocabularyRule]
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Diagnostic] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)
 
-    def fault(self, place: Place, message: str, hint: str = "", rank: int = 0) -> None:
+    def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
         """Note one fault; the same one is reported once."""
         fault = replace(self.document.written.fault(place, message, hint), rank=rank)
         if fault not in self.faults:
             self.faults.append(fault)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> TransformContext:
         """What verbs may look things up in while nothing is known of the target's terms."""
-        return Setting(self.tongue, self.document.lookups, self.rules)
+        return TransformContext(self.tongue, self.document.lookups, self.rules)
 
-    def build(self, place: Place, spec: WrittenLine, fit: Fit) -> Line:
+    def build(self, place: KeyPath, spec: WrittenLine, fit: Fit) -> FieldRule:
         """One line; what is wrong with it is in `faults` afterwards."""
         paths = tuple(self.paths(place, spec.from_))
         verbs = self.document.pipes.get(place, ())
@@ -64,7 +64,7 @@ class Builder:
             self._check_pipe(place, path, verbs, fit)
         self._check_length(place, verbs, fit)
         self._warn_of_language(place, paths, verbs, fit, spec)
-        return Line(
+        return FieldRule(
             place=place,
             target=str(place[-1] if isinstance(place[-1], str) else place[0]),
             fit=fit,
@@ -77,14 +77,14 @@ class Builder:
             all_languages=_speaks_all(fit, paths, verbs),
         )
 
-    def _astray(self, verb: Verb, fit: Fit) -> Iterator[str]:
+    def _astray(self, verb: Transform, fit: Fit) -> Iterator[str]:
         """A rule that makes terms of one vocabulary for a field of another."""
-        rule = self.rules.get(verb.rule) if isinstance(verb, Match) else None
-        own = fit.field.vocabulary if fit.shape is Shape.TERM else ""
+        rule = self.rules.get(verb.rule) if isinstance(verb, MatchTerm) else None
+        own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
             yield f"writes terms of {rule.target} into a field of {own}"
 
-    def paths(self, place: Place, texts: tuple[str, ...]) -> Iterator[AssetPath]:
+    def paths(self, place: KeyPath, texts: tuple[str, ...]) -> Iterator[AssetPath]:
         """The paths of a `from`."""
         for index, text in enumerate(texts):
             try:
@@ -98,7 +98,7 @@ class Builder:
                 self.fields_read.add(path.key)
             yield path
 
-    def _check_pipe(self, place: Place, path: AssetPath, verbs: tuple[Verb, ...], fit: Fit) -> None:
+    def _check_pipe(self, place: KeyPath, path: AssetPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
         shape, many = path.shape, path.many
         for index, verb in enumerate(verbs):
             misfit = verb.misfit(shape)
@@ -114,20 +114,20 @@ class Builder:
             self.fault(place, f"{path.text} may give several values and the target takes one", hint)
         self._note_html(place, path, verbs, fit)
 
-    def _check_length(self, place: Place, verbs: tuple[Verb, ...], fit: Fit) -> None:
+    def _check_length(self, place: KeyPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
         """A text is not cut to more than the field takes."""
         cuts = [(verb.max, index) for index, verb in enumerate(verbs) if isinstance(verb, Truncate)]
         most = fit.field.max_length
-        if cuts and most is not None and fit.shape is Shape.TEXT and min(cuts)[0] > most:
+        if cuts and most is not None and fit.shape is ValueType.TEXT and min(cuts)[0] > most:
             cut, index = min(cuts)
             hint = f"write {{truncate: {{max: {most}}}}}"
             self.fault((*place, "pipe", index), f"cuts to {cut} characters and the field takes {most}", hint)
 
     def _warn_of_language(
-        self, place: Place, paths: tuple[AssetPath, ...], verbs: tuple[Verb, ...], fit: Fit, spec: WrittenLine
+        self, place: KeyPath, paths: tuple[AssetPath, ...], verbs: tuple[Transform, ...], fit: Fit, spec: WrittenLine
     ) -> None:
         """Plain text for a field in several languages is taken as the first of them."""
-        if not fit.field.localized or fit.shape is not Shape.TEXT or _has(verbs, Language):
+        if not fit.field.localized or fit.shape is not ValueType.TEXT or _has(verbs, Language):
             return
         plain = [path.text for path in paths if not path.localized]
         plain += [] if spec.const is None and spec.default is None else ["the constant"]
@@ -139,31 +139,31 @@ class Builder:
                 f"write {{language: {locale}}} into a line of its own pipe"
             )
 
-    def _note_html(self, place: Place, path: AssetPath, verbs: tuple[Verb, ...], fit: Fit) -> None:
+    def _note_html(self, place: KeyPath, path: AssetPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
         known = self.source.fields.get(path.key) if path.root == "fields" else None
         from_html = known is not None and known.kind is FieldKind.HTML
         to_html = fit.field.kind is FieldKind.HTML
         where = f"{self.document.written.fault(place, '').key}"
-        if from_html and fit.shape is Shape.TEXT and not to_html and not _has(verbs, StripHtml):
+        if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(verbs, StripHtml):
             self.notes.append(f"{where}: HTML goes into a plain field as it is; strip_html gives its text")
-        if to_html and not from_html and path.shape is Shape.TEXT and not _has(verbs, Escape):
+        if to_html and not from_html and path.shape is ValueType.TEXT and not _has(verbs, Escape):
             self.notes.append(f"{where}: text goes into an HTML field as it is; escape keeps its signs")
 
-    def _with_rule(self, fit: Fit, verbs: tuple[Verb, ...]) -> Fit:
+    def _with_rule(self, fit: Fit, verbs: tuple[Transform, ...]) -> Fit:
         """How the line's values become terms of the target, and which vocabularies that needs."""
         for verb in verbs:
-            if isinstance(verb, Match) and verb.rule in self.rules:
+            if isinstance(verb, MatchTerm) and verb.rule in self.rules:
                 rule = self.rules[verb.rule]
                 self.vocabularies[rule.target] = rule
-        if fit.shape is not Shape.TERM or not fit.field.vocabulary:
+        if fit.shape is not ValueType.TERM or not fit.field.vocabulary:
             return fit
         key = fit.field.vocabulary
         known = self.target.vocabularies.get(key)
         implied = VocabularyRule(key, key, max_length=known.max_length if known else None)
         self.vocabularies.setdefault(key, implied)
-        return replace(fit, rule=implied, matched=_has(verbs, Match))
+        return replace(fit, rule=implied, matched=_has(verbs, MatchTerm))
 
-    def _constants(self, place: Place, given: tuple[Scalar, ...] | None, fit: Fit) -> tuple[Scalar, ...]:
+    def _constants(self, place: KeyPath, given: tuple[Scalar, ...] | None, fit: Fit) -> tuple[Scalar, ...]:
         if given is None:
             return ()
         if len(given) > 1 and not fit.field.multiple:
@@ -184,11 +184,13 @@ def _other_choice(value: Scalar, fit: Fit) -> str:
     return nearest(str(value), fit.choices) or "the target shows none: check the rights of its credential"
 
 
-def _has(verbs: tuple[Verb, ...], kind: type[Verb]) -> bool:
+def _has(verbs: tuple[Transform, ...], kind: type[Transform]) -> bool:
     return any(isinstance(verb, kind) for verb in verbs)
 
 
-def _speaks_all(fit: Fit, paths: tuple[AssetPath, ...], verbs: tuple[Verb, ...]) -> bool:
+def _speaks_all(fit: Fit, paths: tuple[AssetPath, ...], verbs: tuple[Transform, ...]) -> bool:
     """Whether every language of a text goes through: both sides have languages and no verb needs just one."""
     pass_through = all(verb.each_language or isinstance(verb, PASSING) for verb in verbs)
-    return fit.field.localized and fit.shape is Shape.TEXT and pass_through and any(path.localized for path in paths)
+    return (
+        fit.field.localized and fit.shape is ValueType.TEXT and pass_through and any(path.localized for path in paths)
+    )

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from dam_sync.config.diagnostics import Place, dotted
+from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.coercion import SEVERAL, Fit
-from dam_sync.mapping.paths import AssetPath, Found
-from dam_sync.mapping.results import Fate, Made, Note, Tongue, empty, shape_of
-from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
+from dam_sync.mapping.paths import AssetPath, PathValue
+from dam_sync.mapping.results import LanguagePreference, Note, Outcome, Result, empty, shape_of
+from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar, Term
 
@@ -19,7 +19,7 @@ REQUIRED = "required"
 
 
 @dataclass(slots=True)
-class Ran:
+class RuleResult:
     """What one line made of one asset. consumed: how many values of each name it took, whatever became of them.
 
     outcomes: (name, what became of it) of each value that was read; origins: for each of `values` the outcomes it was
@@ -57,23 +57,23 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FieldRule:
     """A compiled line. target: key of what it writes; all_languages: every language of a text goes through."""
 
-    place: Place
+    place: KeyPath
     target: str
     fit: Fit
     paths: tuple[AssetPath, ...] = ()
-    verbs: tuple[Verb, ...] = ()
+    verbs: tuple[Transform, ...] = ()
     const: tuple[Scalar, ...] = ()
     default: tuple[Scalar, ...] = ()
     required: bool = False
-    on_error: Fate = Fate.PARKED
+    on_error: Outcome = Outcome.PARKED
     all_languages: bool = False
 
-    def run(self, asset: Asset, setting: Setting, required: bool = False) -> Ran:
+    def run(self, asset: Asset, setting: TransformContext, required: bool = False) -> RuleResult:
         """Everything that comes of one asset; never raises. required: the target asks for a value."""
-        ran = Ran()
+        ran = RuleResult()
         found = False
         for path in self.paths:
             values = path.read(asset, setting.tongue, all_languages=self.all_languages)
@@ -89,7 +89,7 @@ class Line:
             ran.faults.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
         return ran
 
-    def reads(self, asset: Asset, setting: Setting) -> set[str]:
+    def reads(self, asset: Asset, setting: TransformContext) -> set[str]:
         """Names of the values this line would take."""
         return {
             name
@@ -98,20 +98,20 @@ class Line:
             for name in _names(found)
         }
 
-    def _sent(self, found: tuple[Found, ...], setting: Setting, ran: Ran) -> bool:
+    def _sent(self, found: tuple[PathValue, ...], setting: TransformContext, ran: RuleResult) -> bool:
         """Send the values of one path down the pipe; whether that settles the line."""
         passage = _Passage(self, setting, found)
         passage.flow()
         passage.account(ran)
         return bool(ran.values or ran.faults or ran.emptied)
 
-    def _fall_back(self, setting: Setting, ran: Ran) -> None:
+    def _fall_back(self, setting: TransformContext, ran: RuleResult) -> None:
         for value in self.const or self.default:
             made = self.fit.each(value, setting)
             ran.new_terms.extend(made.new_terms)
             ran.values += made.values
             ran.origins += [()] * len(made.values)
-            if made.note is not None and made.note.fate is not Fate.KEPT:
+            if made.note is not None and made.note.fate is not Outcome.KEPT:
                 ran.faults.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
 
 
@@ -134,9 +134,9 @@ class _Origin:
 class _Passage:
     """The values of one path on their way through one line."""
 
-    line: Line
-    setting: Setting
-    found: tuple[Found, ...]
+    line: FieldRule
+    setting: TransformContext
+    found: tuple[PathValue, ...]
     origins: list[_Origin] = field(default_factory=list)
     items: list[_Item] = field(default_factory=list)
     parked: set[int] = field(default_factory=set)
@@ -150,15 +150,15 @@ class _Passage:
         for found in self.found:
             self._take(found)
         for verb in self.line.verbs:
-            if isinstance(verb, ListVerb):
+            if isinstance(verb, ListTransform):
                 self._whole(verb)
-            elif isinstance(verb, EachVerb):
+            elif isinstance(verb, EachTransform):
                 self._each(verb)
         self._fit()
         if self.emptied:
             self.items = []
 
-    def account(self, ran: Ran) -> None:
+    def account(self, ran: RuleResult) -> None:
         """Add what happened to what came of the whole line."""
         before = len(ran.outcomes)
         ran.values += tuple(item.value for item in self.items)
@@ -170,7 +170,7 @@ class _Passage:
         ran.consumed |= Counter(origin.label for origin in self.origins)
         ran.outcomes += [(origin.label, self._outcome(index, origin)) for index, origin in enumerate(self.origins)]
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: PathValue) -> None:
         start = len(self.origins)
         if found.texts:
             self.origins.extend(_Origin(label, text, locale) for label, locale, text in found.texts)
@@ -178,7 +178,7 @@ class _Passage:
             self.origins.append(_Origin(found.label, found.value))
         self.items.append(_Item(found.value, tuple(range(start, len(self.origins)))))
 
-    def _each(self, verb: EachVerb) -> None:
+    def _each(self, verb: EachTransform) -> None:
         before, self.items = self.items, []
         for item in before:
             if isinstance(item.value, Localized) and verb.each_language:
@@ -186,7 +186,7 @@ class _Passage:
             else:
                 self._settle(verb.name, item.origins, verb.each(item.value, self.setting))
 
-    def _each_language(self, verb: EachVerb, item: _Item, value: Localized) -> None:
+    def _each_language(self, verb: EachTransform, item: _Item, value: Localized) -> None:
         texts: dict[str, str] = {}
         for locale, text in value.texts.items():
             origins = tuple(index for index in item.origins if self.origins[index].locale in ("", locale))
@@ -198,30 +198,30 @@ class _Passage:
         if texts:
             self.items.append(_Item(Localized(texts), item.origins))
 
-    def _settle(self, rule: str, origins: tuple[int, ...], made: Made) -> None:
+    def _settle(self, rule: str, origins: tuple[int, ...], made: Result) -> None:
         values = [value for value in made.values if not empty(value)]
         self.items.extend(_Item(value, origins) for value in values)
         self.new_terms.extend(made.new_terms)
         self._noted(rule, origins, made, gone=not values)
 
-    def _noted(self, rule: str, origins: tuple[int, ...], made: Made, *, gone: bool) -> None:
+    def _noted(self, rule: str, origins: tuple[int, ...], made: Result, *, gone: bool) -> None:
         if made.note is not None:
             self._note(made.note, origins)
         elif gone:
-            self._note(Note(rule, "nothing is left", Fate.DROPPED), origins)
+            self._note(Note(rule, "nothing is left", Outcome.DROPPED), origins)
 
     def _note(self, note: Note, origins: tuple[int, ...]) -> None:
-        fate = self.line.on_error if note.fate is Fate.FAILED else note.fate
+        fate = self.line.on_error if note.fate is Outcome.FAILED else note.fate
         label = self.origins[origins[0]].label if origins else ""
-        if fate is Fate.PARKED:
+        if fate is Outcome.PARKED:
             self.parked.update(origins)
             source = f" (from {label})" if label else ""
             self.faults.append(Loss(dotted(self.line.place), note.rule, f"{note.detail}{source}"))
             return
-        self.emptied = self.emptied or fate is Fate.EMPTY
+        self.emptied = self.emptied or fate is Outcome.EMPTY
         self.losses.append(Loss(label or dotted(self.line.place), note.rule, note.detail))
 
-    def _whole(self, verb: ListVerb) -> None:
+    def _whole(self, verb: ListTransform) -> None:
         before = self.items
         kept = verb.whole([item.value for item in before], self.setting)
         self.items = [
@@ -260,7 +260,7 @@ def _language(value: Scalar, locale: str) -> Scalar | None:
     return value.texts.get(locale) if locale and isinstance(value, Localized) else value
 
 
-def _same(before: Scalar, after: Scalar | None, tongue: Tongue) -> bool:
+def _same(before: Scalar, after: Scalar | None, tongue: LanguagePreference) -> bool:
     """Whether a value arrived as it was: the same, or the same text."""
     if after is None:
         return False
@@ -270,5 +270,5 @@ def _same(before: Scalar, after: Scalar | None, tongue: Tongue) -> bool:
     return text is not None and text == tongue.text(after)
 
 
-def _names(found: Found) -> list[str]:
+def _names(found: PathValue) -> list[str]:
     return [label for label, _, _ in found.texts] or [found.label]

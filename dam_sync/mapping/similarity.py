@@ -30,7 +30,7 @@ _MEANING: Mapping[str, int] = {name.replace(" ", ""): index for index, names in 
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Similarity:
     """score: 0 to 1, 0 = not alike; exact: key or label say the same, no matter how they are spelt."""
 
     score: float = 0.0
@@ -38,28 +38,28 @@ class Likeness:
     exact: bool = False
 
 
-def likeness(source: Field, target: Field) -> Likeness:
+def similarity(source: Field, target: Field) -> Similarity:
     """How alike the names of two fields are."""
     exact = exact_likeness(source, target)
     if exact:
         return exact
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
-    return max((_near(left, right) for left, right in pairs), key=_rank, default=Likeness())
+    return max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
 
 
-def exact_likeness(source: Field, target: Field) -> Likeness | None:
+def exact_likeness(source: Field, target: Field) -> Similarity | None:
     """How their keys or labels say the same, if they do."""
     if source.key == target.key:
-        return Likeness(SAME_KEY, "same key", exact=True)
+        return Similarity(SAME_KEY, "same key", exact=True)
     if compact(source.key) and compact(source.key) == compact(target.key):
-        return Likeness(SAME_SPELLING, "same key, spelt differently", exact=True)
+        return Similarity(SAME_SPELLING, "same key, spelt differently", exact=True)
     if compact(bare(source.key)) and compact(bare(source.key)) == compact(bare(target.key)):
-        return Likeness(SAME_REST, "same key after the prefix", exact=True)
+        return Similarity(SAME_REST, "same key after the prefix", exact=True)
     if compact(source.label) and compact(source.label) == compact(target.label):
-        return Likeness(SAME_LABEL, "same label", exact=True)
+        return Similarity(SAME_LABEL, "same label", exact=True)
     ours, theirs = names_of(source), names_of(target)
     if {compact(name) for name in ours} & {compact(name) for name in theirs}:
-        return Likeness(SAME_NAME, "the key of one is the label of the other", exact=True)
+        return Similarity(SAME_NAME, "the key of one is the label of the other", exact=True)
     return None
 
 
@@ -98,14 +98,14 @@ def ratio(left: str, right: str) -> float:
     return matcher.ratio()
 
 
-def _near(left: str, right: str) -> Likeness:
+def _near(left: str, right: str) -> Similarity:
     meaning = _MEANING.get(compact(left))
     if meaning is not None and meaning == _MEANING.get(compact(right)):
-        return Likeness(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
+        return Similarity(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
     found = ratio(left, right)
     if found < THRESHOLD:
-        return Likeness()
-    return Likeness(round(found * 0.85, 3), f"{one_line(left)} is spelt like {one_line(right)}")
+        return Similarity()
+    return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelt like {one_line(right)}")
 
 
 def one_line(text: str, most: int = 60) -> str:
@@ -123,5 +123,5 @@ def _digits(words: tuple[str, ...]) -> Iterator[str]:
         yield from re.findall(r"\d+", word)
 
 
-def _rank(found: Likeness) -> tuple[float, str]:
+def _rank(found: Similarity) -> tuple[float, str]:
     return (found.score, found.reason)

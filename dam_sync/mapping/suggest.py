@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from dam_sync.mapping.checks import writable
-from dam_sync.mapping.conversions import Given, bridge, fits_surely
+from dam_sync.mapping.conversions import Given, conversion, fits_surely
 from dam_sync.mapping.fallbacks import filled, with_last_resort
 from dam_sync.mapping.global_choices import OURS, containers, free_marker, named_marker
-from dam_sync.mapping.matching import Pair, Pairing, path_of_field
+from dam_sync.mapping.matching import FieldMatching, FieldPair, path_of_field
 from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
-from dam_sync.mapping.results import SHAPES, Shape
+from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
@@ -64,7 +64,7 @@ class _Suggesting:
         """Choose the profile, pair fields, keep one for the mark, and add what an asset has besides its fields."""
         source, target = self.source, self.target
         self.profile = choose_profile(source, target, self.sample)
-        pairing = Pairing(self._readable(), self._writable(), source.locales or self.locales)
+        pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales)
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
         pairing.take(exact=True, reserved=reserved)
@@ -112,12 +112,12 @@ class _Suggesting:
         filled = (known for known in self._readable() if known.key in self.sample.filled)
         return "" if any(exact_likeness(known, found) for known in filled) else found.key
 
-    def _named(self, pairing: Pairing) -> str:
+    def _named(self, pairing: FieldMatching) -> str:
         free = [one for one in possible_markers(self.target, self.profile.makes) if one.key not in pairing.found]
         found = named_marker(free)
         return found.key if found else ""
 
-    def _left_over(self, pairing: Pairing) -> str:
+    def _left_over(self, pairing: FieldMatching) -> str:
         """The best text field that nobody has use for, else the one with the weakest use."""
         candidates = possible_markers(self.target, self.profile.makes)
         unused = [one for one in candidates if one.key not in pairing.found and one.key not in self.lines]
@@ -140,7 +140,7 @@ class _Suggesting:
                 key, (), reason="keeps our mark, so that an asset is found again", more={"marker": True}
             )
 
-    def _fields(self, pairing: Pairing, marker: str) -> Iterator[SuggestedLine]:
+    def _fields(self, pairing: FieldMatching, marker: str) -> Iterator[SuggestedLine]:
         for known in sorted(self._writable(), key=lambda known: (not known.required, known.key)):
             if marker and known.key == marker:
                 continue
@@ -153,8 +153,10 @@ class _Suggesting:
                 rule = self._rule(known, "")
                 yield filled(known, rule, self._open(known), self._language(known))
 
-    def _line(self, known: Field, pair: Pair) -> SuggestedLine:
-        steps = bridge(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
+    def _line(self, known: Field, pair: FieldPair) -> SuggestedLine:
+        steps = (
+            conversion(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
+        )
         line = SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason)
         if known.required:
             return with_last_resort(line, known, self._open(known))
@@ -163,7 +165,7 @@ class _Suggesting:
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, made when it is first needed."""
         key = known.vocabulary
-        if SHAPES[known.kind] is not Shape.TERM or key not in self.target.vocabularies:
+        if SHAPES[known.kind] is not ValueType.TERM or key not in self.target.vocabularies:
             return ""
         own = vocabulary if vocabulary in self.source.vocabularies else ""
         block: dict[str, Json] = {"source": own} if own else {}
@@ -183,33 +185,33 @@ class _Suggesting:
         there = {locale.lower() for locale in self.target.locales}
         return next((one for one in self.locales if not there or one in there), next(iter(sorted(there)), ""))
 
-    def _tags(self, pairing: Pairing, reserved: set[str]) -> None:
+    def _tags(self, pairing: FieldMatching, reserved: set[str]) -> None:
         """Tags into a field of that name, where the target has no tags."""
         if "tags" in self.target.holds:
             return
-        given = Given(Shape.TEXT, many=True)
-        kinds = (Shape.TEXT, Shape.TERM)
+        given = Given(ValueType.TEXT, many=True)
+        kinds = (ValueType.TEXT, ValueType.TERM)
         free = [one for one in self._writable() if one.multiple and SHAPES[one.kind] in kinds]
         for name in TAG_NAMES:
             for known in free:
                 if known.key in pairing.found or known.key in reserved or self.lines:
                     continue
                 if name in (compact(one) for one in names_of(known)):
-                    steps = bridge(given, known, rule=self._rule(known, ""), language=self._language(known)) or ()
+                    steps = conversion(given, known, rule=self._rule(known, ""), language=self._language(known)) or ()
                     line = SuggestedLine(known.key, ("tags[]",), ("trim", *steps), 0.9, "the target has no tags")
                     self.lines[known.key] = with_last_resort(line, known, self._open(known)) if known.required else line
 
-    def _tag_line(self, pairing: Pairing) -> Iterator[SuggestedLine]:
+    def _tag_line(self, pairing: FieldMatching) -> Iterator[SuggestedLine]:
         """Tags to tags; keywords that found no field follow where there are no tags."""
         if "tags" not in self.target.holds:
             return
         more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
         yield SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
 
-    def _tag_fields(self, pairing: Pairing, names: Sequence[str]) -> list[Field]:
+    def _tag_fields(self, pairing: FieldMatching, names: Sequence[str]) -> list[Field]:
         """The source's fields of these names that hold tags and go nowhere yet, where the target has tags."""
         used = {pair.key for pair in pairing.found.values()}
-        shapes = (Shape.TEXT, Shape.TERM)
+        shapes = (ValueType.TEXT, ValueType.TERM)
         several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in shapes]
         named = [one for one in several if any(compact(name) in names for name in names_of(one))]
         return [one for one in named if one.key not in used and "tags" in self.target.holds]

@@ -6,12 +6,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.mapping.results import Fate, Made, Note, Tongue, shown
+from dam_sync.mapping.results import LanguagePreference, Note, Outcome, Result, shown
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
-UNMATCHED: Mapping[str, Fate] = {"park": Fate.PARKED, "drop": Fate.DROPPED, "keep": Fate.KEPT}
+UNMATCHED: Mapping[str, Outcome] = {"park": Outcome.PARKED, "drop": Outcome.DROPPED, "keep": Outcome.KEPT}
 
 
 @dataclass(slots=True)
@@ -146,11 +146,11 @@ class VocabularyRule:
     whole: bool = False
     max_length: int | None = None
 
-    def apply(self, value: Scalar, index: TermIndex, tongue: Tongue, rule: str) -> Made:
+    def apply(self, value: Scalar, index: TermIndex, tongue: LanguagePreference, rule: str) -> Result:
         """The target's term for one value, or the terms to be made first, or a note that there is none."""
         term = spoken(value, tongue)
         if term is None or not term.label.strip():
-            return Made((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
+            return Result((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
             found = index.find(term, self.match, self.pins, by_path=self.by_path)
@@ -160,22 +160,22 @@ class VocabularyRule:
         elif found is not None:
             index.found[recall_key(self.name, term)] = slim(found)
         if found is not None:
-            return Made((slim(found),))
+            return Result((slim(found),))
         if self.unmatched == "create":
             return self._created(term, index, rule)
         note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._fate())
-        return Made((slim(term, known=False),) if self.unmatched == "keep" else (), note)
+        return Result((slim(term, known=False),) if self.unmatched == "keep" else (), note)
 
-    def _fate(self) -> Fate:
-        return UNMATCHED.get(self.unmatched or "", Fate.FAILED)
+    def _fate(self) -> Outcome:
+        return UNMATCHED.get(self.unmatched or "", Outcome.FAILED)
 
-    def _created(self, term: Term, index: TermIndex, rule: str) -> Made:
+    def _created(self, term: Term, index: TermIndex, rule: str) -> Result:
         chain = tuple(self._chain(term, index))
         for new in chain:
             if self.max_length is not None and len(new.label) > self.max_length:
                 detail = f"the new term {shown(new.label)} has {len(new.label)} letters, at most {self.max_length}"
-                return Made((), Note(rule, detail))
-        return Made((slim(term, known=False),), None, tuple((self.target, new) for new in chain))
+                return Result((), Note(rule, detail))
+        return Result((slim(term, known=False),), None, tuple((self.target, new) for new in chain))
 
     def _chain(self, term: Term, index: TermIndex) -> Iterator[Term]:
         """The missing terms from the root down, ours last. A tree keeps the labels of the source's own paths."""
@@ -189,7 +189,7 @@ class VocabularyRule:
         yield replace(term, id="", parent="", label=term.path[-1])
 
 
-def spoken(value: Scalar, tongue: Tongue) -> Term | None:
+def spoken(value: Scalar, tongue: LanguagePreference) -> Term | None:
     """A term, labelled in the preferred language, from a term or anything with a plain text."""
     if isinstance(value, Term):
         return replace(value, label=tongue.label(value).strip())

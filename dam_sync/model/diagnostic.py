@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Diagnostic:
     """One thing to mend; lines count from 1. rank: those of a higher one come after all others."""
 
     file: str

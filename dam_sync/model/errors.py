@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from dam_sync.model.diagnostic import Fault
+from dam_sync.model.diagnostic import Diagnostic
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors of the file system that mean a full disk
 
@@ -79,10 +79,10 @@ class ConfigError(DamSyncError):
     """The operator must edit the job, a secret or an option."""
 
     exit_code = 2
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Diagnostic, ...] = ()
 
     @classmethod
-    def of(cls, faults: Iterable[Fault]) -> Self:
+    def of(cls, faults: Iterable[Diagnostic]) -> Self:
         """One error for all the faults of a file, one line of text each, in the order of the file."""
         ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.rank, fault.line)))
         error = cls("\n".join(str(fault) for fault in ordered))

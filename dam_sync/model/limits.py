@@ -18,7 +18,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Tempo:
+class MeasuredPace:
     """How fast a connection really calls, for forecasts: the pace it keeps to, also where no limit is documented, and
     the mean seconds of an API call so far."""
 
@@ -101,7 +101,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class OrphanRetention:
     """What a killed run may leave at a service where no call finds or ends it, and for how long; None: for good."""
 
     what: str

@@ -75,7 +75,7 @@ class Content(Protocol):
         ...
 
 
-class Steps(Protocol):
+class Journal(Protocol):
     """Durable memory of one piece of work."""
 
     async def once(
@@ -106,7 +106,7 @@ class Budget(Protocol):
         ...
 
 
-class Vault(Protocol):
+class CredentialStore(Protocol):
     """Where a rotating credential is stored durably before it is used. Kept apart from the state, owner-only."""
 
     async def load(self, name: str) -> str | None:
@@ -122,5 +122,5 @@ class Vault(Protocol):
         ...
 
 
-Recorded: TypeAlias = Callable[[str], Awaitable[bool]]
+IsReferenced: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether the recorded steps of work that is not settled say this text anywhere."""

@@ -20,11 +20,11 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
-from dam_sync.model.limits import Leaving, Limits, Pace, Tempo
+from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
 from dam_sync.model.options import Option
-from dam_sync.model.ports import Budget, Content, Recorded, Steps, Stream, Vault
+from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.support import Feature, Held
+from dam_sync.model.support import Feature, Support
 from dam_sync.model.values import Json, Term
 
 Cursor: TypeAlias = Mapping[str, Json]
@@ -194,9 +194,9 @@ class Service(ABC):
         """API calls sent so far, by endpoint."""
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """How fast it calls."""
-        return Tempo(self.limits.pace)
+        return MeasuredPace(self.limits.pace)
 
     @abstractmethod
     async def probe(self) -> Account:
@@ -263,7 +263,7 @@ class Service(ABC):
         raise Unsupported("no containers")
 
     @optional(Operation.CREATE)
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """A new asset, complete but for what `place`, `attach` and `relate` do; the order is the service's."""
         raise Unsupported("cannot create assets")
 
@@ -284,7 +284,7 @@ class Service(ABC):
         raise Unsupported("cannot update assets")
 
     @optional(Operation.REPLACE)
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """A new file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
@@ -317,7 +317,7 @@ class Service(ABC):
         raise Unsupported("cannot place in bulk")
 
     @optional(Operation.ATTACH)
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """One attachment."""
         raise Unsupported("cannot hold attachments")
 
@@ -326,11 +326,11 @@ class Service(ABC):
         """One relation, `relation.target` an id of this service; safe to repeat."""
         raise Unsupported("cannot hold relations")
 
-    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
         """What a `create` with this mark and these steps began and will not finish; None where it made nothing."""
         return await self.find(marker)
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         """End the uploads whose links are still kept though no work goes on with them, and forget the links; how many
         of them a process that was killed had left open. No call where nothing is left; safe to repeat."""
         return 0
@@ -361,7 +361,7 @@ class Context:
     options: Mapping[str, Any] = field(default_factory=dict)
     tenant_url: str = ""
     clock: Clock = field(default_factory=SystemClock)
-    vault: Vault | None = None
+    vault: CredentialStore | None = None
     budget: Budget | None = None
     calls_per_second: float | None = None
     concurrency: int | None = None
@@ -397,7 +397,7 @@ class AssumedWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Connector:
     """What a service folder exports as KIND.
 
     settings: the options it takes, by name. flows: auth flow -> required parameters; extras: what a flow takes besides.
@@ -416,7 +416,7 @@ class Kind:
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    holds: Mapping[Feature, Held] = field(default_factory=dict)
-    leaves: tuple[Leaving, ...] = ()
+    holds: Mapping[Feature, Support] = field(default_factory=dict)
+    leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
     not_moved: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ class Feature(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Support:
     """How a feature is held: empty = not at all, `yes`, or how in a few words (`one for each asset`).
 
     read: as a source. write: as a target. why: the reason for what is not held, where there is one to tell.
@@ -61,5 +61,5 @@ class Held:
     why: str = ""
 
 
-YES = Held("yes", "yes")
+YES = Support("yes", "yes")
 """Read and written without reserve."""

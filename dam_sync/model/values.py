@@ -45,7 +45,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GeoPoint:
     """A point on the map, WGS 84 degrees, with an address where one is known."""
 
     latitude: float | None = None
@@ -60,7 +60,7 @@ class Row:
     cells: Mapping[str, Value]
 
 
-Scalar: TypeAlias = str | bool | int | float | date | datetime | Localized | Term | Person | Place | Row
+Scalar: TypeAlias = str | bool | int | float | date | datetime | Localized | Term | Person | GeoPoint | Row
 Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 
@@ -90,7 +90,7 @@ def value_to_json(value: Value) -> Json:
             return {"texts": dict(texts)}
         case Term():
             return _term_to_json(value)
-        case Person() | Place():
+        case Person() | GeoPoint():
             return _thing_to_json(value)
         case Row(cells):
             return {"row": {key: value_to_json(cell) for key, cell in cells.items()}}
@@ -116,7 +116,7 @@ def _scalar_from_json(data: Json) -> Scalar:
     raise ValueError(f"not a value: {sorted(data)}")
 
 
-def _thing_to_json(thing: Person | Place) -> Json:
+def _thing_to_json(thing: Person | GeoPoint) -> Json:
     if isinstance(thing, Person):
         return {"person": thing.name, "id": thing.id}
     return {"latitude": thing.latitude, "longitude": thing.longitude, "address": thing.address}
@@ -154,7 +154,7 @@ _DECODERS: Mapping[str, Any] = {
     "texts": lambda data: Localized(dict(data["texts"])),
     "label": term_from_json,
     "person": lambda data: Person(str(data["person"]), str(data.get("id", ""))),
-    "latitude": lambda data: Place(data.get("latitude"), data.get("longitude"), data.get("address") or ""),
-    "address": lambda data: Place(data.get("latitude"), data.get("longitude"), data.get("address") or ""),
+    "latitude": lambda data: GeoPoint(data.get("latitude"), data.get("longitude"), data.get("address") or ""),
+    "address": lambda data: GeoPoint(data.get("latitude"), data.get("longitude"), data.get("address") or ""),
     "row": lambda data: Row({key: value_from_json(cell) for key, cell in data["row"].items()}),
 }

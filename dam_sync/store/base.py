@@ -15,7 +15,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.tables import stamp
-from dam_sync.store.writer import Job, Reader, Writer
+from dam_sync.store.writer import Job, ReaderThread, WriterThread
 
 T = TypeVar("T")
 PIECE = 500  # ids in one statement
@@ -23,7 +23,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps
 
 
 @dataclass(slots=True)
-class Desk:
+class Database:
     """The open file, as every part sees it. `writer` is None when it was opened read-only.
 
     run: the run this process holds, 0 for none. holder: this process's token in leases. beat_at: its last sign of life.
@@ -31,18 +31,18 @@ class Desk:
 
     path: Path
     clock: Clock
-    reader: Reader
-    writer: Writer | None
+    reader: ReaderThread
+    writer: WriterThread | None
     holder: str
     run: int = 0
     beat_at: datetime | None = None
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
 
 
-class Part:
+class Repository:
     """One subject of the store; all parts share a desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Database) -> None:
         self._desk = desk
 
     async def _write(self, job: Job[T]) -> T:

@@ -24,7 +24,7 @@ _BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class CandidateMatch:
     """One source asset and the target asset it may be. how: marker, field, file or decision; differs: paths at which
     the target asset is not as the source asset would be written."""
 
@@ -78,7 +78,7 @@ class Candidates:
         rows = self._db.execute(f"SELECT asset FROM candidate WHERE {_BY[by]} ORDER BY id", values)
         return [asset_from_json(from_text(text)) for (text,) in rows]
 
-    def put(self, match: Match) -> None:
+    def put(self, match: CandidateMatch) -> None:
         """Keep a match; several of one source asset make each of them ambiguous."""
         row = (match.source, match.target, match.how, match.certain, match.reason, match.filename)
         differs = "\n".join(match.differs)
@@ -95,12 +95,12 @@ class Candidates:
             "AND target IN (SELECT target FROM matched WHERE certain GROUP BY target HAVING count(*) > 1)"
         )
 
-    def matches(self, *, certain: bool) -> Iterator[Match]:
+    def matches(self, *, certain: bool) -> Iterator[CandidateMatch]:
         """Every match of that kind, in the order of source ids."""
         chosen = "SELECT * FROM matched WHERE certain = ? ORDER BY source, target"
         for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (certain,)):
             paths = tuple(differs.split("\n")) if differs else ()
-            yield Match(source, target, how, bool(sure), reason, filename, paths)
+            yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
 
     def unclaimed(self) -> tuple[int, list[str]]:
         """How many marked target assets no source asset matches, and the first of them."""

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.sqlite import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, told
+from dam_sync.store.sqlite import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, translate_errors
 
 if sys.platform != "win32":
     import fcntl
@@ -30,7 +30,7 @@ CREDENTIALS = "the credentials file"
 ROOM = 64 * 1024  # bytes by which a file may grow in one save and still find its room made before
 
 
-class FileVault:
+class FileCredentialStore:
     """Implements `model.ports.Vault` on one small JSON file beside the state."""
 
     def __init__(self, path: Path) -> None:
@@ -58,21 +58,21 @@ class FileVault:
 
     def _load(self) -> dict[str, str]:
         secrets = self._read()
-        with told(self.path, CREDENTIALS):
+        with translate_errors(self.path, CREDENTIALS):
             if not self._has_room():
                 with self._alone():
                     self._make_room()
         return secrets
 
     def _save(self, name: str, secret: str) -> None:
-        with told(self.path, CREDENTIALS), self._alone():
+        with translate_errors(self.path, CREDENTIALS), self._alone():
             secrets = self._read()
             secrets[name] = secret
             self._replace(json.dumps(secrets).encode())
 
     def _read(self) -> dict[str, str]:
         refuse_link(self.path, CREDENTIALS)
-        with told(self.path, CREDENTIALS):
+        with translate_errors(self.path, CREDENTIALS):
             if not self.path.exists():
                 return {}
             if sys.platform != "win32" and self.path.stat().st_mode & 0o077:

@@ -10,30 +10,32 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.service import Membership
-from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import RelationRow
-from dam_sync.store.statements import Ready, listed
+from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, MEMBER, PLACEMENT, RELATION, SPOT
 
 _PLACE = ("kind", "path", "container")
-_SPOT = Ready(select(SPOT.c.id).where(*(SPOT.c[name] == bindparam(name) for name in _PLACE)))
-_ADD_SPOT = Ready(upsert(SPOT).on_conflict_do_nothing(), _PLACE)
+_SPOT = PreparedStatement(select(SPOT.c.id).where(*(SPOT.c[name] == bindparam(name) for name in _PLACE)))
+_ADD_SPOT = PreparedStatement(upsert(SPOT).on_conflict_do_nothing(), _PLACE)
 _QUEUED = upsert(PLACEMENT)
-_QUEUE = Ready(
+_QUEUE = PreparedStatement(
     _QUEUED.on_conflict_do_update(
         index_elements=["spot", "asset"], set_={"adds": _QUEUED.excluded.adds, "refused": ""}
     ),
     ("spot", "asset", "adds"),
 )
-_DONE = Ready(delete(PLACEMENT).where(PLACEMENT.c.spot == bindparam("of"), PLACEMENT.c.asset.in_(listed("ids"))))
-_MEMBERS = Ready(
+_DONE = PreparedStatement(
+    delete(PLACEMENT).where(PLACEMENT.c.spot == bindparam("of"), PLACEMENT.c.asset.in_(listed_statement("ids")))
+)
+_MEMBERS = PreparedStatement(
     select(MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
     .join(SPOT, SPOT.c.id == MEMBER.c.spot)
-    .where(MEMBER.c.asset.in_(listed("ids")))
+    .where(MEMBER.c.asset.in_(listed_statement("ids")))
 )
 
 
-class Members(Part):
+class MemberRepository(Repository):
     """Memberships of a side whose assets do not carry them."""
 
     async def begin_members(self, run: int) -> None:
@@ -64,7 +66,7 @@ class Members(Part):
         return await self._read(job)
 
 
-class Placements(Part):
+class MembershipRepository(Repository):
     """Bulk placements waiting for the target."""
 
     async def next_placements(self, at_most: int) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
@@ -107,7 +109,7 @@ class Placements(Part):
         await self._write(job)
 
 
-class Relations(Part):
+class RelationRepository(Repository):
     """Relations waiting for both their ends."""
 
     async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:

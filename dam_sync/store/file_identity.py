@@ -11,12 +11,12 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from dam_sync.model.errors import DamSyncError, SafetyStop
-from dam_sync.store.sqlite import make_file, raw_of, told
+from dam_sync.store.sqlite import make_file, raw_of, translate_errors
 
 RESCUED = ".rescued"
 
 
-class Place:
+class FileIdentity:
     """The file that was opened, and whether its name still means it."""
 
     def __init__(self, path: Path) -> None:
@@ -66,6 +66,6 @@ def _copy(connection: Connection, path: Path) -> Path:
     names = (path.with_name(f"{path.name}{RESCUED}{f'-{number}' if number > 1 else ''}") for number in count(1))
     kept = next(name for name in names if not os.path.lexists(name))
     make_file(kept, new=True)
-    with told(kept), closing(sqlite3.connect(kept)) as copy:
+    with translate_errors(kept), closing(sqlite3.connect(kept)) as copy:
         raw_of(connection).backup(copy)
     return kept

@@ -15,11 +15,11 @@ from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, 
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record
-from dam_sync.store.base import Desk, Part, from_text, pieces, to_text
+from dam_sync.store.base import Database, Repository, from_text, pieces, to_text
 from dam_sync.store.ledger import append
-from dam_sync.store.rows import Kept, LedgerRow, Memory, Work
+from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
-from dam_sync.store.statements import Ready
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import STEP, instant
 from dam_sync.store.writer import Job
 
@@ -29,20 +29,20 @@ REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
 """After these it is certain that nothing was written: an answer said no, or nothing was sent."""
 
 _ONE = (STEP.c.scope == bindparam("scope"), STEP.c.name == bindparam("name"))
-_KEPT = Ready(select(STEP.c.state, STEP.c.at, STEP.c.result).where(*_ONE))
+_KEPT = PreparedStatement(select(STEP.c.state, STEP.c.at, STEP.c.result).where(*_ONE))
 _ADDED = upsert(STEP)
 _NEW = {name: _ADDED.excluded[name] for name in ("at", "state", "result")}
-_PUT = Ready(
+_PUT = PreparedStatement(
     _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
     ("scope", "name", "at", "state", "result"),
 )
-_DROP = Ready(delete(STEP).where(STEP.c.scope == bindparam("scope")))
+_DROP = PreparedStatement(delete(STEP).where(STEP.c.scope == bindparam("scope")))
 
 
-class StoredSteps(Part):
+class StoredJournal(Repository):
     """The steps of one piece of work, or of a run. Implements `model.ports.Steps`."""
 
-    def __init__(self, desk: Desk, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
+    def __init__(self, desk: Database, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
         super().__init__(desk)
         self._scope, self._asset, self._run = scope, asset, run
         self._memory = memory or Memory(certain=False)
@@ -91,7 +91,9 @@ class StoredSteps(Part):
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
-    async def _take(self, name: str, call: Call, found: Call | None, kept: Kept | None, harmless: bool) -> Json:
+    async def _take(
+        self, name: str, call: Call, found: Call | None, kept: CompletedWork | None, harmless: bool
+    ) -> Json:
         """Not recorded yet, as far as the file knows."""
         if kept is not None and found is not None and (result := await found()) is not None:
             return await self._record(name, result)
@@ -113,12 +115,12 @@ class StoredSteps(Part):
             raise
         return await self._record(name, result, record, self._desk.clock.monotonic() - began)
 
-    async def _kept(self, name: str, keep: timedelta | None) -> Kept | None:
+    async def _kept(self, name: str, keep: timedelta | None) -> CompletedWork | None:
         if self._memory.certain:
             kept = self._memory.steps.get(name)
         else:
             row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
-            kept = None if row is None else Kept(row.state, row.at, row.result)
+            kept = None if row is None else CompletedWork(row.state, row.at, row.result)
         if kept is None:
             return None
         if keep is not None and kept.state == "done" and instant(kept.at) + keep <= self._desk.clock.now():
@@ -126,7 +128,7 @@ class StoredSteps(Part):
         return kept
 
     async def _intend(self, name: str) -> None:
-        intent = Kept("intent", self._now(), to_text(None))
+        intent = CompletedWork("intent", self._now(), to_text(None))
         await self._change(lambda c: self._put(c, name, intent))
         self._memory.steps[name] = intent
 
@@ -150,7 +152,7 @@ class StoredSteps(Part):
         now = self._now()
         row = _ledger_row(name, result, record, seconds)
         row = replace(row, run=self._run or self._desk.run, asset=self._asset, at=now)
-        done = Kept("done", now, to_text(result))
+        done = CompletedWork("done", now, to_text(result))
 
         def job(c: Connection) -> None:
             self._put(c, name, done)
@@ -161,7 +163,7 @@ class StoredSteps(Part):
         self._memory.steps[name] = done
         return result
 
-    def _put(self, c: Connection, name: str, step: Kept) -> None:
+    def _put(self, c: Connection, name: str, step: CompletedWork) -> None:
         _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
 
     async def _change(self, job: Job[None]) -> None:
@@ -190,22 +192,22 @@ def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: fl
     )
 
 
-class StepKeeping(Part):
+class JournalRepository(Repository):
     """Gives out durable steps."""
 
-    def steps(self, work: Work, run: int) -> StoredSteps:
+    def steps(self, work: Work, run: int) -> StoredJournal:
         """The steps of one asset; they outlive the process and end when the work is settled."""
         memory = None if work.begun else work.steps  # of new work there is nothing to read
-        return StoredSteps(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
+        return StoredJournal(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     async def is_recorded(self, text: str) -> bool:
         """Whether a step of an asset that is not settled says this text; see `model.service.Recorded`."""
         said = select(STEP.c.name).where(STEP.c.result.contains(text, autoescape=True)).limit(1)
         return await self._read(lambda c: c.execute(said).first() is not None)
 
-    def run_steps(self, scope: str) -> StoredSteps:
+    def run_steps(self, scope: str) -> StoredJournal:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
-        return StoredSteps(self._desk, RUN_SCOPE + scope, scope, 0)
+        return StoredJournal(self._desk, RUN_SCOPE + scope, scope, 0)
 
 
 def _matches(kept: str, name: str) -> bool:

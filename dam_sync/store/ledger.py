@@ -6,17 +6,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from dam_sync.store.base import Part, from_text, to_text
+from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.rows import LedgerRow
-from dam_sync.store.statements import Ready
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LEDGER, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
-_ADD = Ready(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
+_ADD = PreparedStatement(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
 
-class Ledger(Part):
+class Ledger(Repository):
     """What was written, for reports, explanations and undoing."""
 
     async def ledger(self, after_seq: int, at_most: int) -> list[LedgerRow]:

@@ -10,31 +10,31 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
-from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
-from dam_sync.store.statements import Ready, listed
+from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, NAME, WORK, instant, stamp
 
-_BY_SOURCE = Ready(select(LINK).where(LINK.c.source.in_(listed("ids"))))
-_BY_TARGET = Ready(select(LINK).where(LINK.c.target.in_(listed("ids"))))
+_BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
+_BY_TARGET = PreparedStatement(select(LINK).where(LINK.c.target.in_(listed_statement("ids"))))
 _NAMES = ("folded", "owner")
-_RESERVE = Ready(upsert(NAME).on_conflict_do_nothing(), _NAMES)
-_OWNER = Ready(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
+_RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
+_OWNER = PreparedStatement(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
 _COLUMNS = tuple(each.name for each in fields(LinkRow))
 _TEXTS = ("versions", "attachments", "relations", "draft")
 
 
-def _put(*columns: str) -> Ready:
+def _put(*columns: str) -> PreparedStatement:
     """An insert of these columns that replaces them in the link its source had."""
     added = upsert(LINK)
     changed = {name: added.excluded[name] for name in columns if name != "source"}
-    return Ready(added.on_conflict_do_update(index_elements=["source"], set_=changed), columns)
+    return PreparedStatement(added.on_conflict_do_update(index_elements=["source"], set_=changed), columns)
 
 
 _PUT, _PUT_SEEN = _put(*_COLUMNS), _put(*_COLUMNS, "seen_run")
 
 
-class Links(Part):
+class LinkRepository(Repository):
     """What source assets became."""
 
     async def links(self, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
@@ -78,7 +78,9 @@ class Links(Part):
 
         return await self._read(job)
 
-    async def _found(self, ids: Sequence[str], chosen: Ready, key: Callable[[Any], str]) -> dict[AssetId, LinkRow]:
+    async def _found(
+        self, ids: Sequence[str], chosen: PreparedStatement, key: Callable[[Any], str]
+    ) -> dict[AssetId, LinkRow]:
         def job(c: Connection) -> dict[AssetId, LinkRow]:
             rows = (row for piece in pieces(ids) for row in chosen.all(c, ids=to_text(list(piece))))
             return {AssetId(key(row)): link_of(row) for row in rows}
@@ -86,7 +88,7 @@ class Links(Part):
         return await self._read(job) if ids else {}
 
 
-class Names(Part):
+class FilenameRepository(Repository):
     """File names taken in the target, for services where a name decides what an upload becomes. Names come folded."""
 
     async def reserve_name(self, folded: str, owner: str) -> str | None:

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from dam_sync.model.asset import AssetId, Entry
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, ShardRow
 from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
 
@@ -28,7 +28,7 @@ _CLEARED = {
 }
 
 
-class Shards(Part):
+class Shards(Repository):
     """What a run lists."""
 
     async def set_shards(self, run: int, shards: Sequence[Shard], complete: bool) -> None:

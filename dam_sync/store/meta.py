@@ -9,13 +9,13 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlmodel import SQLModel
 
 from dam_sync.model.values import Json
-from dam_sync.store.base import Part, from_text, to_text
+from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import version_of
 from dam_sync.store.runs import open_rows
 from dam_sync.store.tables import LINK, MEMBER, NAME, NOTE, RUN, SHARD, WORK
 
 
-class Notes(Part):
+class Meta(Repository):
     """A key and value each, and the overview."""
 
     async def note(self, key: str, value: Json) -> None:

@@ -9,26 +9,26 @@ from sqlalchemy import Connection, delete, func, select, text, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
-from dam_sync.store.base import Part, pieces
+from dam_sync.store.base import Repository, pieces
 from dam_sync.store.journal import drop_steps
 from dam_sync.store.links import drop_link, link_of
-from dam_sync.store.rows import LinkRow, Outcome, Removal, Unsettled
+from dam_sync.store.rows import LinkRow, OnProbation, Outcome, Removal
 from dam_sync.store.tables import LINK, PLACEMENT, REMOVAL, UNSETTLED, WORK, instant, stamp
 
 
-class Settling(Part):
+class ProbationRepository(Repository):
     """Links whose target asset is not sure to stay."""
 
-    async def unsettled(self, made_before: datetime | None = None) -> Unsettled:
+    async def unsettled(self, made_before: datetime | None = None) -> OnProbation:
         """How many there are, or of those made until then, and the span in which they were made."""
         made = LINK.c.made_at
         chosen = select(func.count(), func.min(made), func.max(made)).where(text(UNSETTLED))
         if made_before is not None:
             chosen = chosen.where(made <= stamp(made_before))
 
-        def job(c: Connection) -> Unsettled:
+        def job(c: Connection) -> OnProbation:
             number, first, last = c.execute(chosen).one()
-            return Unsettled(number, instant(first), instant(last)) if number else Unsettled()
+            return OnProbation(number, instant(first), instant(last)) if number else OnProbation()
 
         return await self._read(job)
 

@@ -11,20 +11,20 @@ from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, o
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.errors import StoreBusy
-from dam_sync.store.base import Part, from_text, pieces, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.deferred import add_placements, add_relations
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rows import MADE, Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
-from dam_sync.store.statements import Ready
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
 UNCERTAIN = "Uncertain"
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
-_NOW = Ready(
+_NOW = PreparedStatement(
     select(
         *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
         WORK.c.passing,
@@ -51,19 +51,19 @@ _CLOSED: dict[str, Any] = {
         )
     },
 }
-_CLOSE = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
+_CLOSE = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
 _AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
 _AGAIN["action"] = bindparam("new_action")
-_REOPEN = Ready(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
+_REOPEN = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
 _PUT_BACK: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
 }
-_MADE_ANEW = Ready(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
+_MADE_ANEW = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
-class Queue(Part):
+class WorkQueue(Repository):
     """Work rows from claim to settled."""
 
     async def claim(self, run: int, at_most: int, lease: timedelta, held: Collection[str] = ()) -> list[Work]:

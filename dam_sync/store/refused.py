@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select, union_all, update
 from sqlalchemy.sql.expression import literal
 
-from dam_sync.store.base import Part
+from dam_sync.store.base import Repository
 from dam_sync.store.rows import ParkedRow
 from dam_sync.store.tables import LINK, PLACEMENT, RELATION
 
@@ -16,7 +16,7 @@ HINT = "give the job's user the right, or correct the mapping; the next run trie
 CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
 
 
-class Refused(Part):
+class RefusedRepository(Repository):
     """What was refused of assets that are moved."""
 
     async def refused_causes(self) -> list[tuple[str, str, str, int, str]]:

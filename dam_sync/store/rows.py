@@ -48,7 +48,7 @@ class ShardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CompletedWork:
     """A step as the file has it; its result is JSON text."""
 
     state: str
@@ -60,7 +60,7 @@ class Kept:
 class Memory:
     """The steps of one scope as the file has them, for as long as that is `certain`."""
 
-    steps: dict[str, Kept] = field(default_factory=dict)
+    steps: dict[str, CompletedWork] = field(default_factory=dict)
     certain: bool = True
 
 
@@ -123,7 +123,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class OnProbation:
     """How many target assets their service may still remove, and when the first and the last of them were made."""
 
     number: int = 0

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
-from dam_sync.store.base import Part, from_text, to_text
+from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.statements import Ready
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LEDGER, NOTE, OPEN, RUN, SHARD, STEP, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
@@ -22,10 +22,10 @@ HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # steps of a run rather than of an asset
 HISTORY = 1_000
 
-_OWNER = Ready(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
+_OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
-class Runs(Part):
+class Runs(Repository):
     """The life of runs."""
 
     async def begin(self, job: str, command: str) -> Run:

@@ -70,7 +70,7 @@ def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
     What was made is still there after a power cut. Raises ConfigError for a symbolic link, wherever it leads.
     """
     refuse_link(path, what)
-    with told(path, what):
+    with translate_errors(path, what):
         missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=OWNER_FOLDER, exist_ok=True)
@@ -122,7 +122,7 @@ def engine_of(path: Path, *, read_only: bool = False) -> Engine:
 
 def vacuum(path: Path) -> None:
     """Give the room of removed rows back to the disk. Nobody else may have the file open."""
-    with told(path):
+    with translate_errors(path):
         engine = engine_of(path)
         with engine.connect() as connection:
             raw = raw_of(connection)
@@ -158,7 +158,7 @@ def raw_of(connection: Connection) -> sqlite3.Connection:
     return raw
 
 
-class told:  # noqa: N801 -- reads as a word, like those of contextlib
+class translate_errors:  # noqa: N801 -- reads as a word, like those of contextlib
     """Turns errors of SQLite and of the file system into ours. what: the file is called so."""
 
     __slots__ = ("_path", "_what")
@@ -171,12 +171,12 @@ class told:  # noqa: N801 -- reads as a word, like those of contextlib
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, DBAPIError):
-            raise meaning_of(error.orig or error, self._path, self._what) from error
+            raise explain_error(error.orig or error, self._path, self._what) from error
         if isinstance(error, sqlite3.Error | OSError):
-            raise meaning_of(error, self._path, self._what) from error
+            raise explain_error(error, self._path, self._what) from error
 
 
-def meaning_of(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
+def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
     """What an error of SQLite or of the file system means to the operator."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:

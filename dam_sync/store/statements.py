@@ -20,7 +20,7 @@ from dam_sync.store.sqlite import raw_of
 _DIALECT = sqlite.dialect(paramstyle="named")
 
 
-class Ready:
+class PreparedStatement:
     """One statement; what it leaves open with `bindparam` is given by name each time.
 
     columns: of an insert without values, those that each row gives. Values go to the driver as they are: text, numbers,
@@ -68,6 +68,6 @@ class Ready:
         return make
 
 
-def listed(name: str) -> Select[Any]:
+def listed_statement(name: str) -> Select[Any]:
     """For `column.in_(…)`: the members of a JSON list that is given by that name, so that one text fits any number."""
     return select(func.json_each(bindparam(name)).table_valued("value").c.value)

@@ -13,28 +13,49 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
-from dam_sync.store.base import Desk
-from dam_sync.store.deferred import Members, Placements, Relations
-from dam_sync.store.journal import StepKeeping
+from dam_sync.store.base import Database
+from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
+from dam_sync.store.journal import JournalRepository
 from dam_sync.store.ledger import Ledger
-from dam_sync.store.links import Links, Names
+from dam_sync.store.links import FilenameRepository, LinkRepository
 from dam_sync.store.listing import Shards
-from dam_sync.store.meta import Notes
+from dam_sync.store.meta import Meta
 from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_objects, version_of
-from dam_sync.store.probation import Settling
-from dam_sync.store.queue import Queue
-from dam_sync.store.refused import Refused
+from dam_sync.store.probation import ProbationRepository
+from dam_sync.store.queue import WorkQueue
+from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
-from dam_sync.store.sqlite import HELPERS, engine_of, make_file, path_of, raw_of, refuse_link, told, transaction
+from dam_sync.store.sqlite import (
+    HELPERS,
+    engine_of,
+    make_file,
+    path_of,
+    raw_of,
+    refuse_link,
+    transaction,
+    translate_errors,
+)
 from dam_sync.store.tables import stamp
-from dam_sync.store.writer import Reader, Writer
+from dam_sync.store.writer import ReaderThread, WriterThread
 
 COPY = "the copy of the state"
 COPIED_PAGES = 1_000  # in one go; between two, others may write
 
 
 class SqlStore(
-    Runs, Shards, Queue, Links, Names, Settling, Members, Placements, Relations, Refused, Ledger, StepKeeping, Notes
+    Runs,
+    Shards,
+    WorkQueue,
+    LinkRepository,
+    FilenameRepository,
+    ProbationRepository,
+    MemberRepository,
+    MembershipRepository,
+    RelationRepository,
+    RefusedRepository,
+    Ledger,
+    JournalRepository,
+    Meta,
 ):
     """The checkpoint store of one job. Every write is durable when its call returns.
 
@@ -51,10 +72,10 @@ class SqlStore(
         """
         where = path_of(path)
         await asyncio.to_thread(_prepare, where, clock, read_only=read_only)
-        with told(where):
-            reader = Reader(engine_of(where, read_only=True), where)
-            writer = None if read_only else Writer(engine_of(where), where)
-        return cls(Desk(where, clock, reader, writer, clock.token()))
+        with translate_errors(where):
+            reader = ReaderThread(engine_of(where, read_only=True), where)
+            writer = None if read_only else WriterThread(engine_of(where), where)
+        return cls(Database(where, clock, reader, writer, clock.token()))
 
     async def close(self) -> None:
         """Finish what waits, give back a run that is still held, and let go of the file; safe to repeat."""
@@ -90,7 +111,7 @@ def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
             return
     make_file(path)
     if _version(path, read_only=False) < VERSION:
-        with told(path):
+        with translate_errors(path):
             engine = engine_of(path)
             with engine.connect() as connection:
                 _refuse_while_running(connection, clock)
@@ -100,7 +121,7 @@ def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
 
 def _version(path: Path, *, read_only: bool) -> int:
     """The version of a file that is ours. Raises ConfigError on a newer one and on a file that is not ours."""
-    with told(path):
+    with translate_errors(path):
         engine = engine_of(path, read_only=read_only)
         with engine.connect() as connection:
             version = version_of(connection)
@@ -143,7 +164,7 @@ def _copy(source: Path, target: Path, clock: Clock) -> None:
 
 
 def _copy_into(source: Path, target: Path, clock: Clock) -> None:
-    with told(target, COPY):
+    with translate_errors(target, COPY):
         engine = engine_of(source, read_only=True)
         with (
             engine.connect() as connection,

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 
 from dam_sync.model.errors import SafetyStop
-from dam_sync.store.file_identity import Place
-from dam_sync.store.sqlite import raw_of, told, transaction
+from dam_sync.store.file_identity import FileIdentity
+from dam_sync.store.sqlite import raw_of, transaction, translate_errors
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
@@ -32,7 +32,7 @@ class _Request:
     error: BaseException | None = None
 
 
-class Writer:
+class WriterThread:
     """Runs jobs one after the other in its own thread; what waits meanwhile shares one durable commit.
 
     A job sees the state as the jobs before it left it. One that raises is undone alone, not the others of its group.
@@ -45,7 +45,7 @@ class Writer:
         self._closed = False
         self._connection = engine.connect()
         self._path = path
-        self._place = Place(path)
+        self._place = FileIdentity(path)
         self._lost: SafetyStop | None = None
         self._loop = asyncio.get_running_loop()
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
@@ -100,7 +100,7 @@ class Writer:
         try:
             if self._lost is not None:
                 raise self._lost
-            with told(self._path), transaction(self._connection):
+            with translate_errors(self._path), transaction(self._connection):
                 if self.guard is not None:
                     self.guard(self._connection)
                 for request in group:
@@ -117,13 +117,13 @@ class Writer:
     def _run_one(self, request: _Request, *, alone: bool) -> None:
         """Within the group's transaction; an error that does not end the transaction is this job's alone."""
         if alone:  # and the transaction is this job's alone
-            with told(self._path):
+            with translate_errors(self._path):
                 request.result = request.job(self._connection)
             return
         raw = raw_of(self._connection)
         raw.execute("SAVEPOINT job")
         try:
-            with told(self._path):
+            with translate_errors(self._path):
                 request.result = request.job(self._connection)
         except BaseException as error:
             if not raw.in_transaction:
@@ -133,7 +133,7 @@ class Writer:
         raw.execute("RELEASE job")
 
 
-class Reader:
+class ReaderThread:
     """Runs reading jobs one after the other in its own thread; each sees one consistent state."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
@@ -151,7 +151,7 @@ class Reader:
         self._connection.engine.dispose()
 
     def _read(self, job: Job[T]) -> T:
-        with told(self._path), transaction(self._connection, "DEFERRED"):
+        with translate_errors(self._path), transaction(self._connection, "DEFERRED"):
             return job(self._connection)
 
 

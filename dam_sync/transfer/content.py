@@ -12,7 +12,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Budget, Content
 from dam_sync.transfer.budget import MemoryBudget
-from dam_sync.transfer.digests import Tally
+from dam_sync.transfer.digests import DigestTracker
 from dam_sync.transfer.download import Download, Opener, regrouped
 from dam_sync.transfer.spool import SpoolFile, spool_file
 
@@ -147,7 +147,7 @@ class RangedContent(_Described):
     def __init__(self, opener: Opener, file: FileRef, size: int, wanted: frozenset[str]) -> None:
         super().__init__(file, size)
         self._opener = opener
-        self._tally = Tally(file.name, size, file.digests, wanted)
+        self._tally = DigestTracker(file.name, size, file.digests, wanted)
         self._forward: _Pass | None = None
         self._apart: set[_Pass] = set()  # of blocks() that nobody closed
         self._busy = False
@@ -235,7 +235,7 @@ class RangedContent(_Described):
 class _Pass:
     """One pass over a file from some byte on; offers all it sees to the tally."""
 
-    def __init__(self, download: Download, tally: Tally) -> None:
+    def __init__(self, download: Download, tally: DigestTracker) -> None:
         self._download, self._tally = download, tally
         self._left = memoryview(b"")
 
@@ -271,7 +271,7 @@ class _Pass:
 
 
 async def _in_memory(opener: Opener, file: FileRef, wanted: frozenset[str]) -> MemoryContent:
-    tally = Tally(file.name, file.size, file.digests, wanted)
+    tally = DigestTracker(file.name, file.size, file.digests, wanted)
     taken = io.BytesIO()
     async with aclosing(Download(opener, file.name, file.size)) as download:
         async for block in download:
@@ -282,7 +282,7 @@ async def _in_memory(opener: Opener, file: FileRef, wanted: frozenset[str]) -> M
 
 
 async def _spooled(opener: Opener, file: FileRef, spooled: SpoolFile, wanted: frozenset[str]) -> SpooledContent:
-    tally = Tally(file.name, file.size, file.digests, wanted)
+    tally = DigestTracker(file.name, file.size, file.digests, wanted)
     async with aclosing(Download(opener, file.name, file.size)) as download:
         async for block in regrouped(download, _BLOCK):
             tally.offer(tally.position, block)

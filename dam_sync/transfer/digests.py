@@ -10,7 +10,7 @@ from dam_sync.model.errors import IntegrityError
 _KNOWN = frozenset(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))
 
 
-class Tally:
+class DigestTracker:
     """Length and digests of a file whose bytes are seen from the start on, in any number of passes.
 
     Of blocks offered it takes what continues what it has, so a range read again is not counted twice. Algorithms that

@@ -17,7 +17,7 @@ Put: TypeAlias = Callable[[Part, bytes], Awaitable[None]]
 _GRAVEST_FIRST = (Disposition.STOP, Disposition.RESTART, Disposition.PARK, Disposition.RETRY)
 
 
-async def pump(content: Content, parts: Iterable[Part], put: Put, budget: Budget | None, at_once: int) -> None:
+async def send_bounded(content: Content, parts: Iterable[Part], put: Put, budget: Budget | None, at_once: int) -> None:
     """Read the parts in order and put them, `at_once` in flight, while one more is read.
 
     With one in flight they arrive in order. A body is held from `budget` as long as it lives. The gravest error of

@@ -76,7 +76,7 @@ async def spool_file(folder: Path) -> AsyncIterator[SpoolFile]:
             await file.close()
 
 
-def sweep_spool(folder: Path) -> int:
+def clean_spool(folder: Path) -> int:
     """Remove what a crashed process left in the spool; files in use are left alone. How many were removed."""
     swept = 0
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):

@@ -13,10 +13,10 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import Part, PartBounds
-from dam_sync.model.ports import Budget, Call, Content, Steps
+from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.transfer.part_sender import pump
-from dam_sync.transfer.upload_session import Session, source_of
+from dam_sync.transfer.part_sender import send_bounded
+from dam_sync.transfer.upload_session import UploadSession, source_of
 
 TRIES = 5
 Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
@@ -77,7 +77,7 @@ class RangesWire(Protocol):
 async def send_single(
     content: Content,
     send: Callable[[Content], Awaitable[Json]],
-    steps: Steps,
+    steps: Journal,
     name: str = "file",
     *,
     found: Call | None = None,
@@ -110,7 +110,7 @@ async def send_parts(
     content: Content,
     wire: PartsWire[bytes],
     bounds: PartBounds,
-    steps: Steps,
+    steps: Journal,
     budget: Budget,
     name: str = "parts",
     *,
@@ -124,16 +124,16 @@ async def send_parts(
     """
 
     async def deliver(parts: Sequence[Part], put: Callable[[Part, bytes], Awaitable[None]]) -> None:
-        await pump(content, parts, put, budget, bounds.at_once)
+        await send_bounded(content, parts, put, budget, bounds.at_once)
 
-    return await _send_parts(content, wire, bounds, Session(steps, name, keep), deliver)
+    return await _send_parts(content, wire, bounds, UploadSession(steps, name, keep), deliver)
 
 
 async def send_streamed_parts(
     content: Content,
     wire: PartsWire[Blocks],
     bounds: PartBounds,
-    steps: Steps,
+    steps: Journal,
     name: str = "parts",
     *,
     keep: timedelta | None = None,
@@ -144,11 +144,11 @@ async def send_streamed_parts(
         for part in parts:
             await put(part, partial(content.blocks, part.start, part.stop))
 
-    return await _send_parts(content, wire, bounds, Session(steps, name, keep), deliver)
+    return await _send_parts(content, wire, bounds, UploadSession(steps, name, keep), deliver)
 
 
 async def _send_parts(
-    content: Content, wire: PartsWire[Body], bounds: PartBounds, session: Session, deliver: Deliver[Body]
+    content: Content, wire: PartsWire[Body], bounds: PartBounds, session: UploadSession, deliver: Deliver[Body]
 ) -> Json:
     parts = _split(content, bounds)
     try:
@@ -176,7 +176,7 @@ async def send_ranges(
     content: Content,
     wire: RangesWire,
     step: int,
-    steps: Steps,
+    steps: Journal,
     name: str = "ranges",
     *,
     budget: Budget | None = None,
@@ -188,7 +188,7 @@ async def send_ranges(
     SessionGone (steps are forgotten then, so a repetition begins anew), ContractBroken when the server asks for the
     same byte again and again, and IntegrityError, before `finish`, when the file is not what the source promised.
     """
-    session = Session(steps, name, keep)
+    session = UploadSession(steps, name, keep)
     try:
         ticket = await session.open(content, 0, lambda: wire.begin(content.size), None)
         if (done := await session.known("finish")) is not None:
@@ -233,7 +233,7 @@ class _Ranges:
         starts = range(offset, size, step)
         try:
             ranges = [Part(n, start, min(start + step, size)) for n, start in enumerate(starts, 1)]
-            await pump(self._content, ranges, self._put, self._budget, at_once=1)
+            await send_bounded(self._content, ranges, self._put, self._budget, at_once=1)
         except _Moved as moved:
             return moved.offset
         return size
@@ -257,7 +257,7 @@ def _split(content: Content, bounds: PartBounds) -> tuple[Part, ...]:
         raise TooLarge(f"{content.name}: {error}") from error
 
 
-async def _receipts(session: Session, wire: PartsWire[Body], parts: Sequence[Part]) -> dict[int, Json]:
+async def _receipts(session: UploadSession, wire: PartsWire[Body], parts: Sequence[Part]) -> dict[int, Json]:
     """Of the parts that need not be sent again; the server is asked only where our record is not complete."""
     receipts: dict[int, Json] = {}
     if not session.resumed:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.ports import Call, Content, Steps
+from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
 
 
@@ -17,10 +17,10 @@ def source_of(content: Content) -> str:
     return digest_of([content.name, content.size, dict(content.digests)])
 
 
-class Session:
+class UploadSession:
     """Steps of one session, recorded as `name:…`. A record made in another session counts for nothing."""
 
-    def __init__(self, steps: Steps, name: str, keep: timedelta | None) -> None:
+    def __init__(self, steps: Journal, name: str, keep: timedelta | None) -> None:
         self._steps, self._name, self._keep = steps, name, keep
         self.ticket: Json = None
         self.resumed = False

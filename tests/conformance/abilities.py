@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Operation, Service
-from dam_sync.model.support import Feature, Held
+from dam_sync.model.support import Feature, Support
 
 HOLDS = ("created", "tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
@@ -15,7 +15,7 @@ LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 MORE = ("types", "nested", "sweeps")
 
 
-def abilities(service: Service, schema: Schema, holds: Mapping[Feature, Held], folder: str) -> frozenset[str]:
+def abilities(service: Service, schema: Schema, holds: Mapping[Feature, Support], folder: str) -> frozenset[str]:
     """Operations by name, `holds:…` of the schema, `limits:…` that are numbers, `read:…` and `write:…` of features.
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.

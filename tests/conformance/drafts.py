@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Placement, Rights
 from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.service import Operation, Service
-from dam_sync.model.values import Json, Localized, Place, Scalar, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Scalar, Term, Value
 from tests.conformance.catalogue import MARKER
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.conformance.wiring import WIRED
@@ -31,7 +31,7 @@ FIRST: Mapping[FieldKind, Scalar] = {
     FieldKind.FLAG: True,
     FieldKind.DATE: date(2022, 6, 19),
     FieldKind.INSTANT: datetime(2022, 6, 19, 8, 15, tzinfo=UTC),
-    FieldKind.PLACE: Place(48.382, -4.495, "Brest, France"),
+    FieldKind.PLACE: GeoPoint(48.382, -4.495, "Brest, France"),
     FieldKind.EMAIL: "desk@example.org",
     FieldKind.URL: "https://example.org/a?b=c&d=%20e",
 }
@@ -43,7 +43,7 @@ OTHER: Mapping[FieldKind, Scalar] = {
     FieldKind.FLAG: False,
     FieldKind.DATE: date(1999, 12, 31),
     FieldKind.INSTANT: datetime(1999, 12, 31, 23, 0, tzinfo=UTC),
-    FieldKind.PLACE: Place(-33.9, 151.2, "Sydney"),
+    FieldKind.PLACE: GeoPoint(-33.9, 151.2, "Sydney"),
     FieldKind.EMAIL: "other@example.org",
     FieldKind.URL: "https://example.org/other",
 }

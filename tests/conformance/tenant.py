@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import serve_in_thread
@@ -23,8 +23,8 @@ from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Context, Kind, Service
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value, instant_text, value_from_json
+from dam_sync.model.service import Connector, Context, Service
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
@@ -40,7 +40,7 @@ BUDGET = 64 << 20
 class Tenant(Emulated):
     """One served tenant of one kind and variant."""
 
-    kind: Kind
+    kind: Connector
     wired: Wired
     spool: Path
     variant: str = ""
@@ -105,7 +105,7 @@ class Tenant(Emulated):
 
 def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) -> Tenant:
     """Serve a tenant of this kind; stop it by `tenant.served.stop()`."""
-    wired, world, faults = WIRED[kind], World(seed=7), Faults()
+    wired, world, faults = WIRED[kind], Environment(seed=7), Faults()
     found = discover()[kind]
     app = application_of(kind)(world, faults, ObjectStore(world), {**wired.emulated, **options})
     app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
@@ -176,7 +176,7 @@ SHAPES: Mapping[type, Callable[[Any], Json]] = {
     Localized: lambda value: {locale: text for locale, text in sorted(value.texts.items()) if text},
     Term: lambda value: value.label,
     Person: lambda value: value.name,
-    Place: lambda value: (value.latitude, value.longitude, value.address),
+    GeoPoint: lambda value: (value.latitude, value.longitude, value.address),
     Row: lambda value: {key: plain(cell) for key, cell in value.cells.items()},
     datetime: instant_text,
     int: float,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager, Params
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import TruncatedListing
 from dam_sync.model.service import Cursor
 from tests.conformance.tenant import Tenant
@@ -24,7 +24,7 @@ class Holding:
     counted: bool = False
     patches: list[str] = field(default_factory=list)
 
-    async def walk(
+    async def paginate(
         self, fetch: Fetch, pager: Pager, start: Cursor | None = None, **more: int
     ) -> AsyncGenerator[tuple[Page, Cursor | None], None]:
         holds = True
@@ -39,13 +39,13 @@ class Holding:
             self.held += 1
             return replace(page, rows=page.rows[:-1])
 
-        async for told in walk(fewer, pager, start, **more):
+        async for told in paginate(fewer, pager, start, **more):
             yield told
 
     def stand_before(self, kind: str, patch: pytest.MonkeyPatch) -> None:
         """Every listing of the service is read through here."""
         for name, module in list(sys.modules.items()):
-            if name.startswith(f"dam_sync.services.{kind}.") and getattr(module, "walk", None) is walk:
+            if name.startswith(f"dam_sync.services.{kind}.") and getattr(module, "walk", None) is paginate:
                 patch.setattr(module, "walk", self.walk)
                 self.patches.append(name)
 

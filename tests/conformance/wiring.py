@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.profile import Trial as Wired
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.profile import Profile as Wired
 from dam_sync.services import discover
 
-WIRED: Mapping[str, Wired] = {kind: trial_of(kind) for kind in discover()}
+WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in discover()}
 VARIANTS = ("", "second")

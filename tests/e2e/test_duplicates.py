@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from dam_sync.api import bootstrap, jobs, run_options
 from dam_sync.api.sandbox import Emulated
 from dam_sync.cli import cli
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.engine.probation import CAUSE
 from tests.support import small
 from tests.support.anypair import joined
@@ -65,7 +65,7 @@ def picture(number: int, seed: int) -> dict[str, Any]:
 @contextmanager
 def served(kind: str, records: Sequence[Mapping[str, Any]], **more: Any) -> Iterator[Tenant]:
     """One emulated tenant, quick, for as long as the block runs."""
-    trial = trial_of(kind)
+    trial = profile_of(kind)
     tenant = emulated(kind, records, None, **{**trial.emulated, **trial.demo_emulated, "lag": 0.2, **more})
     try:
         yield tenant

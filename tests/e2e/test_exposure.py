@@ -15,9 +15,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
@@ -89,7 +89,7 @@ class Looked:
 
     @classmethod
     def after_run(cls, pair: Pair, *, full: bool = False) -> Looked:
-        report = asyncio.run(run_job(pair.job, Wish(full=full))).as_json()
+        report = asyncio.run(run_job(pair.job, RunOptions(full=full))).as_json()
         stop = exposure_stop(report["exposure"])
         code = stop.exit_code if stop else 4 if report["parked"] else 0
         return cls(report, code, moved(pair), accepted_of(pair), Seen.of(pair.source), Seen.of(pair.target))
@@ -133,7 +133,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     source, target = request.param
     with hurried(), tenant_of(source, library(source)) as first, receiver_of(target, receiving()) as second:
         from_ = Emulated(source, first.url, {**asked_of(source), **OPTIONS.get(source, {})})
-        into = Emulated(target, second.url, {**trial_of(target).parted, **OPTIONS.get(target, {})})
+        into = Emulated(target, second.url, {**profile_of(target).parted, **OPTIONS.get(target, {})})
         yield joined(tmp_path, from_, into, (first, second), OWN_MARKS, policy={})
 
 
@@ -214,6 +214,6 @@ def test_a_restriction_that_comes_later_is_carried_or_told(pair: Pair) -> None:
 
 def exposure_differences(pair: Pair) -> list[str]:
     """Assets of which a verification says that more people see them than may."""
-    report = asyncio.run(verify_job(pair.job, Wish(), "fields", "100%"))
+    report = asyncio.run(verify_job(pair.job, RunOptions(), "fields", "100%"))
     assert report.verdict is not None
     return [source for source, _, found in report.verdict["differences"] if found["path"] == EXPOSURE]

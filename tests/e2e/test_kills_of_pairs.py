@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.profile import Profile
 from dam_sync.engine.report import INNER
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.support.exposure import ACCEPTED
@@ -55,7 +55,7 @@ class Process:
     url: str = ""
 
     def start(self) -> None:
-        trial: Trial = trial_of(self.kind)
+        trial: Profile = profile_of(self.kind)
         options = {**trial.emulated, **trial.demo_emulated, "lag": 0.1, "rate": None}
         given = [word for key, value in options.items() for word in ("--option", f"{key}={json.dumps(value)}")]
         port = str(urlsplit(self.url).port or 0)
@@ -139,7 +139,7 @@ def joined(forking: Forking, folder: Path, source: str, target: str) -> Iterator
         ends = Emulated(source, first.url), Emulated(target, second.url)
         mapping = folder / "mapping.yaml"
         job = write_job(folder / "job.yaml", "pair", *ends, mapping, limits={"concurrency": AT_ONCE}, policy=ACCEPTED)
-        asyncio.run(write_suggested_mapping(job, mapping, trial_of(target).prefix + MARKER))
+        asyncio.run(write_suggested_mapping(job, mapping, profile_of(target).prefix + MARKER))
         yield Job(forking, job, first, second)
 
 
@@ -178,5 +178,5 @@ def test_kills_in_the_middle_leave_no_trace(forking: Forking, tmp_path: Path, so
         sides = job.source.assets, job.target.assets
         assert len(sides[0]) == ASSETS
         assert digests(sides[0]) == digests(sides[1])
-        assert titles(sides[0], trial_of(source).prefix) == titles(sides[1], trial_of(target).prefix)
+        assert titles(sides[0], profile_of(source).prefix) == titles(sides[1], profile_of(target).prefix)
         assert [step for step, number in job.steps.items() if number > 1] == []

@@ -14,9 +14,9 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.jobs import run_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_gc
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.engine.report import INNER
 from dam_sync.model.errors import StopRequested
 from dam_sync.services import discover
@@ -41,7 +41,7 @@ def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def library(source: str, target: str) -> list[Any]:
-    return everything(large_for(target), without={*trial_of(source).refuses, *trial_of(target).refuses})
+    return everything(large_for(target), without={*profile_of(source).refuses, *profile_of(target).refuses})
 
 
 @pytest.mark.parametrize("target", discover(), ids=lambda kind: kind[0])
@@ -105,7 +105,7 @@ def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
         pair.source.forget_calls()
         with pytest.raises(StopRequested):
-            asyncio.run(run_job(pair.job, Wish(limit=3)))
+            asyncio.run(run_job(pair.job, RunOptions(limit=3)))
         ran(pair)
         with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
             (text,) = state.execute("SELECT outcome FROM run").fetchone()

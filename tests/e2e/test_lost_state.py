@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_export, job_import
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
 from dam_sync.services import discover
@@ -29,7 +29,7 @@ PAIRS = [(source, target) for source in discover() for target in discover()]
 
 def library(target: str, source: str) -> list[Json]:
     """Assets of every sort, without those that the target's contract lets it refuse."""
-    return everything(large_for(target), without={*trial_of(source).refuses, *trial_of(target).refuses})
+    return everything(large_for(target), without={*profile_of(source).refuses, *profile_of(target).refuses})
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def migrated(tmp_path: Path, source: str, target: str) -> Iterator[Pair]:
 
 def adopted(pair: Pair, **how: Any) -> dict[str, Any]:
     """The report of an adoption."""
-    return asyncio.run(adopt_job(pair.job, Wish(), Adoption(**how))).as_json()
+    return asyncio.run(adopt_job(pair.job, RunOptions(), Adoption(**how))).as_json()
 
 
 def without_state(pair: Pair) -> None:
@@ -168,7 +168,7 @@ def test_a_dry_adoption_keeps_no_link(tmp_path: Path) -> None:
 
 def unmarked(pair: Pair) -> None:
     """As if the library had been moved by another tool: our markers are gone from the target, and so is the state."""
-    field = trial_of(ONE[1]).prefix + OWN_MARKS
+    field = profile_of(ONE[1]).prefix + OWN_MARKS
     for row in living(pair.target).values():
         body = {"entity-type": "document", "uid": row["id"], "properties": {field: None}}
         put = httpx.put(f"{pair.target.url}/api/v1/id/{row['id']}", json=body, auth=AUTH)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.services import discover
 from tests.conformance.catalogue import LINK
 from tests.support.anypair import (
@@ -32,7 +32,7 @@ IN_PARTS = ":begin"  # the step that begins an upload in parts
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
 def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: str, target: str) -> None:
-    library = everything(large_for(target), without=trial_of(source).refuses)
+    library = everything(large_for(target), without=profile_of(source).refuses)
     with any_pair(tmp_path, source, target, library, receiving(), OWN_MARKS) as pair:
         kinds = relations_between(source, target)
         if kinds:
@@ -47,7 +47,9 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert not [
             code for side in (pair.source, pair.target) for code in ("429", "413", "414") if code in side.refused
         ]
-        comparison = Comparison(NAMES, DATES, (trial_of(source).prefix, trial_of(target).prefix), state.twins, kinds)
+        comparison = Comparison(
+            NAMES, DATES, (profile_of(source).prefix, profile_of(target).prefix), state.twins, kinds
+        )
         always, faults = told_by(report["notes"]), []
         for asset, twin in state.twins.items():
             told = comparison.lost_silently(there[asset], found[twin], [*state.losses[asset], *always])
@@ -67,12 +69,12 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
 
 def relations_between(source: str, target: str) -> dict[str, str]:
     """The library's kind of relation as either side calls it, where both have relations and the names differ."""
-    names = [trial_of(kind).relation or LINK for kind in (source, target)]
-    without = any("relate" in trial_of(kind).lacks for kind in (source, target))
+    names = [profile_of(kind).relation or LINK for kind in (source, target)]
+    without = any("relate" in profile_of(kind).lacks for kind in (source, target))
     return {} if without or names[0] == names[1] else {names[0]: names[1]}
 
 
 def parked_for(target: str, there: Mapping[str, Row]) -> dict[str, str]:
     """What the target's contract lets it refuse, and the cause by which that is parked."""
-    refuses = "fileless" in trial_of(target).refuses
+    refuses = "fileless" in profile_of(target).refuses
     return {asset: "Unsupported" for asset, row in there.items() if refuses and not row["versions"]}

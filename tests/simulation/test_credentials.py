@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dam_sync.http.transport import Answer, Outgoing
+from dam_sync.http.transport import RawRequest, RawResponse
 from dam_sync.http.urls import Addresses
 from dam_sync.services import discover
 from tests.support.virtual.moves import Simulation
@@ -20,10 +20,10 @@ STORED_ELSEWHERE = frozenset({"b_documents"})  # its files come from its API (wi
 def test_no_credential_reaches_the_store_of_a_service_at_its_own_origin(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[Outgoing] = []
+    sent: list[RawRequest] = []
     opened = VirtualWire.open
 
-    async def noted(wire: VirtualWire, outgoing: Outgoing) -> Answer:
+    async def noted(wire: VirtualWire, outgoing: RawRequest) -> RawResponse:
         sent.append(outgoing)
         return await opened(wire, outgoing)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.services import discover
 from tests.support.virtual.edits import EDITS
 from tests.support.virtual.scene import REOPENS, scene
@@ -29,7 +29,7 @@ def test_every_edit_is_reported_and_restored_where_the_policy_allows(tmp_path: P
         told = made.found(verdict)
         for edit in made.edits:
             part = "extras" if edit.extra else "differences"
-            path = edit.path.format(trial_of(kind).prefix)
+            path = edit.path.format(profile_of(kind).prefix)
             assert f"{part}: {path}" in told.get(edit.name, set()), f"{edit.name}: {told.get(edit.name)}"
         assert not verdict["clean"]
         plan = made.plan(repair=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.http.transport import Outgoing
+from dam_sync.http.transport import RawRequest
 from dam_sync.services import discover
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.mutations import written
@@ -23,7 +23,7 @@ def test_a_lone_surrogate_in_one_title_stops_no_library(tmp_path: Path, kind: st
         carry = network.carry
         changed = 0
 
-        async def carried(outgoing: Outgoing) -> Reply:
+        async def carried(outgoing: RawRequest) -> Reply:
             nonlocal changed
             reply = await carry(outgoing)
             body = b"".join(reply.blocks)

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit import environment
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators.kit.profile import Profile
 from dam_sync.services import discover
 from tests.support import small
 from tests.support.exposure import ACCEPTED
@@ -47,7 +47,7 @@ def any_pair(
     """Both tenants for as long as the block runs, with a job between them; files of `large_for(target)` bytes go to the
     target in parts."""
     with hurried(), small_parts(target), tenant_of(source, library) as first, receiver_of(target, empty) as second:
-        into = Emulated(target, second.url, trial_of(target).parted)
+        into = Emulated(target, second.url, profile_of(target).parted)
         yield joined(folder, Emulated(source, first.url, asked_of(source)), into, (first, second), marker, **more)
 
 
@@ -58,7 +58,7 @@ def asked_of(source: str) -> dict[str, str]:
 
 def large_for(target: str) -> int:
     """Bytes of a file that travels in three parts where `small_parts` holds."""
-    return trial_of(target).part * 5 // 2
+    return profile_of(target).part * 5 // 2
 
 
 @contextmanager
@@ -74,13 +74,13 @@ def hurried() -> Iterator[None]:
 
 def receiver_of(kind: str, records: Sequence[Row]) -> AbstractContextManager[Tenant]:
     """One emulated tenant, quick, that takes small parts."""
-    return tenant_of(kind, records, **trial_of(kind).parted_emulated)
+    return tenant_of(kind, records, **profile_of(kind).parted_emulated)
 
 
 @contextmanager
 def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant]:
     """One emulated tenant, quick."""
-    trial: Trial = trial_of(kind)
+    trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated, **QUICK, **more}
     if discover()[kind].limits.pace.per_second is not None:
         del options["rate"]  # as documented: a run must keep to it without being told
@@ -99,7 +99,7 @@ def joined(
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
     job = write_job(folder / "job.yaml", "pair", source, target, mapping, **{"policy": ACCEPTED, **more})
-    asyncio.run(write_suggested_mapping(job, mapping, trial_of(target.kind).prefix + marker))
+    asyncio.run(write_suggested_mapping(job, mapping, profile_of(target.kind).prefix + marker))
     return Pair(*tenants, job, folder)
 
 
@@ -113,17 +113,17 @@ def name_relations(pair: Pair, kinds: Mapping[str, str]) -> None:
 
 def planned(pair: Pair) -> dict[str, Any]:
     """The report of a plan, made in this process."""
-    return asyncio.run(plan_job(pair.job, Wish())).as_json()
+    return asyncio.run(plan_job(pair.job, RunOptions())).as_json()
 
 
 def ran(pair: Pair) -> dict[str, Any]:
     """The report of a run, made in this process."""
-    return asyncio.run(run_job(pair.job, Wish())).as_json()
+    return asyncio.run(run_job(pair.job, RunOptions())).as_json()
 
 
 def verified(pair: Pair) -> dict[str, Any]:
     """The verdict of a verification, made in this process."""
-    return asyncio.run(verify_job(pair.job, Wish(), "fields", "100%")).as_json()["verdict"]
+    return asyncio.run(verify_job(pair.job, RunOptions(), "fields", "100%")).as_json()["verdict"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -28,7 +28,7 @@ EVERYTHING = Window()
 class HastyClock:
     """Time that passes at once when somebody sleeps, for us and for the emulated world alike."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self.world = world
         self.ahead = 0.0
 
@@ -83,7 +83,7 @@ class Emulated:
     """A served tenant, what its emulator knows, and the connections of a test to it."""
 
     served: Served
-    world: World
+    world: Environment
     faults: Faults
     connected: list[Service] = field(default_factory=list, kw_only=True)
 
@@ -119,7 +119,7 @@ T = TypeVar("T", bound=Emulated)
 
 @asynccontextmanager
 async def serving_of(
-    tenant: Callable[[Served, World, Faults], T],
+    tenant: Callable[[Served, Environment, Faults], T],
     emulator: Callable[..., Application],
     schema: Sequence[Json],
     **always: Any,
@@ -129,7 +129,7 @@ async def serving_of(
 
     def start(*records: Json, **options: Json) -> T:
         lag = float(options.pop("lag", 0.0))
-        world, faults = World(seed=7, lag_s=lag), Faults()
+        world, faults = Environment(seed=7, lag_s=lag), Faults()
         app = emulator(world, faults, ObjectStore(world), {"lag": lag, **always, **options})
         app.state.load(catalogue_of([*schema, *records]), None)
         running.append(tenant(serve_in_thread(lambda: app), world, faults))

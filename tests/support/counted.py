@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.sandbox import Emulated, write_job
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.profile import Profile
 from tests.support.bulk import Bulk, Record
 from tests.support.exposure import ACCEPTED
 from tests.support.processes import emulating, measured
@@ -55,7 +55,7 @@ class Side:
     @property
     def prefix(self) -> str:
         """What stands before a catalogue's field keys there."""
-        return trial_of(self.kind).prefix
+        return profile_of(self.kind).prefix
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ def counted(folder: Path, source: Side, target: Side, bulk: Bulk, **more: Any) -
         tenants = []
         for side, rows in ((source, _library(source, bulk)), (target, _schema())):
             catalogue = _written(folder / f"{len(tenants)}.jsonl", rows)
-            trial: Trial = trial_of(side.kind)
+            trial: Profile = profile_of(side.kind)
             options = {**trial.emulated, **QUICK, **side.emulated}
             tenants.append(stack.enter_context(emulating(side.kind, catalogue, None, **options)))
         sides = [Emulated(s.kind, t.url, s.options) for s, t in zip((source, target), tenants, strict=True)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect, job_of
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget
@@ -36,7 +36,7 @@ def change_source(job: Path, asset: str, patch: Patch) -> None:
 
 
 async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
-    service = connect(job_of(job), "source", Wish(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
+    service = connect(job_of(job), "source", RunOptions(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
     try:
         await service.probe()
         return await act(service)

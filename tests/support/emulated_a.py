@@ -13,7 +13,7 @@ import httpx
 
 from dam_sync.emulators.a_hypermedia import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -116,7 +116,7 @@ class Tenant:
 
     def __init__(self, served: Served) -> None:
         self.served = served
-        self.world: World = served.app.world
+        self.world: Environment = served.app.world
         self.http = httpx.Client(base_url=f"{served.url}/api/dam", auth=("dam-sync", "secret-a"))
         self.plain = httpx.Client()
 
@@ -190,7 +190,7 @@ def last_number(answer: httpx.Response) -> int:
 @contextmanager
 def tenant(assets: Sequence[Mapping[str, Json]] = (), files: Path | None = None, **options: Json) -> Iterator[Tenant]:
     """A served tenant with the schema above; `lag` is 0 if not given."""
-    world = World(seed=1)
+    world = Environment(seed=1)
     app = emulator(world, Faults(), ObjectStore(world), {"lag": 0.0, **options})
     app.state.load(catalogue_of([*SCHEMA, *assets]), files)
     with serve_in_thread(lambda: app) as served:

@@ -11,7 +11,7 @@ import httpx
 
 from dam_sync.emulators.b_documents import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import serve_in_thread
@@ -37,7 +37,7 @@ class Platform:
         records = list(rows) or library()
 
         def make() -> Any:
-            world = World(clock=StillClock())
+            world = Environment(clock=StillClock())
             app = emulator(world, Faults(), ObjectStore(world), given)
             app.state.load(catalogue_of(records), None)
             return app

@@ -10,7 +10,7 @@ import httpx
 
 from dam_sync.emulators.c_brandlibrary import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import serve_in_thread
@@ -59,7 +59,7 @@ class Rig:
     """One served tenant; `api` carries a key, `store` carries nothing."""
 
     def __init__(self, rows: Iterable[Row] = (), *, schema: bool = True, **options: Any) -> None:
-        self.world, self.faults = World(seed=3, clock=StillClock()), Faults()
+        self.world, self.faults = Environment(seed=3, clock=StillClock()), Faults()
         self.app = emulator(self.world, self.faults, ObjectStore(self.world), {"rate": None, "lag": 0, **options})
         self.app.state.load(catalogue_of([*(schema_rows() if schema else ()), *rows]), None)
         self._stack = ExitStack()

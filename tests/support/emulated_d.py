@@ -12,7 +12,7 @@ import httpx
 
 from dam_sync.emulators.d_templates import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -184,7 +184,7 @@ def library(number: int = 6) -> list[Row]:
 @contextmanager
 def served(rows: Iterable[Row], **options: Any) -> Iterator[Api]:
     """A tenant with a still clock, and its owner signed in."""
-    world = World(seed=3, clock=StillClock())
+    world = Environment(seed=3, clock=StillClock())
     app = emulator(world, Faults(), ObjectStore(world), options)
     app.state.load(catalogue_of(rows), None)
     with serve_in_thread(lambda: app) as running:

@@ -11,7 +11,7 @@ import httpx
 
 from dam_sync.emulators.e_profiles import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -135,7 +135,7 @@ def tenants() -> Iterator[Open]:
 
         def opened(*rows: dict[str, Any], **options: object) -> Tenant:
             def make() -> Any:
-                world = World(clock=StillClock())
+                world = Environment(clock=StillClock())
                 given = {"rate": None, "lag": 0.0, "processing": 0.0, **options}
                 app = emulator(world, Faults(), ObjectStore(world), given)
                 app.state.load(catalogue_of([*schema_rows(), *rows]), None)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from dam_sync.http import dispatch
-from dam_sync.http.transport import Answer, Outgoing, Wire
+from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from tests.support.virtual.fuse import CALL, Crash, Fuse
 
 
-class FusedWire(Wire):
-    """See `Wire`; another one behind a Fuse."""
+class FusedWire(Transport):
+    """See `Transport`; another one behind a Fuse."""
 
-    def __init__(self, inner: Wire, fuse: Fuse) -> None:
+    def __init__(self, inner: Transport, fuse: Fuse) -> None:
         self._inner = inner
         self._fuse = fuse
 
-    async def open(self, outgoing: Outgoing) -> Answer:
-        """See `Wire.open`; the head of an answer comes after the effect of its call."""
+    async def open(self, outgoing: RawRequest) -> RawResponse:
+        """See `Transport.open`; the head of an answer comes after the effect of its call."""
         number = self._fuse.enter(CALL)
         answer = await self._inner.open(outgoing)
         try:
@@ -28,7 +28,7 @@ class FusedWire(Wire):
         return answer
 
     async def close(self) -> None:
-        """See `Wire.close`."""
+        """See `Transport.close`."""
         await self._inner.close()
 
 

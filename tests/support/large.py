@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from tests.support.bulk import Bulk, write_bulk
 from tests.support.exposure import ACCEPTED
 from tests.support.processes import Measured, emulating, processes
@@ -77,7 +77,7 @@ def _one_file(folder: Path, source: str, target: str, size: int) -> Iterator[Pai
         mapping, quick = folder / "mapping.yaml", {"first_look": 0.5} if target == "c_brandlibrary" else {}
         sides = Emulated(source, first.url), Emulated(target, second.url, quick)
         job = write_job(folder / "job.yaml", "large", *sides, mapping, policy=ACCEPTED)
-        asyncio.run(write_suggested_mapping(job, mapping, f"{trial_of(target).prefix}srckey"))
+        asyncio.run(write_suggested_mapping(job, mapping, f"{profile_of(target).prefix}srckey"))
         yield Pair(first, second, job, folder)
 
 
@@ -85,7 +85,7 @@ def _one_file(folder: Path, source: str, target: str, size: int) -> Iterator[Pai
 def _emulated(folder: Path, kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Tenant]:
     catalogue = folder / f"{kind}.jsonl"
     catalogue.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    trial = trial_of(kind)
+    trial = profile_of(kind)
     with emulating(kind, catalogue, None, **{**trial.emulated, "lag": 0.2, "rate": None}) as tenant:
         yield tenant
 

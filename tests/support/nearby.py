@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.emulators.kit.serve import Served
 from dam_sync.http import dispatch
-from dam_sync.http.transport import Answer, Outgoing, Wire
+from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.wire import Network, VirtualWire
@@ -39,28 +39,28 @@ def handing_over() -> Iterator[Nearby]:
     """Inside, calls of the product are handed over."""
     nearby = Nearby()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "Wire", lambda name: _Near(nearby.network, Wire(name)))
+        patch.setattr(dispatch, "Wire", lambda name: _Near(nearby.network, Transport(name)))
         yield nearby
 
 
 class _Near(VirtualWire):
-    def __init__(self, network: Network, far: Wire) -> None:
+    def __init__(self, network: Network, far: Transport) -> None:
         super().__init__(network, Fuse())
         self._far = far
 
-    async def open(self, outgoing: Outgoing) -> Answer:
-        """See `Wire.open`."""
+    async def open(self, outgoing: RawRequest) -> RawResponse:
+        """See `Transport.open`."""
         return await (super() if self._network.called(outgoing) else self._far).open(outgoing)
 
     async def close(self) -> None:
-        """See `Wire.close`."""
+        """See `Transport.close`."""
         await self._far.close()
 
 
 class _Street(Network):
     """Always fine weather."""
 
-    async def carry(self, outgoing: Outgoing) -> Reply:
+    async def carry(self, outgoing: RawRequest) -> Reply:
         """See `Network.carry`."""
         app = self.called(outgoing)
         assert app is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import Document, load_mapping
+from dam_sync.mapping.document import MappingDocument, load_mapping
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 
 TEXT, TERM, DATE, NUMBER = FieldKind.TEXT, FieldKind.TERM, FieldKind.DATE, FieldKind.NUMBER
@@ -80,7 +80,7 @@ fields:
 """
 
 
-def read(folder: Path, text: str) -> Document:
+def read(folder: Path, text: str) -> MappingDocument:
     path = folder / "mapping.yaml"
     path.write_text(text, encoding="utf-8")
     return load_mapping(path)

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from dam_sync.emulators.e_profiles import emulator
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.serve import Served
 from dam_sync.model.asset import AssetId, Draft, Marker
@@ -80,7 +80,7 @@ def asset(number: int, at: datetime | None = None, **more: Json) -> Json:
 class Tenant(Emulated):
     """A served tenant and what the emulator knows of it; all connections share a clock and a vault."""
 
-    def __init__(self, served: Served, world: World, faults: Faults) -> None:
+    def __init__(self, served: Served, world: Environment, faults: Faults) -> None:
         super().__init__(served, world, faults)
         self.clock = HastyClock(world)
         self.vault = MemoryVault()

@@ -7,7 +7,7 @@ from datetime import UTC
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 
 SHORT = (
     "",
@@ -49,7 +49,7 @@ terms = st.builds(
 localized = st.dictionaries(st.sampled_from(("en", "fr", "pt-br")), texts, max_size=3).map(Localized)
 people = st.builds(Person, texts, st.sampled_from(("", "1")))
 degrees = st.one_of(st.none(), st.floats(-180, 180))
-places = st.builds(Place, degrees, degrees, texts)
+places = st.builds(GeoPoint, degrees, degrees, texts)
 plain: st.SearchStrategy[Scalar] = st.one_of(texts, st.booleans(), numbers, dates, instants)
 rows = st.dictionaries(
     st.sampled_from(("a", "b")), st.one_of(plain, st.lists(plain, max_size=2).map(tuple)), max_size=2

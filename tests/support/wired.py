@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from dam_sync.http.auth.base import Bearer
-from dam_sync.http.client import Client, Request, Wiring
+from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.model.limits import Pace
 from tests.support.raw_server import RawServer
 from tests.support.stepped_clock import SteppedClock
@@ -16,7 +16,7 @@ TOKEN = "token-9f8e7d6c5b4a"
 TRANSPORTS = ("aiohttp", "plain")
 
 
-def wiring_of(server: RawServer | str, **changes: Any) -> Wiring:
+def wiring_of(server: RawServer | str, **changes: Any) -> ClientConfig:
     """Wiring to one server; time jumps, so that waits between attempts cost none."""
     url = server if isinstance(server, str) else server.url
     given: dict[str, Any] = {
@@ -27,7 +27,7 @@ def wiring_of(server: RawServer | str, **changes: Any) -> Wiring:
         "pace": Pace(None, 16, 4),
         "clock": SteppedClock(auto=True),
     }
-    return Wiring(**{**given, **changes})
+    return ClientConfig(**{**given, **changes})
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import DamSyncError, InvalidValue, SessionGone, StopRequested, TooLarge, Transient
-from dam_sync.model.values import Json, Localized, Place, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Value
 from tests.support.connected import Bytes, alike
 from tests.support.served_a import Open, asset, draft_for, serving
 from tests.support.steps import MemorySteps
@@ -38,7 +38,7 @@ async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> Non
         keywords=("harbour", "dawn"),
         subject=(terms["Sea"],),
         country=countries["Spain"],
-        spot=Place(48.382, -4.495, "Brest, France"),
+        spot=GeoPoint(48.382, -4.495, "Brest, France"),
         point_of_interest="65.85,34.93",
     )
     told = service.forecast(draft, 5000)

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation
 from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
 from dam_sync.model.service import Service
-from dam_sync.model.values import Localized, Place, Term
+from dam_sync.model.values import GeoPoint, Localized, Term
 from tests.support.connected import Bytes, alike, entries
 from tests.support.served_a import FULL, Open, asset, draft_for, serving
 from tests.support.steps import MemorySteps
@@ -21,7 +21,7 @@ FIELDS: Mapping[str, Any] = {
     "rating": 3,
     "cleared": True,
     "keywords": ("sea", "dawn"),
-    "spot": Place(48.382, -4.495, "Brest"),
+    "spot": GeoPoint(48.382, -4.495, "Brest"),
 }
 
 
@@ -129,7 +129,7 @@ async def test_the_first_use_costs_what_was_told_and_the_next_nothing_more(opene
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("keywords", ("sea",)), ("rating", 7), ("spot", Place(1.5, 2.5)), ("country", None)]
+    ("field", "value"), [("keywords", ("sea",)), ("rating", 7), ("spot", GeoPoint(1.5, 2.5)), ("country", None)]
 )
 async def test_a_value_that_a_single_put_does_not_keep_is_reported(opened: Open, field: str, value: Any) -> None:
     tenant = opened(FULL, asset(2))

@@ -14,7 +14,7 @@ from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
-from dam_sync.model.values import Localized, Person, Place
+from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import KIND, facts
 from dam_sync.services.a_hypermedia.connecting import credential
 from dam_sync.services.a_hypermedia.hal import embedded
@@ -122,7 +122,7 @@ def check_full(found: Asset) -> None:
     assert found.fields["seen_at"] == datetime(2025, 2, 6, 10, 30, tzinfo=UTC)
     assert (found.fields["rating"], found.fields["cleared"]) == (12.5, True)
     assert found.fields["keywords"] == ("harbour", "dawn")
-    assert found.fields["spot"] == Place(48.382, -4.495, "Brest, France")
+    assert found.fields["spot"] == GeoPoint(48.382, -4.495, "Brest, France")
     assert [term.label for term in found.fields["subject"]] == ["Sea"]  # type: ignore[union-attr]
     assert found.fields["country"].label == "France"  # type: ignore[union-attr]
     assert (found.status, found.substatus, found.type) == ("published", "Internal", "Photo")

@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
 from dam_sync.services.a_hypermedia import wire
 from dam_sync.services.a_hypermedia.encoding import by_language, encode
 from dam_sync.services.a_hypermedia.forms import FormField, Forms, field_of, forms_of
@@ -70,7 +70,7 @@ def test_a_field_that_told_no_flag_is_cleared_in_every_language_where_nothing_is
         ("THESAURUS", [{"id": 3, "title": "Sea"}], (Term("Sea", "3"),)),
         ("FIELD_SET", [{"a": "x"}], (Row({"a": "x"}),)),
         ("PERSON_LIST", [{"id": 12, "title": "Doe Jane"}], (Person("Doe Jane", "12"),)),
-        ("GEO", {"latitude": 1.5, "longitude": 2.5}, Place(1.5, 2.5)),
+        ("GEO", {"latitude": 1.5, "longitude": 2.5}, GeoPoint(1.5, 2.5)),
         ("NUMBER", 12, 12),
         ("DATE", "2025-02-06", date(2025, 2, 6)),
         ("CHECK_BOX", True, True),
@@ -140,10 +140,10 @@ def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -
     [
         ("FIELD_SET", ["a row as text", {"a": 1}], ("a row as text", Row({"a": 1}))),
         ("FIELD_SET", "text", ("text",)),
-        ("GEO", {"lat": 48.5, "lng": -4.5}, Place(48.5, -4.5)),
-        ("GEO", {"lat": "48.5", "lon": "-4.5"}, Place(48.5, -4.5)),
-        ("GEO", {"latitude": "48.5", "longitude": "-4.5", "address": "Brest"}, Place(48.5, -4.5, "Brest")),
-        ("GEO", {"latitude": 0, "longitude": 0.0}, Place(0, 0.0)),
+        ("GEO", {"lat": 48.5, "lng": -4.5}, GeoPoint(48.5, -4.5)),
+        ("GEO", {"lat": "48.5", "lon": "-4.5"}, GeoPoint(48.5, -4.5)),
+        ("GEO", {"latitude": "48.5", "longitude": "-4.5", "address": "Brest"}, GeoPoint(48.5, -4.5, "Brest")),
+        ("GEO", {"latitude": 0, "longitude": 0.0}, GeoPoint(0, 0.0)),
         ("CHECK_BOX", "Oui", True),
         ("CHECK_BOX", "Y", True),
         ("CHECK_BOX", "1.0", True),

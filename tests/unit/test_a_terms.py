@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.client import Reply
+from dam_sync.http.client import Response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
@@ -92,7 +92,7 @@ async def test_a_bulk_that_updated_no_media_is_done_field_by_field(
     service = tenant.connect()
     call = Tenant.call
 
-    async def idle(self: Tenant, ask: Ask) -> Reply:
+    async def idle(self: Tenant, ask: Ask) -> Response:
         if not ask.template.endswith("/bulks"):
             return await call(self, ask)
         reply = await call(self, Ask("GET", "medias", "/{mediaId}", (ask.asset,), asset=ask.asset))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Term
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term
 from dam_sync.services.a_hypermedia import fields, wire
 from dam_sync.services.a_hypermedia.encoding import by_language, encode, point_of
 from dam_sync.services.a_hypermedia.forms import FormField, Forms, bare_lists, field_of, forms_of, with_choices
@@ -254,7 +254,7 @@ VALUES = [
     (
         "GEO",
         {"value": {"latitude": 48.382, "longitude": -4.495, "address": "Brest, France"}},
-        Place(48.382, -4.495, "Brest, France"),
+        GeoPoint(48.382, -4.495, "Brest, France"),
         {"latitude": 48.382, "longitude": -4.495, "address": "Brest, France"},
     ),
     (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Asset
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
 from dam_sync.services.a_hypermedia import wire as a
 from dam_sync.services.a_hypermedia.forms import Form, FormField, Forms
 from dam_sync.services.c_brandlibrary import wire as c
@@ -54,7 +54,7 @@ INCLUDED: dict[str, Json] = {
 
 def text_of(value: Scalar) -> str:
     match value:
-        case Term(label=text) | Person(name=text) | Place(address=text):
+        case Term(label=text) | Person(name=text) | GeoPoint(address=text):
             return text
         case Localized(texts=texts):
             return " ".join(texts.values())

@@ -14,16 +14,16 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from dam_sync.api.bootstrap import connect, job_of
-from dam_sync.api.emulate import Emulation, Ready, ready, serve_emulation
-from dam_sync.api.run_options import Wish
+from dam_sync.api.emulate import Emulation, EmulatorAddress, ready, serve_emulation
+from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 
@@ -33,9 +33,9 @@ ASSET = {"record": "asset", "id": "1", "filename": "a.jpg"}
 
 
 @contextmanager
-def served(kind: Kind) -> Iterator[Served]:
+def served(kind: Connector) -> Iterator[Served]:
     """The service as `emulate KIND` has it, without options."""
-    with serve_in_thread(lambda: kind.emulator(World(), Faults(), ObjectStore(World()), {})) as running:
+    with serve_in_thread(lambda: kind.emulator(Environment(), Faults(), ObjectStore(Environment()), {})) as running:
         yield running
 
 
@@ -56,7 +56,7 @@ async def test_what_is_printed_can_be_pasted_into_a_job(
         (tmp_path / "mapping.yaml").write_text("version: 1\n", encoding="utf-8")
         job.write_text(f"version: 1\nname: pasted\n{both}mapping: mapping.yaml\n", encoding="utf-8")
         for role in ("source", "target"):
-            service = connect(job_of(job), role, Wish(), MemoryBudget(1 << 20), read_only=True)
+            service = connect(job_of(job), role, RunOptions(), MemoryBudget(1 << 20), read_only=True)
             try:
                 assert (await service.probe()).tenant
             finally:
@@ -69,8 +69,8 @@ def test_no_secret_stands_in_the_block(name: str) -> None:
     lines = [line for line in shown.text().splitlines() if not line.startswith("export ")]
     block = YAML(typ="safe").load("\n".join(lines))["source"]
     assert block == shown.connection
-    assert not trial_of(name).secrets & set(map(str, block["auth"].values()))
-    assert set(shown.environment.values()) <= trial_of(name).secrets
+    assert not profile_of(name).secrets & set(map(str, block["auth"].values()))
+    assert set(shown.environment.values()) <= profile_of(name).secrets
     assert json.loads(json.dumps(shown.as_json()))["url"] == "http://127.0.0.1:1"
 
 
@@ -172,7 +172,7 @@ def test_a_faults_file_that_is_broken(tmp_path: Path, text: str, words: str) -> 
 
 
 def test_a_port_that_is_taken_by_name_alone_raises_before_anything_is_shown() -> None:
-    shown: list[Ready] = []
+    shown: list[EmulatorAddress] = []
     with pytest.raises(ConfigError):
         serve_emulation(Emulation("a", port=70_000), shown.append)
     assert not shown

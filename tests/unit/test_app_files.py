@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.atomic_io import prove_writable, scratch, written
+from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull
 
 DEVICE = Path("/dev/full")
@@ -22,7 +22,7 @@ def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:
     prove_writable(path, "the report")
     assert list(path.parent.iterdir()) == []
     for text in ("first", "été"):
-        with written(path, "the report") as out:
+        with atomic_write(path, "the report") as out:
             out.write(text)
         assert path.read_text(encoding="utf-8") == text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -32,7 +32,7 @@ def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:
 def test_what_was_there_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text("whole", encoding="utf-8")
-    with suppress(KeyError), written(path, "the plan") as out:
+    with suppress(KeyError), atomic_write(path, "the plan") as out:
         out.write("half")
         raise KeyError
     assert path.read_text(encoding="utf-8") == "whole"
@@ -44,7 +44,7 @@ def test_a_device_is_written_to_as_it_is() -> None:
     prove_writable(DEVICE, "the report")
     with (
         pytest.raises(DiskFull, match="no room left to write the report /dev/full") as told,
-        written(DEVICE, "the report") as out,
+        atomic_write(DEVICE, "the report") as out,
     ):
         out.write("x" * 100_000)
     assert "free some room" in told.value.hint
@@ -68,14 +68,14 @@ def test_a_scratch_folder_that_cannot_be_made(
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     monkeypatch.setattr("dam_sync.api.atomic_io.TemporaryFile", refuse)
-    with pytest.raises(kind) as told, scratch("plan"):
+    with pytest.raises(kind) as told, scratch_dir("plan"):
         pass
     assert "TMPDIR" in told.value.hint
 
 
 def test_a_full_disk_elsewhere_is_not_taken_for_a_full_scratch_folder() -> None:
-    with pytest.raises(DiskFull, match="write the state"), scratch("verify"):
+    with pytest.raises(DiskFull, match="write the state"), scratch_dir("verify"):
         raise DiskFull("no room left to write the state /srv/job.db")
-    with pytest.raises(DiskFull, match="scratch copy") as told, scratch("verify") as folder:
+    with pytest.raises(DiskFull, match="scratch copy") as told, scratch_dir("verify") as folder:
         raise DiskFull(f"no room left to write the state {folder / 'verify.db'}")
     assert "TMPDIR" in told.value.hint

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from dam_sync.api.duration import Planned, Speed, forecast
+from dam_sync.api.duration import PlannedTime, Speed, estimate_duration
 from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 
 FREE = Speed(Pace(None, at_once=10), answering=0.1, workers=10)
 RATED = Speed(Pace(50.0, at_once=16), answering=0.01, workers=16)
-NOTHING = Planned(
+NOTHING = PlannedTime(
     began=0.0,
     ended=0.0,
     assets=0,
@@ -32,40 +32,40 @@ def test_the_rate_that_is_kept_is_a_little_below_the_one_allowed() -> None:
 
 
 def test_a_plan_of_nothing_takes_as_long_as_it_took() -> None:
-    assert forecast(replace(NOTHING, began=12.0, ended=12.0), FREE, RATED) == 12.0
+    assert estimate_duration(replace(NOTHING, began=12.0, ended=12.0), FREE, RATED) == 12.0
 
 
 def test_calls_at_a_rate() -> None:
     moved = replace(NOTHING, began=5.0, ended=9.0, assets=900, moving=1_000)
-    assert forecast(moved, FREE, RATED) == pytest.approx(5 + 1_000 / sustained(50.0))
+    assert estimate_duration(moved, FREE, RATED) == pytest.approx(5 + 1_000 / sustained(50.0))
 
 
 def test_calls_at_once_where_there_is_no_rate() -> None:
     moved = replace(NOTHING, assets=1_000, moving=1_000)
-    assert forecast(moved, RATED, FREE) == pytest.approx(1_000 * 0.1 / 10)
-    assert forecast(replace(moved, assets=2), RATED, FREE) == pytest.approx(1_000 * 0.1 / 2)
+    assert estimate_duration(moved, RATED, FREE) == pytest.approx(1_000 * 0.1 / 10)
+    assert estimate_duration(replace(moved, assets=2), RATED, FREE) == pytest.approx(1_000 * 0.1 / 2)
 
 
 def test_files_are_fetched_before_they_are_sent() -> None:
     fetched = replace(NOTHING, assets=100, files=100, opening=100, source_calls=100)
-    assert forecast(fetched, FREE, FREE) == pytest.approx(3 * 100 * 0.1 / 10)
+    assert estimate_duration(fetched, FREE, FREE) == pytest.approx(3 * 100 * 0.1 / 10)
 
 
 def test_a_slow_source_sets_the_pace() -> None:
     reading = replace(NOTHING, began=1.0, ended=100.0, assets=10, moving=10)
-    assert forecast(reading, FREE, FREE) == 100.0
+    assert estimate_duration(reading, FREE, FREE) == 100.0
     asked = replace(NOTHING, assets=10, moving=10, source_calls=5_000)
-    assert forecast(asked, RATED, FREE) == pytest.approx(5_000 / sustained(50.0))
+    assert estimate_duration(asked, RATED, FREE) == pytest.approx(5_000 / sustained(50.0))
 
 
 def test_what_goes_one_after_the_other_is_told_so() -> None:
     made = replace(NOTHING, assets=1_000, moving=100, making=200)
-    assert forecast(made, FREE, FREE) == pytest.approx(200 * 0.1)
+    assert estimate_duration(made, FREE, FREE) == pytest.approx(200 * 0.1)
     placed = replace(NOTHING, assets=1_000, moving=100, finishing=30)
-    assert forecast(placed, FREE, FREE) == pytest.approx(100 * 0.1 / 10 + 30 * 0.1)
+    assert estimate_duration(placed, FREE, FREE) == pytest.approx(100 * 0.1 / 10 + 30 * 0.1)
 
 
 def test_assets_that_are_waited_for_and_bytes() -> None:
     waited = replace(NOTHING, assets=25, made=25)
-    assert forecast(waited, FREE, replace(FREE, readies=8.0)) == 3 * 8.0
-    assert forecast(replace(NOTHING, assets=1, size=4_000), FREE, FREE, bandwidth=10.0) == 400.0
+    assert estimate_duration(waited, FREE, replace(FREE, readies=8.0)) == 3 * 8.0
+    assert estimate_duration(replace(NOTHING, assets=1, size=4_000), FREE, FREE, bandwidth=10.0) == 400.0

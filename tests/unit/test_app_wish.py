@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from dam_sync.api.run_options import Wish, part_of, run_async
+from dam_sync.api.run_options import RunOptions, part_of, run_async
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
 
 SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGHUP": "stopped by SIGHUP"}
@@ -16,20 +16,20 @@ SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGH
 
 @pytest.mark.parametrize(("name", "told"), SIGNALS.items(), ids=SIGNALS)
 def test_a_signal_ends_a_verb_cleanly_and_is_called_by_its_name(name: str, told: str) -> None:
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         os.kill(os.getpid(), signal.Signals[name])
         await asyncio.sleep(0.05)
         assert wish.ask.hurry
         raise StopRequested(wish.ask.stopped)
 
     with pytest.raises(Transient) as caught:
-        run_async(Wish(), act)
+        run_async(RunOptions(), act)
     assert caught.value.message.startswith(told)
     assert caught.value.exit_code == 5
 
 
 def test_a_second_signal_ends_it_at_once() -> None:
-    async def act(_: Wish) -> int:
+    async def act(_: RunOptions) -> int:
         for name in ("SIGTERM", "SIGINT"):
             os.kill(os.getpid(), signal.Signals[name])
             await asyncio.sleep(0.05)
@@ -37,32 +37,32 @@ def test_a_second_signal_ends_it_at_once() -> None:
         return 0
 
     with pytest.raises(Transient, match="stopped at once by Ctrl-C"):
-        run_async(Wish(), act)
+        run_async(RunOptions(), act)
 
 
 def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """As `nohup` starts a command."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    async def act(wish: Wish) -> int:
+    async def act(wish: RunOptions) -> int:
         os.kill(os.getpid(), signal.SIGHUP)
         await asyncio.sleep(0.05)
         return int(wish.interrupted)
 
     try:
-        assert run_async(Wish(), act) == 0
+        assert run_async(RunOptions(), act) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_limit_is_reported_as_one(grouped: bool) -> None:
-    async def act(_: Wish) -> int:
+    async def act(_: RunOptions) -> int:
         stopped = StopRequested("enough")
         raise BaseExceptionGroup("several", [stopped]) if grouped else stopped
 
     with pytest.raises(DamSyncError) as told:
-        run_async(Wish(), act)
+        run_async(RunOptions(), act)
     assert (told.value.message, told.value.exit_code) == ("enough", 8)
 
 
@@ -77,5 +77,5 @@ def test_a_sample_is_a_percentage() -> None:
 @pytest.mark.parametrize("text", ["soon", "8", "8 hours", "-1h", "0s"])
 def test_a_duration_is_read_before_anything_is_begun(text: str) -> None:
     with pytest.raises(ConfigError, match="--max-duration"):
-        Wish(max_duration=text)
-    assert Wish(max_duration="8h").max_duration == "8h"
+        RunOptions(max_duration=text)
+    assert RunOptions(max_duration="8h").max_duration == "8h"

@@ -14,7 +14,7 @@ from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
-from dam_sync.model.values import Person, Place, Row, Term, Value
+from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Options, credential_of
 from dam_sync.services.b_documents.containers import Tree, container_name
@@ -63,7 +63,11 @@ CASES: list[tuple[FieldInfo, Value, Any]] = [
     (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("ann"), "user:ann"),
     (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("user:ann"), "user:ann"),
     (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("group:members"), "group:members"),
-    (FieldInfo("g", "complex", FieldKind.PLACE), Place(1.0, 2.0), {"latitude": 1.0, "longitude": 2.0, "address": None}),
+    (
+        FieldInfo("g", "complex", FieldKind.PLACE),
+        GeoPoint(1.0, 2.0),
+        {"latitude": 1.0, "longitude": 2.0, "address": None},
+    ),
 ]
 
 

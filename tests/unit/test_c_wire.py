@@ -13,7 +13,7 @@ from dam_sync.crawl.pagers import Page
 from dam_sync.model.asset import Draft, FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Localized, Place, Term
+from dam_sync.model.values import GeoPoint, Localized, Term
 from dam_sync.services.c_brandlibrary import marks, wire
 from dam_sync.services.c_brandlibrary.envelope import document_of, made_of, related
 from dam_sync.services.c_brandlibrary.fields import Key, Keys, keys_of, schema_of
@@ -127,7 +127,7 @@ def test_searches_are_quoted_and_odd_marks_refused() -> None:
         (Term("Sea", "Sea", ("Sea",)), ("Sea",)),
         (Term("Sea", path=("Nature", "Sea")), ("Nature / Sea",)),
         (Localized({"en": "Sea"}), ('{"texts":{"en":"Sea"}}',)),
-        (Place(1.5, 2.5, "Brest"), ('{"address":"Brest","latitude":1.5,"longitude":2.5}',)),
+        (GeoPoint(1.5, 2.5, "Brest"), ('{"address":"Brest","latitude":1.5,"longitude":2.5}',)),
     ],
 )
 def test_every_value_is_text(value: Any, texts: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.crawl.pagers import Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Cursor
 
@@ -62,7 +62,7 @@ class Listing:
 
 
 async def listed(listing: Listing, pager: Pager, start: Cursor | None = None) -> list[int]:
-    return [row["id"] async for page, _ in walk(listing.fetch, pager, start) for row in page.rows]
+    return [row["id"] async for page, _ in paginate(listing.fetch, pager, start) for row in page.rows]
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -78,7 +78,7 @@ async def test_a_walk_goes_on_from_any_of_its_cursors(kind: str, rows: int, size
     listing = Listing(rows, totals=totals, first_page=0 if kind == "page from 0" else 1)
     seen: list[int] = []
     cursor: Cursor | None = None
-    pages = walk(listing.fetch, MAKERS[kind](size))
+    pages = paginate(listing.fetch, MAKERS[kind](size))
     async for page, behind in pages:
         seen += [row["id"] for row in page.rows]
         cursor = behind
@@ -131,7 +131,7 @@ async def test_keys_ascend() -> None:
         return Page([{"id": 3}, {"id": 2}])
 
     with pytest.raises(ContractBroken, match="ascending order"):
-        await anext(walk(unsorted, Keyset(2, "id")))
+        await anext(paginate(unsorted, Keyset(2, "id")))
 
 
 async def test_a_row_without_key_is_refused() -> None:
@@ -139,7 +139,7 @@ async def test_a_row_without_key_is_refused() -> None:
         return Page([{"name": "x"}])
 
     with pytest.raises(ContractBroken, match="no key"):
-        await anext(walk(keyless, Keyset(2, "id")))
+        await anext(paginate(keyless, Keyset(2, "id")))
 
 
 async def test_empty_pages_inside_a_scan_are_no_end() -> None:
@@ -148,7 +148,7 @@ async def test_empty_pages_inside_a_scan_are_no_end() -> None:
     async def fetch(params: Params) -> Page:
         return pages[params["cursor"]]
 
-    assert [row async for page, _ in walk(fetch, ScanCursor(5)) for row in page.rows] == [1, 2]
+    assert [row async for page, _ in paginate(fetch, ScanCursor(5)) for row in page.rows] == [1, 2]
 
 
 async def test_rows_that_go_away_before_a_keyset_do_no_harm() -> None:
@@ -159,7 +159,7 @@ async def test_rows_that_go_away_before_a_keyset_do_no_harm() -> None:
         return Page(rows[: params["size"]], len(rows))
 
     seen: list[int] = []
-    async for page, _ in walk(fetch, Keyset(3, "id")):
+    async for page, _ in paginate(fetch, Keyset(3, "id")):
         seen += [row["id"] for row in page.rows]
         listing.rows = [row for row in listing.rows if row["id"] not in (1, 5)]
     assert seen == [1, 2, 3, 4, 6, 7, 8, 9]

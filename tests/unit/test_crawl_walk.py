@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dam_sync.crawl.pagers import Fetch, Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import Disposition, Transient, TruncatedListing
 
 
@@ -21,7 +21,7 @@ def scripted(pages: Sequence[Page]) -> Fetch:
 
 
 async def drain(fetch: Fetch, pager: Pager, most_pages: int = 1000) -> list[object]:
-    return [row async for page, _ in walk(fetch, pager, most_pages=most_pages) for row in page.rows]
+    return [row async for page, _ in paginate(fetch, pager, most_pages=most_pages) for row in page.rows]
 
 
 def rows(start: int, stop: int) -> list[int]:
@@ -67,10 +67,10 @@ async def test_a_row_that_is_left_out_before_the_last_key_is_missed() -> None:
     """Its page counted it and had room for it, and the next one counts what is behind the last key."""
     with pytest.raises(TruncatedListing, match="counted 1 rows more than it gave"):
         await drain(scripted([Page(numbered(1, 3, 4), 4), Page([], 0)]), Keyset(9, "id"))
-    first, cursor = await anext(walk(scripted([Page(numbered(1, 3, 4), 4)]), Keyset(9, "id")))
+    first, cursor = await anext(paginate(scripted([Page(numbered(1, 3, 4), 4)]), Keyset(9, "id")))
     assert len(first.rows) == 3
     with pytest.raises(TruncatedListing, match="counted 1 rows more"):
-        [page async for page in walk(scripted([Page([], 0)]), Keyset(9, "id"), cursor)]
+        [page async for page in paginate(scripted([Page([], 0)]), Keyset(9, "id"), cursor)]
 
 
 async def test_a_row_that_comes_twice_stands_for_no_other() -> None:
@@ -154,20 +154,20 @@ async def test_pages_are_bounded() -> None:
 
 
 async def test_a_resumed_walk_is_checked_like_an_unbroken_one() -> None:
-    pages = walk(scripted([Page(rows(0, 10), 30)]), Offset(10))
+    pages = paginate(scripted([Page(rows(0, 10), 30)]), Offset(10))
     _, cursor = await anext(pages)
     await pages.aclose()
     assert cursor == {"offset": 10, "seen": 10, "total": 30}
     with pytest.raises(TruncatedListing, match="shrank"):
-        await anext(walk(scripted([Page(rows(10, 20), 12)]), Offset(10), cursor))
-    resumed = walk(scripted([Page(rows(10, 20), 30), Page([], 30)]), Offset(10), cursor)
+        await anext(paginate(scripted([Page(rows(10, 20), 12)]), Offset(10), cursor))
+    resumed = paginate(scripted([Page(rows(10, 20), 30), Page([], 30)]), Offset(10), cursor)
     await anext(resumed)
     with pytest.raises(TruncatedListing, match="promised 30 rows and gave 20"):
         await anext(resumed)
 
 
 async def test_an_empty_listing_is_one_page() -> None:
-    assert [step async for step in walk(scripted([Page([], 0)]), Offset(10))] == [(Page([], 0), None)]
+    assert [step async for step in paginate(scripted([Page([], 0)]), Offset(10))] == [(Page([], 0), None)]
 
 
 async def test_errors_of_the_fetch_pass() -> None:

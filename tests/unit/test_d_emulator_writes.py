@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.emulators.d_templates import emulator
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from tests.support.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
@@ -315,7 +315,7 @@ def test_a_catalogue_is_loaded_as_far_as_it_fits() -> None:
 
 
 def test_unknown_options_are_refused() -> None:
-    world = World()
+    world = Environment()
     for wrong in ({"colour": 1}, {"variant": "third"}):
         with pytest.raises(ValueError, match="unknown"):
             emulator(world, Faults(), ObjectStore(world), wrong)

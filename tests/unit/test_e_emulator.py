@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dam_sync.emulators.e_profiles import emulator
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from tests.support.emulated_e import TOKEN, Open, asset_row, tenants
@@ -142,7 +142,7 @@ def test_strict_names_are_refused(tenant_of: Open) -> None:
 
 
 def test_unknown_options_are_refused() -> None:
-    world = World()
+    world = Environment()
     for options in ({"colour": 1}, {"variant": "nonsense"}, {"version_policy": "x"}, {"deliveries": "x"}):
         with pytest.raises(ValueError):
             emulator(world, Faults(), ObjectStore(world), options)

@@ -11,7 +11,7 @@ import pytest
 from dam_sync.emulators.e_profiles import emulator, routes_uploads, uploads
 from dam_sync.emulators.e_profiles.options import Options
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -45,7 +45,7 @@ def opened() -> Iterator[Open]:
     made: list[Raw] = []
 
     def start(*records: Json, **options: Json) -> Raw:
-        world = World(seed=7)
+        world = Environment(seed=7)
         app = emulator(world, Faults(), ObjectStore(world), {"lag": 0.0, "rate": None, **options})
         app.state.load(catalogue_of([*SCHEMA, *records]), None)
         made.append(Raw(serve_in_thread(lambda: app)))

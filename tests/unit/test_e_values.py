@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.errors import InvalidValue
-from dam_sync.model.values import Localized, Person, Place, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Term
 from dam_sync.services.e_profiles.fields import FieldInfo
 from dam_sync.services.e_profiles.values import decode, encode, term_of
 
@@ -94,8 +94,8 @@ def test_values_are_read_by_their_field(info: FieldInfo, texts: list[str], value
         (TEXT, datetime(2022, 6, 19, 10, tzinfo=UTC), ["2022-06-19T10:00:00Z"]),
         (TEXT, True, ["true"]),
         (TEXT, Person("Ann"), ["Ann"]),
-        (TEXT, Place(1.5, 2.0), ["1.5, 2.0"]),
-        (TEXT, Place(1.5, 2.0, "Quay 1"), ["Quay 1"]),
+        (TEXT, GeoPoint(1.5, 2.0), ["1.5, 2.0"]),
+        (TEXT, GeoPoint(1.5, 2.0, "Quay 1"), ["Quay 1"]),
         (DATE, date(2022, 6, 19), ["2022-06-19"]),
         (DATE, datetime(2022, 6, 19, tzinfo=UTC), ["2022-06-19"]),
         (NUMBER, 620, ["620"]),
@@ -117,7 +117,7 @@ def test_values_are_written_as_arrays_of_text(info: FieldInfo, value: Any, texts
     ("info", "value"),
     [
         (TEXT, Localized({"en": "a"})),
-        (TEXT, Place()),
+        (TEXT, GeoPoint()),
         (DATE, datetime(2022, 6, 19, 10, tzinfo=UTC)),
         (NUMBER, float("nan")),
         (SEVERAL, True),

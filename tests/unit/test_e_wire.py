@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.dates import moment
+from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
 from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
 from dam_sync.model.schema import FieldKind
@@ -413,7 +413,7 @@ def test_queries_are_spelt_with_instants_in_utc() -> None:
 
 def test_a_driving_instant_must_be_one() -> None:
     with pytest.raises(ContractBroken):
-        moment("yesterday")
+        parse_timestamp("yesterday")
     assert wire.id_of(ASSET) == AssetId(ASSET["id"])
     with pytest.raises(ContractBroken):
         wire.id_of({})

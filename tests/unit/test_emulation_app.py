@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dam_sync.emulators.kit.app import Application, application
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import Blob, Held, ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -23,7 +23,7 @@ from dam_sync.emulators.kit.serve import Served, serve_in_thread
 
 def toy(rate: float | None = None) -> Application:
     """A service with a counter that POST moves."""
-    world = World(seed=5)
+    world = Environment(seed=5)
     objects = ObjectStore(world)
     state = {"made": 0}
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class Still:
-    """A clock that stands still; only `World.advance` moves the time."""
+    """A clock that stands still; only `Environment.advance` moves the time."""
 
     at: datetime = START
 
@@ -57,7 +57,7 @@ def at(hours: float) -> datetime:
 
 
 def test_what_was_loaded_counts_as_seen_and_a_change_is_recorded_when_it_is_settled() -> None:
-    world, shelf = World(clock=Still()), Shelf({"old": at(-1), "new": None})
+    world, shelf = Environment(clock=Still()), Shelf({"old": at(-1), "new": None})
     audience = Audience(world, shelf)
     audience.begin()
     shelf.releases["new"] = at(-1)
@@ -70,7 +70,7 @@ def test_what_was_loaded_counts_as_seen_and_a_change_is_recorded_when_it_is_sett
 
 def test_what_opens_and_closes_within_one_call_was_open_at_no_moment() -> None:
     shelf = Shelf({"a": None})
-    audience = Audience(World(clock=Still()), shelf)
+    audience = Audience(Environment(clock=Still()), shelf)
     audience.begin()
     for release in (at(-1), None):
         shelf.releases["a"] = release
@@ -81,7 +81,7 @@ def test_what_opens_and_closes_within_one_call_was_open_at_no_moment() -> None:
 
 
 def test_the_clock_alone_opens_an_asset_at_its_own_moment() -> None:
-    world, shelf = World(clock=Still()), Shelf({"a": at(2)})
+    world, shelf = Environment(clock=Still()), Shelf({"a": at(2)})
     audience = Audience(world, shelf)
     assert not audience.now()
     world.advance(3 * 3600)
@@ -91,7 +91,7 @@ def test_the_clock_alone_opens_an_asset_at_its_own_moment() -> None:
 
 
 def test_what_the_clock_opened_before_a_change_closed_it_stays_in_the_history() -> None:
-    world, shelf = World(clock=Still()), Shelf({"a": at(2)})
+    world, shelf = Environment(clock=Still()), Shelf({"a": at(2)})
     audience = Audience(world, shelf)
     audience.begin()
     world.advance(3 * 3600)
@@ -103,7 +103,7 @@ def test_what_the_clock_opened_before_a_change_closed_it_stays_in_the_history() 
 
 
 def test_an_asset_that_closes_and_opens_again_is_in_the_history_twice() -> None:
-    world, shelf = World(clock=Still()), Shelf()
+    world, shelf = Environment(clock=Still()), Shelf()
     audience = Audience(world, shelf)
     audience.begin()
     for release in (at(0), None, at(0)):
@@ -115,7 +115,7 @@ def test_an_asset_that_closes_and_opens_again_is_in_the_history_twice() -> None:
 
 def test_a_change_that_no_service_announced_is_seen_when_somebody_asks() -> None:
     shelf = Shelf({"a": None})
-    audience = Audience(World(clock=Still()), shelf)
+    audience = Audience(Environment(clock=Still()), shelf)
     audience.begin()
     shelf.releases = {"a": at(-1), "b": at(-1)}
     assert [asset for asset, _ in opened(audience)] == ["a", "b"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.emulators.kit.catalogue import blob_of, catalogue_of, read_catalogue
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 RECORDS: list[dict[str, object]] = [
@@ -48,7 +48,7 @@ def test_records_at_hand() -> None:
 
 def test_the_bytes_of_an_item(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"abc")
-    objects = ObjectStore(World())
+    objects = ObjectStore(Environment())
     assert blob_of({"name": "a", "file": "a.bin"}, tmp_path, objects).read() == b"abc"
     assert blob_of({"name": "a", "generate": {"size": 9, "seed": 1}}, None, objects).size == 9
     with pytest.raises(ValueError):
@@ -61,7 +61,7 @@ def test_the_bytes_of_an_item(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../secret", "../../etc/passwd", "link", "out/secret", "/etc/passwd"])
 def test_files_outside_the_folder_are_refused_wherever_links_lead(tmp_path: Path, name: str) -> None:
-    files, objects = tmp_path / "files", ObjectStore(World())
+    files, objects = tmp_path / "files", ObjectStore(Environment())
     files.mkdir()
     (tmp_path / "secret").write_bytes(b"secret")
     (files / "link").symlink_to(tmp_path / "secret")
@@ -78,7 +78,7 @@ def test_files_outside_the_folder_are_refused_wherever_links_lead(tmp_path: Path
 
 
 def test_only_plain_files_are_read(tmp_path: Path) -> None:
-    objects = ObjectStore(World())
+    objects = ObjectStore(Environment())
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):

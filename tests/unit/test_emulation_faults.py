@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.emulators.kit.environment import RateLimit, World
+from dam_sync.emulators.kit.environment import Environment, RateLimit
 from dam_sync.emulators.kit.faults import Faults
 
 
@@ -51,18 +51,18 @@ def test_an_unknown_key_of_a_line_is_refused() -> None:
 
 
 def test_the_clock_moves_by_what_it_is_told() -> None:
-    world = World()
+    world = Environment()
     before = world.now()
     world.advance(3600)
     assert timedelta(0) <= world.now() - before - timedelta(hours=1) < timedelta(seconds=30)
 
 
 def test_equal_seeds_make_equal_worlds() -> None:
-    assert World(seed=3).word() == World(seed=3).word() != World(seed=4).word()
+    assert Environment(seed=3).word() == Environment(seed=3).word() != Environment(seed=4).word()
 
 
 def test_the_rate_limit_lets_through_what_one_second_holds() -> None:
-    world = World()
+    world = Environment()
     limit = RateLimit(world, 3)
     assert [limit.take() == 0.0 for _ in range(5)] == [True, True, True, False, False]
     assert 0 < limit.take() <= 1
@@ -71,7 +71,7 @@ def test_the_rate_limit_lets_through_what_one_second_holds() -> None:
 
 
 def test_counters_and_peaks() -> None:
-    world = World()
+    world = Environment()
     first, second = world.entered("GET /a"), world.entered("GET /a")
     first.leave()
     first.leave()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.emulators.kit.app import application
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore, TooLong
 from dam_sync.emulators.kit.serve import serve_in_thread
@@ -23,7 +23,7 @@ from dam_sync.emulators.kit.storage import piece_of
 
 @pytest.fixture
 def store(tmp_path: Path) -> ObjectStore:
-    return ObjectStore(World(seed=1), tmp_path / "objects")
+    return ObjectStore(Environment(seed=1), tmp_path / "objects")
 
 
 async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
@@ -57,7 +57,7 @@ async def test_too_much_leaves_nothing_behind(store: ObjectStore) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 700_000), st.integers(0, 5), st.data())
 def test_any_range_of_a_generated_blob_is_a_part_of_the_whole(size: int, seed: int, data: st.DataObject) -> None:
-    blob = ObjectStore(World()).generated(size, seed)
+    blob = ObjectStore(Environment()).generated(size, seed)
     whole = blob.read()
     assert len(whole) == size
     start = data.draw(st.integers(0, size))
@@ -66,7 +66,7 @@ def test_any_range_of_a_generated_blob_is_a_part_of_the_whole(size: int, seed: i
 
 
 def test_generated_bytes_depend_on_the_seed_alone(store: ObjectStore) -> None:
-    other = ObjectStore(World(seed=99))
+    other = ObjectStore(Environment(seed=99))
     assert store.generated(200_000, 7).digests() == other.generated(200_000, 7).digests()
     assert store.generated(200_000, 7).digests() != store.generated(200_000, 8).digests()
     assert store.generated(5, 7) is store.generated(5, 7)
@@ -144,7 +144,7 @@ def test_what_a_range_header_gives(header: str, expected: tuple[int, int, int]) 
 
 @pytest.mark.parametrize("seed", ["a/b", "été", "50%", "a b?c#d", "%2F"])
 def test_a_blob_of_any_name_can_be_had_by_its_link(seed: str) -> None:
-    world = World(seed=1)
+    world = Environment(seed=1)
     objects = ObjectStore(world)
     blob = objects.generated(300, seed)
     with serve_in_thread(lambda: application((), world, Faults(), objects)):

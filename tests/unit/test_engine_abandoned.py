@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.orphaned_uploads import sweep, told_swept
-from dam_sync.engine.partial_creates import bin_half_made, told_binned
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, told_swept
+from dam_sync.engine.partial_creates import told_binned, trash_partial_create
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound
-from dam_sync.model.ports import Recorded, Steps
+from dam_sync.model.ports import IsReferenced, Journal
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 from tests.support.steps import Crash, MemorySteps
@@ -28,7 +28,7 @@ class Target:
     story: list[str] = field(default_factory=list)
     open: int = 0
 
-    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
         self.story.append("look")
         return AssetId(self.half) if self.half else None
 
@@ -38,11 +38,11 @@ class Target:
     async def remove(self, asset: AssetId) -> None:
         self.story.append(f"bin {asset}")
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def abort_orphaned_uploads(self, recorded: IsReferenced) -> int:
         return self.open
 
 
-def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, dry: bool = False) -> Session:
+def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, dry: bool = False) -> RunContext:
     async def links(assets: list[str]) -> dict[str, str]:
         return dict.fromkeys(assets, "t-1") if linked else {}
 
@@ -50,7 +50,7 @@ def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, dry:
     made: Any = SimpleNamespace(target=target, store=store, binned=0, swept=0, ask=SimpleNamespace(only=frozenset()))
     made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
     made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
-    return cast("Session", made)
+    return cast("RunContext", made)
 
 
 def work(*, begun: bool = True) -> Work:
@@ -61,7 +61,7 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
     target, steps = Target("t-1"), MemorySteps()
     steps.done["in create: file"] = ("handle", steps.now)
     session = session_of(target, steps)
-    await bin_half_made(session, work())
+    await trash_partial_create(session, work())
     assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
     assert not steps.done
     (told,) = told_binned(session)
@@ -71,7 +71,7 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
 async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
     target, steps = Target(), MemorySteps()
     steps.done["create"] = ("t-2", steps.now)
-    await bin_half_made(session_of(target, steps), work())
+    await trash_partial_create(session_of(target, steps), work())
     assert target.story == ["unmark t-2 {'key': None}", "bin t-2"]
 
 
@@ -82,7 +82,7 @@ async def test_what_is_in_the_trash_already_is_no_fault() -> None:
         raise NotFound("gone")
 
     target.update = target.remove = gone  # type: ignore[method-assign]
-    await bin_half_made(session_of(target, steps), work())
+    await trash_partial_create(session_of(target, steps), work())
 
 
 @pytest.mark.parametrize("why", ["not begun", "linked", "planned", "unable"])
@@ -91,7 +91,7 @@ async def test_nothing_is_looked_for(why: str) -> None:
     if why == "unable":
         target.operations = frozenset({Operation.FIND})
     session = session_of(target, steps, linked=why == "linked", dry=why == "planned")
-    await bin_half_made(session, work(begun=why != "not begun"))
+    await trash_partial_create(session, work(begun=why != "not begun"))
     assert target.story == told_binned(session) == []
 
 
@@ -100,9 +100,9 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -
     target, steps = Target("t-1"), MemorySteps(blow_at)
     session = session_of(target, steps)
     with pytest.raises(Crash):
-        await bin_half_made(session, work())
+        await trash_partial_create(session, work())
     steps.blow_at = None
-    await bin_half_made(session, work())
+    await trash_partial_create(session, work())
     assert target.story[-1] == "bin t-1"
 
 
@@ -111,6 +111,6 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -
 )
 async def test_sessions_that_were_ended_are_told_in_one_line(number: int, told: str) -> None:
     session = session_of(Target(open=number), MemorySteps())
-    await sweep(session)
+    await abort_orphaned_uploads(session)
     assert "".join(told_swept(session)).startswith(told)
     assert bool(told_swept(session)) == bool(number)

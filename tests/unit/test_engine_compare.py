@@ -10,7 +10,7 @@ from dam_sync.engine.compare import Defaults, Scope, canonical, differences, ext
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rights
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.values import Localized, Person, Place, Row, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term
 
 LIMITS = Limits(page=100, pace=Pace())
 SCHEMA = Schema(
@@ -59,7 +59,7 @@ def test_same_meaning(one: object, two: object) -> None:
         (Term("Sea "), Term("Sea")),
         (Localized({"en": "Sea "}), Localized({"en": "Sea"})),
         (Localized({"en": "Sea"}), Localized({"fr": "Sea"})),
-        (Place(1.0, 2.0), Place(1.0, 2.5)),
+        (GeoPoint(1.0, 2.0), GeoPoint(1.0, 2.5)),
         (Row({"a": "x"}), Row({"a": "y"})),
         (date(2024, 1, 1), date(2024, 1, 2)),
         (0, None),

@@ -13,7 +13,7 @@ import pytest
 
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
-from dam_sync.engine.run_context import Ask, Session
+from dam_sync.engine.run_context import Ask, RunContext
 from dam_sync.model.asset import Asset, AssetId, Revision, Rights
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
@@ -37,7 +37,7 @@ class Desk:
     mapping: str = "1"
     ask: Ask = field(default_factory=Ask)
 
-    def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> Session:
+    def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> RunContext:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
@@ -47,7 +47,7 @@ class Desk:
             target_schema=Schema({}),
             target=SimpleNamespace(operations=frozenset()),
         )
-        return cast("Session", made)
+        return cast("RunContext", made)
 
     async def parked(self) -> list[str]:
         return sorted(row.asset for row in await self.store.parked(limit=9))

@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 
 from dam_sync.engine.guards.drift import refuse_lost_terms
-from dam_sync.engine.guards.finding import Finding, refuse
-from dam_sync.engine.guards.mass_deletion import FEW, Loss, emptied_target, unseen_source
-from dam_sync.engine.guards.missing import Missing
+from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.mass_deletion import FEW, Disappearance, emptied_target, unseen_source
+from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import Ask, Session
+from dam_sync.engine.run_context import Ask, RunContext
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.clock import SystemClock
@@ -77,8 +77,8 @@ class Desk:
         self.told.extend(told)
 
     @property
-    def session(self) -> Session:
-        return cast(Session, self)
+    def session(self) -> RunContext:
+        return cast(RunContext, self)
 
 
 @pytest.fixture
@@ -98,13 +98,16 @@ async def linked(store: SqlStore, number: int) -> None:
         await store.put_link(LinkRow(f"s{each:03}", f"t{each:03}"))
 
 
-async def found(guard: Any) -> list[Finding]:
+async def found(guard: Any) -> list[GuardFinding]:
     return [finding async for finding in guard]
 
 
 # -- one stop for everything -------------------------------------------------------------------------------------------
 
-MEANS, RIGHTS = Finding("it means something else", "use a flag", full=True), Finding("it is gone", "look", full=False)
+MEANS, RIGHTS = (
+    GuardFinding("it means something else", "use a flag", full=True),
+    GuardFinding("it is gone", "look", full=False),
+)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ MEANS, RIGHTS = Finding("it means something else", "use a flag", full=True), Fin
         ([MEANS, RIGHTS], Ask(accept_changes=True), False),
     ],
 )
-def test_which_flag_goes_on(findings: list[Finding], ask: Ask, stops: bool) -> None:
+def test_which_flag_goes_on(findings: list[GuardFinding], ask: Ask, stops: bool) -> None:
     if not stops:
         assert refuse(findings, ask) == tuple(each.message for each in findings)
         return
@@ -149,7 +152,7 @@ def test_which_flag_goes_on(findings: list[Finding], ask: Ask, stops: bool) -> N
     ],
 )
 def test_how_many_may_go_at_once(known: int, gone: int, before: int | None, massive: bool) -> None:
-    assert Loss(known, gone, before).massive is massive
+    assert Disappearance(known, gone, before).massive is massive
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) 
 
 
 async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
-    missing = Missing(desk.session)
+    missing = MissingMonitor(desk.session)
     for number in range(FEW):
         assert missing.from_source(AssetId(str(number))).cause == "gone"
     assert not missing.tripped
@@ -214,7 +217,7 @@ async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
 
 
 async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None:
-    missing = Missing(desk.session, read=100)
+    missing = MissingMonitor(desk.session, read=100)
     for number in range(25):
         missing.from_source(AssetId(str(number)))
     with pytest.raises(SafetyStop):
@@ -223,7 +226,7 @@ async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
     desk.ask = Ask(accept_changes=True)
-    missing = Missing(desk.session)
+    missing = MissingMonitor(desk.session)
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
     assert not missing.tripped
@@ -234,7 +237,7 @@ async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:
     await linked(desk.store, 9)
     (link,) = (await desk.store.links(["s003"])).values()
     desk.target.there = {f"t{each:03}" for each in range(9)} - {"t003"}
-    missing, error = Missing(desk.session), NotFound("no such folder")
+    missing, error = MissingMonitor(desk.session), NotFound("no such folder")
     told = await missing.while_writing(error, AssetId("s003"), link)
     assert "t003 is not in the target any more" in told.message
     desk.target.there.add("t003")

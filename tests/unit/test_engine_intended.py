@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.intents import intend, intended_before, patch_over
+from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.codec import draft_to_json
 from tests.support.steps import MemorySteps
@@ -34,27 +34,29 @@ def test_whatever_was_written_the_next_draft_is_made_of_it(
     meant: list[Draft], wanted: Draft, data: st.DataObject
 ) -> None:
     there = data.draw(st.sampled_from(meant))
-    patch = patch_over([draft_to_json(draft) for draft in meant], wanted)
+    patch = merge_patches([draft_to_json(draft) for draft in meant], wanted)
     assert applied(there, patch) == wanted
 
 
 @given(DRAFTS)
 def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
-    assert patch_over([draft_to_json(draft)] * 2, draft).empty
-    assert patch_over([], draft).empty
+    assert merge_patches([draft_to_json(draft)] * 2, draft).empty
+    assert merge_patches([], draft).empty
 
 
 async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
     steps, first, second = MemorySteps(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
-    numbers = [await intend(steps, draft, await intended_before(steps)) for draft in (first, first, second, first)]
+    numbers = [
+        await record_intent(steps, draft, await recorded_intents(steps)) for draft in (first, first, second, first)
+    ]
     assert numbers == [1, 1, 2, 3]
-    assert await intended_before(steps) == [draft_to_json(draft) for draft in (first, second, first)]
+    assert await recorded_intents(steps) == [draft_to_json(draft) for draft in (first, second, first)]
 
 
 async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
     steps, drafts = MemorySteps(), [Draft(None, f"{number}.jpg") for number in range(120)]
-    numbers = [await intend(steps, draft, await intended_before(steps)) for draft in drafts]
+    numbers = [await record_intent(steps, draft, await recorded_intents(steps)) for draft in drafts]
     assert numbers == list(range(1, 121))
-    meant = await intended_before(steps)
+    meant = await recorded_intents(steps)
     assert meant == [draft_to_json(draft) for draft in drafts]
-    assert patch_over(meant, drafts[-1]).filename == "119.jpg"
+    assert merge_patches(meant, drafts[-1]).filename == "119.jpg"

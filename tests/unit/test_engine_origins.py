@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import cast
 
-from dam_sync.engine.source_terms import Origins
+from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.service import Operation, Service
 from dam_sync.model.values import Term, Value
@@ -28,8 +28,8 @@ class Source:
             yield term
 
 
-def origins(source: Source, **vocabularies: str) -> Origins:
-    return Origins(cast("Service", source), vocabularies)
+def origins(source: Source, **vocabularies: str) -> SourceTerms:
+    return SourceTerms(cast("Service", source), vocabularies)
 
 
 def asset(**fields: Value) -> Asset:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.decide import (
-    Able,
     Create,
     Park,
     Policy,
     Skip,
+    TargetAbilities,
     Update,
     decide,
     kept_versions,
@@ -30,7 +30,7 @@ from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
 
 ALL = frozenset(Operation)
-ABLE = Able(ALL)
+ABLE = TargetAbilities(ALL)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
 DRAFT = Draft(None, "a.jpg", fields={"title": "Sea"})
@@ -184,7 +184,7 @@ def test_what_an_existing_asset_cannot_be_given_is_a_loss_and_no_call() -> None:
     there, here = Placement("section", ("A",), "1"), Placement("section", ("B",), "2")
     known = link(replace(DRAFT, placements=frozenset({there})))
     draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))
-    action = decide(asset(), draft, known, Able(ALL, frozenset({"section"}), renames=False), Policy())
+    action = decide(asset(), draft, known, TargetAbilities(ALL, frozenset({"section"}), renames=False), Policy())
     assert isinstance(action, Update)
     assert action.patch.empty
     assert [(loss.path, loss.rule) for loss in action.losses] == [

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.probation import CAUSE, PARKED, look_after, refuse_removed, removed_before, told_open
-from dam_sync.engine.run_context import Progress, Session
+from dam_sync.engine.probation import CAUSE, PARKED, refuse_removed, removed_before, told_open, watch_probation
+from dam_sync.engine.run_context import Progress, RunContext
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, Pace
@@ -52,10 +52,10 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opened]:
     await store.close()
 
 
-def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta = WINDOW) -> tuple[Session, Target]:
+def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta = WINDOW) -> tuple[RunContext, Target]:
     target = Target(Limits(page=10, pace=Pace(), settles=window), set(gone))
     made = SimpleNamespace(store=store, clock=clock, target=target, progress=Progress())
-    return cast("Session", made), target
+    return cast("RunContext", made), target
 
 
 async def made(store: SqlStore, clock: SetClock, *names: str, run: int = 0) -> int:
@@ -80,16 +80,16 @@ async def test_they_are_looked_after_until_their_time_is_over_and_not_longer(ope
     await made(store, clock, "a", "b")
     session, target = session_of(store, clock)
     assert "2 new assets" in (await told_open(session))[0]
-    assert await look_after(session, due=True) == []
+    assert await watch_probation(session, due=True) == []
     assert target.asked == [], "nothing is sure yet, so nothing is asked"
-    assert await look_after(session) == []
+    assert await watch_probation(session) == []
     assert (await store.unsettled()).number == 2, "there now, and not for sure there later"
     clock.skip(WINDOW.total_seconds())
-    assert await look_after(session, due=True) == []
+    assert await watch_probation(session, due=True) == []
     assert (await store.unsettled()).number == 0
     assert await told_open(session) == []
     asked = len(target.asked)
-    assert await look_after(session) == []
+    assert await watch_probation(session) == []
     assert len(target.asked) == asked
 
 
@@ -97,7 +97,7 @@ async def test_one_that_is_gone_is_parked_with_its_twin_and_counted_in_the_run(o
     store, clock = opened
     run = await made(store, clock, "a1", "a2", "b1")
     session, target = session_of(store, clock, "t-a2")
-    (removal,) = await look_after(session, run=run)
+    (removal,) = await watch_probation(session, run=run)
     assert (removal.source, removal.file) == ("a2", "k1")
     assert "a1 has the same file, and is there as t-a1" in removal.message
     assert target.probed == 1, "what a credential does not see any more is not gone"
@@ -106,14 +106,14 @@ async def test_one_that_is_gone_is_parked_with_its_twin_and_counted_in_the_run(o
     assert set(await store.links(["a1", "a2", "b1"])) == {"a1", "b1"}
     tally = await store.tally(run)
     assert (tally["created"], tally["parked"]) == (2, 1)
-    assert await look_after(session, run=run) == []
+    assert await watch_probation(session, run=run) == []
 
 
 async def test_it_is_made_again_only_with_another_file_or_when_a_person_says_so(opened: Opened) -> None:
     store, clock = opened
     await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")
-    await look_after(session)
+    await watch_probation(session)
     asset = Asset(AssetId("a"), Revision("r2"))
     outcome = await removed_before(session, asset, "k1")
     assert outcome is not None
@@ -128,7 +128,7 @@ async def test_what_was_made_again_is_no_removed_one_any_more(opened: Opened) ->
     store, clock = opened
     run = await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")
-    await look_after(session)
+    await watch_probation(session)
     await store.unpark([CAUSE])
     (work,) = await store.claim(run, 9, LEASE)
     await store.removed([Removal("a", "t-a", "k1", "again")], PARKED)
@@ -145,7 +145,7 @@ async def test_work_that_is_open_stays_open_and_what_waited_for_the_gone_one_end
     await store.settle(work, Outcome("updated", link=LinkRow("a", "t-a", made_at=clock.now()), placements=placed))
     await store.record(run, Shard("third"), Batch(entries("a", revision="r3"), None), ())
     session, _ = session_of(store, clock, "t-a")
-    assert len(await look_after(session, run=run)) == 1
+    assert len(await watch_probation(session, run=run)) == 1
     assert await store.next_placements(9) is None
     assert (await store.tally(run))["open"] == 1
 

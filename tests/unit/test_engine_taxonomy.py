@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dam_sync.engine.taxonomy import Terms
+from dam_sync.engine.taxonomy import TargetTerms
 from dam_sync.model.errors import Transient
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Term
@@ -29,8 +29,8 @@ class Target:
         return tuple(Term(term.label, f"id-{term.label}", term.path, term.parent) for term in terms)
 
 
-def terms_of(target: Target, steps: MemorySteps) -> Terms:
-    return Terms(target, steps, ("tags", "tree"))  # type: ignore[arg-type]
+def terms_of(target: Target, steps: MemorySteps) -> TargetTerms:
+    return TargetTerms(target, steps, ("tags", "tree"))  # type: ignore[arg-type]
 
 
 FLAT = [("tags", Term(label, path=(label,))) for label in ("Sea", "Wood", "City")]

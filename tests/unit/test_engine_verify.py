@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import version_key
 from dam_sync.engine.files import Paired, paired, paired_by_name
-from dam_sync.engine.verdict import Judged, Proof, Verdict, proofs_by_key
+from dam_sync.engine.verdict import FileProof, Judged, Verdict, proofs_by_key
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
 from dam_sync.store.rows import LinkRow
 
@@ -93,11 +93,13 @@ def test_a_file_that_is_lost_or_was_added() -> None:
 
 def test_the_evidence_of_an_asset_is_the_weakest_of_its_files() -> None:
     verdict = Verdict("digest")
-    verdict.count("1", "t1", Judged("equal", proofs=[Proof("file", "a", "V4"), Proof("attachments", "b", "V3")]))
+    verdict.count(
+        "1", "t1", Judged("equal", proofs=[FileProof("file", "a", "V4"), FileProof("attachments", "b", "V3")])
+    )
     verdict.count("2", "t2", Judged("equal"))
     assert verdict.evidence == {"V3": 1, "V2": 1}
     assert verdict.files == {"file": {"V4": 1}, "attachments": {"V3": 1}}
-    assert proofs_by_key([Proof("file", "a", "V4"), Proof("versions", "a", "V0")]) == {"a": "V0"}
+    assert proofs_by_key([FileProof("file", "a", "V4"), FileProof("versions", "a", "V0")]) == {"a": "V0"}
 
 
 def test_extras_are_told_and_count_as_different_only_where_the_policy_says_so() -> None:

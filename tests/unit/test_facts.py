@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Kind, Operation
+from dam_sync.model.service import Connector, Operation
 from dam_sync.model.support import Feature
 from dam_sync.services import discover
 from dam_sync.services.a_hypermedia import fields as a
@@ -36,18 +36,18 @@ READS: Mapping[str, frozenset[FieldKind]] = {
 }
 
 
-def writes(kind: Kind, feature: Feature) -> bool:
+def writes(kind: Connector, feature: Feature) -> bool:
     return feature in kind.holds and bool(kind.holds[feature].write)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_what_it_holds_is_told_by_the_kind(kind: Kind) -> None:
+def test_what_it_holds_is_told_by_the_kind(kind: Connector) -> None:
     assert kind.holds is import_module(f"dam_sync.services.{kind.name}.facts").HOLDS
     assert kind.holds
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_abilities_and_features_agree(kind: Kind) -> None:
+def test_abilities_and_features_agree(kind: Connector) -> None:
     can = kind.service.implemented
     told = {operation: writes(kind, feature) for operation, feature in ABLE.items()}
     assert told == {operation: operation in can for operation in ABLE}
@@ -79,7 +79,7 @@ def test_what_nothing_is_said_of_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_what_a_killed_run_may_leave_is_told_with_its_time_and_its_source(kind: Kind) -> None:
+def test_what_a_killed_run_may_leave_is_told_with_its_time_and_its_source(kind: Connector) -> None:
     assert kind.leaves
     for each in kind.leaves:
         assert each.where.startswith(kind.name[0].upper())

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.coercion import TAKES, Fit
-from dam_sync.mapping.results import SHAPES, Fate, Shape, shape_of
-from dam_sync.mapping.transforms.base import Setting
+from dam_sync.mapping.results import SHAPES, Outcome, ValueType, shape_of
+from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 from tests.support.values import scalars
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -40,39 +40,39 @@ def fit(kind: FieldKind, **more: object) -> Fit:
         (FieldKind.INSTANT, "2024-01-01T14:00:00+02:00", NOON),
         (FieldKind.PERSON, "Ann", Person("Ann")),
         (FieldKind.PERSON, Person("Ann", "12"), Person("Ann")),  # 12 may be somebody else there
-        (FieldKind.PLACE, "Brest", Place(address="Brest")),
+        (FieldKind.PLACE, "Brest", GeoPoint(address="Brest")),
         (FieldKind.TERM, "Sea", Term("Sea")),
         (FieldKind.FLAG, False, False),
         (FieldKind.ROWS, Row({"a": 1}), Row({"a": 1})),
     ],
 )
 def test_what_turns_into_the_fields_kind_by_itself(kind: FieldKind, value: Scalar, written: Scalar) -> None:
-    made = fit(kind).each(value, Setting())
+    made = fit(kind).each(value, TransformContext())
     assert made.values == (written,)
     assert type(made.values[0]) is type(written)
 
 
 def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -> None:
     trims = Fit(Field("x", FieldKind.TEXT, max_length=5), trims=True)
-    made = trims.each("  Sea \n", Setting())
+    made = trims.each("  Sea \n", TransformContext())
     assert made.values == ("Sea",)
     assert made.note is not None
-    assert (made.note.rule, made.note.fate) == ("whitespace trimmed", Fate.KEPT)
-    assert trims.each("Sea", Setting()).note is None
-    nothing = trims.each("  ", Setting())
+    assert (made.note.rule, made.note.fate) == ("whitespace trimmed", Outcome.KEPT)
+    assert trims.each("Sea", TransformContext()).note is None
+    nothing = trims.each("  ", TransformContext())
     assert nothing.note is not None
-    assert (nothing.values, nothing.note.fate) == ((), Fate.DROPPED)
-    long = trims.each(" too long ", Setting()).note
+    assert (nothing.values, nothing.note.fate) == ((), Outcome.DROPPED)
+    long = trims.each(" too long ", TransformContext()).note
     assert long is not None
     assert long.rule == "too long"
-    assert fit(FieldKind.TEXT).each(" Sea ", Setting()).values == (" Sea ",)
+    assert fit(FieldKind.TEXT).each(" Sea ", TransformContext()).values == (" Sea ",)
 
 
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
         (FieldKind.TEXT, True),
-        (FieldKind.TEXT, Place(1.0, 2.0, "Brest")),
+        (FieldKind.TEXT, GeoPoint(1.0, 2.0, "Brest")),
         (FieldKind.TEXT, Row({})),
         (FieldKind.NUMBER, "1,5"),
         (FieldKind.NUMBER, True),
@@ -88,63 +88,63 @@ def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -
     ],
 )
 def test_what_needs_a_verb_is_refused(kind: FieldKind, value: Scalar) -> None:
-    made = fit(kind).each(value, Setting())
+    made = fit(kind).each(value, TransformContext())
     assert made.values == ()
     assert made.note is not None
     assert made.note.rule == "wrong kind"
 
 
 def test_length_is_counted_in_letters_for_every_language() -> None:
-    assert fit(FieldKind.TEXT, max_length=3).each("été", Setting()).values == ("été",)
-    assert fit(FieldKind.TEXT, max_length=3).each("étés", Setting()).values == ()
+    assert fit(FieldKind.TEXT, max_length=3).each("été", TransformContext()).values == ("été",)
+    assert fit(FieldKind.TEXT, max_length=3).each("étés", TransformContext()).values == ()
     both = Localized({"en": "abc", "fr": "abcd"})
-    assert fit(FieldKind.TEXT, max_length=3, localized=True).each(both, Setting()).values == ()
+    assert fit(FieldKind.TEXT, max_length=3, localized=True).each(both, TransformContext()).values == ()
 
 
 def test_a_closed_list() -> None:
     closed = Fit(Field("x", FieldKind.TEXT), frozenset({"a"}))
-    assert closed.each("a", Setting()).values == ("a",)
-    assert closed.each("b", Setting()).note is not None
+    assert closed.each("a", TransformContext()).values == ("a",)
+    assert closed.each("b", TransformContext()).note is not None
 
 
 def test_languages_the_target_has_not_got() -> None:
     two = Fit(Field("x", FieldKind.TEXT, localized=True), locales=("en",))
-    assert two.each(Localized({"en": "Sea", "fr": "Mer"}), Setting()).values == (Localized({"en": "Sea"}),)
-    assert two.each(Localized({"fr": "Mer"}), Setting()).values == ()
+    assert two.each(Localized({"en": "Sea", "fr": "Mer"}), TransformContext()).values == (Localized({"en": "Sea"}),)
+    assert two.each(Localized({"fr": "Mer"}), TransformContext()).values == ()
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(list(FieldKind)), scalars)
 def test_fitting_is_total_and_agrees_with_what_compiling_says(kind: FieldKind, value: Scalar) -> None:
-    made = fit(kind).each(value, Setting())
+    made = fit(kind).each(value, TransformContext())
     assert bool(made.values) != (made.note is not None)
     for written in made.values:
         assert shape_of(written) is SHAPES[kind]
         assert shape_of(value) in TAKES[SHAPES[kind]]
     assert bool(fit(kind).misfit(shape_of(value))[0]) == (shape_of(value) not in TAKES[SHAPES[kind]])
-    assert Shape.ROW not in TAKES[Shape.TEXT]
+    assert ValueType.ROW not in TAKES[ValueType.TEXT]
 
 
-@pytest.mark.parametrize("place", [Place(address="Brest"), Place(48.4, None, "Brest"), Place(None, -4.5)])
-def test_a_place_without_a_point_does_not_fit_where_one_is_needed(place: Place) -> None:
-    made = fit(FieldKind.PLACE, coordinates=True).each(place, Setting())
+@pytest.mark.parametrize("place", [GeoPoint(address="Brest"), GeoPoint(48.4, None, "Brest"), GeoPoint(None, -4.5)])
+def test_a_place_without_a_point_does_not_fit_where_one_is_needed(place: GeoPoint) -> None:
+    made = fit(FieldKind.PLACE, coordinates=True).each(place, TransformContext())
     assert made.values == ()
     assert made.note is not None
     assert "no latitude and longitude" in made.note.detail
-    assert fit(FieldKind.PLACE).each(place, Setting()).values == (place,)
+    assert fit(FieldKind.PLACE).each(place, TransformContext()).values == (place,)
 
 
 def test_a_text_is_no_point() -> None:
-    assert fit(FieldKind.PLACE, coordinates=True).each("somewhere", Setting()).values == ()
-    point = Place(0.0, 0.0)
-    assert fit(FieldKind.PLACE, coordinates=True).each(point, Setting()).values == (point,)
+    assert fit(FieldKind.PLACE, coordinates=True).each("somewhere", TransformContext()).values == ()
+    point = GeoPoint(0.0, 0.0)
+    assert fit(FieldKind.PLACE, coordinates=True).each(point, TransformContext()).values == (point,)
 
 
 def test_a_row_with_a_cell_that_the_target_has_not_does_not_fit() -> None:
     known = fit(FieldKind.ROWS, cells=frozenset({"latitude", "longitude"}))
-    made = known.each(Row({"lat": 1.0, "longitude": 2.0}), Setting())
+    made = known.each(Row({"lat": 1.0, "longitude": 2.0}), TransformContext())
     assert made.values == ()
     assert made.note is not None
     assert "no cell lat" in made.note.detail
     row = Row({"latitude": 1.0})
-    assert known.each(row, Setting()).values == (row,)
+    assert known.each(row, TransformContext()).values == (row,)

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dam_sync.config.diagnostics import Written
+from dam_sync.config.diagnostics import SourceMap
 from dam_sync.mapping.coercion import Fit
-from dam_sync.mapping.conversions import STEPS, Given, bridge, fits_surely
+from dam_sync.mapping.conversions import STEPS, Given, conversion, fits_surely
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.results import SHAPES, Shape, number_text, shape_of
-from dam_sync.mapping.transforms.base import EachVerb, Setting
+from dam_sync.mapping.results import SHAPES, ValueType, number_text, shape_of
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.mapping.transforms.kinds import read_place
-from dam_sync.mapping.transforms.registry import verb_from
+from dam_sync.mapping.transforms.registry import transform_from
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
 from tests.support import values
 from tests.support.schemas import compiled, schema
 
@@ -31,16 +31,16 @@ NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 def through(*steps: Json, value: Scalar) -> Scalar:
     for step in steps:
         faults: list[object] = []
-        verb = verb_from(step, ("pipe", 0), Written("m.yaml", {}), faults)  # type: ignore[arg-type]
-        assert isinstance(verb, EachVerb), faults
-        made = verb.each(value, Setting())
+        verb = transform_from(step, ("pipe", 0), SourceMap("m.yaml", {}), faults)  # type: ignore[arg-type]
+        assert isinstance(verb, EachTransform), faults
+        made = verb.each(value, TransformContext())
         assert made.note is None, made.note
         (value,) = made.values
     return value
 
 
 def fitted(kind: FieldKind, value: Scalar) -> Scalar:
-    (made,) = Fit(Field("x", kind)).each(value, Setting()).values
+    (made,) = Fit(Field("x", kind)).each(value, TransformContext()).values
     return made
 
 
@@ -56,11 +56,11 @@ def fitted(kind: FieldKind, value: Scalar) -> Scalar:
         (NOON, "2024-01-01T12:00:00Z"),
         (Term("Sea", "1"), "Sea"),
         (Person("Ann", "1"), "Ann"),
-        (Place(48.4, -4.5, "Brest, France"), "48.4, -4.5, Brest, France"),
-        (Place(48.4, -4.5), "48.4, -4.5"),
-        (Place(48.4, None, "x"), "48.4, , x"),
-        (Place(address="Quai 1, Brest"), "Quai 1, Brest"),
-        (Place(address="12, 5"), ", , 12, 5"),
+        (GeoPoint(48.4, -4.5, "Brest, France"), "48.4, -4.5, Brest, France"),
+        (GeoPoint(48.4, -4.5), "48.4, -4.5"),
+        (GeoPoint(48.4, None, "x"), "48.4, , x"),
+        (GeoPoint(address="Quai 1, Brest"), "Quai 1, Brest"),
+        (GeoPoint(address="12, 5"), ", , 12, 5"),
         (Row({"h": 3, "at": NOON}), '{"at": {"instant": "2024-01-01T12:00:00Z"}, "h": 3}'),
         (Row({"row": 3}), '{"row": {"row": 3}}'),
         (Localized({"en": "Sea"}), "Sea"),
@@ -73,17 +73,17 @@ def test_the_canonical_text(value: Scalar, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("48.4,-4.5", Place(48.4, -4.5)),
-        (" 48.4 , -4.5 , Brest ", Place(48.4, -4.5, "Brest")),
-        ("Brest", Place(address="Brest")),
-        ("91, 5", Place(address="91, 5")),
-        ("5, 181, x", Place(address="5, 181, x")),
-        ("12, Main Street", Place(address="12, Main Street")),
-        (",", Place(address=",")),
+        ("48.4,-4.5", GeoPoint(48.4, -4.5)),
+        (" 48.4 , -4.5 , Brest ", GeoPoint(48.4, -4.5, "Brest")),
+        ("Brest", GeoPoint(address="Brest")),
+        ("91, 5", GeoPoint(address="91, 5")),
+        ("5, 181, x", GeoPoint(address="5, 181, x")),
+        ("12, Main Street", GeoPoint(address="12, Main Street")),
+        (",", GeoPoint(address=",")),
         (" ", None),
     ],
 )
-def test_places_as_people_write_them(text: str, place: Place | None) -> None:
+def test_places_as_people_write_them(text: str, place: GeoPoint | None) -> None:
     assert read_place(text) == place
 
 
@@ -99,22 +99,22 @@ def test_languages_and_plain_text() -> None:
     assert through({"language": "fr"}, value=Localized({"en": "Sea", "fr": "Mer"})) == Localized({"fr": "Mer"})
 
 
-BACK: dict[Shape, tuple[FieldKind, tuple[Json, ...]]] = {
-    Shape.TEXT: (FieldKind.TEXT, ()),
-    Shape.NUMBER: (FieldKind.NUMBER, ("number",)),
-    Shape.FLAG: (FieldKind.FLAG, ("flag",)),
-    Shape.DATE: (FieldKind.DATE, ("date",)),
-    Shape.INSTANT: (FieldKind.INSTANT, ("datetime",)),
-    Shape.TERM: (FieldKind.TERM, ()),
-    Shape.PERSON: (FieldKind.PERSON, ()),
-    Shape.PLACE: (FieldKind.PLACE, ("place",)),
-    Shape.ROW: (FieldKind.ROWS, ("rows",)),
+BACK: dict[ValueType, tuple[FieldKind, tuple[Json, ...]]] = {
+    ValueType.TEXT: (FieldKind.TEXT, ()),
+    ValueType.NUMBER: (FieldKind.NUMBER, ("number",)),
+    ValueType.FLAG: (FieldKind.FLAG, ("flag",)),
+    ValueType.DATE: (FieldKind.DATE, ("date",)),
+    ValueType.INSTANT: (FieldKind.INSTANT, ("datetime",)),
+    ValueType.TERM: (FieldKind.TERM, ()),
+    ValueType.PERSON: (FieldKind.PERSON, ()),
+    ValueType.PLACE: (FieldKind.PLACE, ("place",)),
+    ValueType.ROW: (FieldKind.ROWS, ("rows",)),
 }
 names = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
 addresses = st.one_of(st.text(max_size=12), st.text(alphabet="0123456789,. -", max_size=8)).map(str.strip)
 places = st.builds(
-    Place, st.one_of(st.none(), st.floats(-90, 90)), st.one_of(st.none(), st.floats(-180, 180)), addresses
-).filter(lambda place: place != Place())
+    GeoPoint, st.one_of(st.none(), st.floats(-90, 90)), st.one_of(st.none(), st.floats(-180, 180)), addresses
+).filter(lambda place: place != GeoPoint())
 instants = values.instants.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
 numbers = st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False, allow_infinity=False))
 cells: st.SearchStrategy[Scalar] = st.one_of(
@@ -148,7 +148,9 @@ def test_there_and_back_again(value: Scalar) -> None:
 @settings(max_examples=50, deadline=None)
 @given(names, st.sampled_from(("en", "pt-BR")))
 def test_a_plain_text_through_a_language_stays_that_text(text: str, locale: str) -> None:
-    there = Fit(Field("x", FieldKind.TEXT, localized=True)).each(through({"language": locale}, value=text), Setting())
+    there = Fit(Field("x", FieldKind.TEXT, localized=True)).each(
+        through({"language": locale}, value=text), TransformContext()
+    )
     assert there.values == (Localized({locale.lower(): text}),)
     assert fitted(FieldKind.TEXT, there.values[0]) == text
 
@@ -166,7 +168,7 @@ SIDES = [(kind, multiple, kind is FieldKind.TEXT and multiple) for kind, multipl
 
 
 def crossed(folder: Path, source: Schema, target: Schema) -> Crosswalk | None:
-    steps = bridge(Given.by(source.fields["x"]), target.fields["x"], rule="list", language="en")
+    steps = conversion(Given.by(source.fields["x"]), target.fields["x"], rule="list", language="en")
     if steps is None:
         return None
     text = f'version: 1\nfields: {{x: {{from: "fields.x[]", pipe: {json.dumps(steps)}}}}}\n'
@@ -193,22 +195,22 @@ def test_every_bridge_compiles_and_what_it_makes_fits(tmp_path: Path, wanted: tu
             assert shape_of(written[0] if isinstance(written, tuple) else written) is SHAPES[wanted[0]]
 
 
-SAMPLES: dict[Shape, Scalar] = {
-    Shape.TEXT: "Sea",
-    Shape.NUMBER: 1,
-    Shape.FLAG: True,
-    Shape.DATE: date(2024, 1, 1),
-    Shape.INSTANT: NOON,
-    Shape.TERM: Term("Sea"),
-    Shape.PERSON: Person("Ann"),
-    Shape.PLACE: Place(48.4, -4.5, "Brest"),
-    Shape.ROW: Row({"h": 3}),
+SAMPLES: dict[ValueType, Scalar] = {
+    ValueType.TEXT: "Sea",
+    ValueType.NUMBER: 1,
+    ValueType.FLAG: True,
+    ValueType.DATE: date(2024, 1, 1),
+    ValueType.INSTANT: NOON,
+    ValueType.TERM: Term("Sea"),
+    ValueType.PERSON: Person("Ann"),
+    ValueType.PLACE: GeoPoint(48.4, -4.5, "Brest"),
+    ValueType.ROW: Row({"h": 3}),
 }
 
 
-@pytest.mark.parametrize("shape", list(Shape))
-def test_everything_reaches_text(shape: Shape) -> None:
-    assert (shape, Shape.TEXT) in STEPS
+@pytest.mark.parametrize("shape", list(ValueType))
+def test_everything_reaches_text(shape: ValueType) -> None:
+    assert (shape, ValueType.TEXT) in STEPS
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -225,25 +227,25 @@ def test_no_bridge_raises_on_any_value(
 @pytest.mark.parametrize(
     ("given_", "wanted", "steps"),
     [
-        (Given(Shape.TEXT, html=True), Field("x", FieldKind.TEXT), ("strip_html",)),
-        (Given(Shape.TEXT), Field("x", FieldKind.HTML), ("escape",)),
-        (Given(Shape.TEXT, html=True), Field("x", FieldKind.HTML), ()),
-        (Given(Shape.TEXT, letters=20), Field("x", FieldKind.TEXT, max_length=20), ()),
+        (Given(ValueType.TEXT, html=True), Field("x", FieldKind.TEXT), ("strip_html",)),
+        (Given(ValueType.TEXT), Field("x", FieldKind.HTML), ("escape",)),
+        (Given(ValueType.TEXT, html=True), Field("x", FieldKind.HTML), ()),
+        (Given(ValueType.TEXT, letters=20), Field("x", FieldKind.TEXT, max_length=20), ()),
         (
-            Given(Shape.TEXT, letters=21),
+            Given(ValueType.TEXT, letters=21),
             Field("x", FieldKind.TEXT, max_length=20),
             ({"truncate": {"max": 20, "on_cut": "note"}},),
         ),
-        (Given(Shape.DATE, letters=10), Field("x", FieldKind.TEXT, max_length=20), ()),
-        (Given(Shape.FLAG, True), Field("x", FieldKind.TEXT), ("text", {"join": "; "})),
-        (Given(Shape.TERM, True), Field("x", FieldKind.TERM), ({"vocabulary": "r"}, "unique", "first")),
-        (Given(Shape.INSTANT, True), Field("x", FieldKind.DATE, multiple=True), ("date",)),
-        (Given(Shape.TEXT), Field("x", FieldKind.TEXT, localized=True), ({"language": "en"},)),
-        (Given(Shape.TEXT, localized=True), Field("x", FieldKind.TEXT, localized=True), ()),
+        (Given(ValueType.DATE, letters=10), Field("x", FieldKind.TEXT, max_length=20), ()),
+        (Given(ValueType.FLAG, True), Field("x", FieldKind.TEXT), ("text", {"join": "; "})),
+        (Given(ValueType.TERM, True), Field("x", FieldKind.TERM), ({"vocabulary": "r"}, "unique", "first")),
+        (Given(ValueType.INSTANT, True), Field("x", FieldKind.DATE, multiple=True), ("date",)),
+        (Given(ValueType.TEXT), Field("x", FieldKind.TEXT, localized=True), ({"language": "en"},)),
+        (Given(ValueType.TEXT, localized=True), Field("x", FieldKind.TEXT, localized=True), ()),
     ],
 )
 def test_the_verbs_of_a_bridge(given_: Given, wanted: Field, steps: tuple[Json, ...]) -> None:
-    assert bridge(given_, wanted, rule="r", language="en") == steps
+    assert conversion(given_, wanted, rule="r", language="en") == steps
 
 
 @pytest.mark.parametrize("text", [" " * 300_000, "1" + " " * 300_000 + "x", "," + " " * 300_000 + "x", "1," * 150_000])

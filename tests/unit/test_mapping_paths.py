@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.paths import PathFault, field_name, parse_path
-from dam_sync.mapping.results import Shape, Tongue, empty
+from dam_sync.mapping.results import LanguagePreference, ValueType, empty
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 from tests.support.schemas import SOURCE, schema
 from tests.support.values import assets
 
@@ -27,7 +27,7 @@ ASSET = Asset(
         "title": Localized({"en": "Sea", "fr": "Mer", "de": " "}),
         "inventory": " ",
         "keywords": (Term("Sea", "1", ("Nature", "Sea")), Term("Land")),
-        "site": Place(48.4, -4.5, "Brest"),
+        "site": GeoPoint(48.4, -4.5, "Brest"),
         "people": (Person("Ann", "3"), Person("Bob")),
         "shot_date": date(2024, 1, 1),
         "dims": (Row({"h": 3, "w": (1, 2)}), Row({})),
@@ -87,25 +87,25 @@ ASSET = Asset(
     ],
 )
 def test_what_is_at_the_end_of_a_path(path: str, values: list[Scalar]) -> None:
-    assert [found.value for found in parse_path(path, SOURCE).read(ASSET, Tongue(("en",)))] == values
+    assert [found.value for found in parse_path(path, SOURCE).read(ASSET, LanguagePreference(("en",)))] == values
 
 
 @pytest.mark.parametrize(
     ("path", "shape", "many"),
     [
-        ("fields.title", Shape.TEXT, False),
-        ("fields.keywords[]", Shape.TERM, True),
-        ("fields.keywords", Shape.TERM, True),
-        ("fields.keywords[].path", Shape.TEXT, True),
-        ("fields.site.longitude", Shape.NUMBER, False),
-        ("fields.shot_date", Shape.DATE, False),
-        ("fields.cleared", Shape.FLAG, False),
-        ("file.size", Shape.NUMBER, False),
-        ("created_at", Shape.INSTANT, False),
-        ("tags[]", Shape.TEXT, True),
+        ("fields.title", ValueType.TEXT, False),
+        ("fields.keywords[]", ValueType.TERM, True),
+        ("fields.keywords", ValueType.TERM, True),
+        ("fields.keywords[].path", ValueType.TEXT, True),
+        ("fields.site.longitude", ValueType.NUMBER, False),
+        ("fields.shot_date", ValueType.DATE, False),
+        ("fields.cleared", ValueType.FLAG, False),
+        ("file.size", ValueType.NUMBER, False),
+        ("created_at", ValueType.INSTANT, False),
+        ("tags[]", ValueType.TEXT, True),
     ],
 )
-def test_what_a_path_promises(path: str, shape: Shape, many: bool) -> None:
+def test_what_a_path_promises(path: str, shape: ValueType, many: bool) -> None:
     found = parse_path(path, SOURCE)
     assert (found.shape, found.many) == (shape, many)
 
@@ -205,21 +205,23 @@ def test_the_name_of_a_field_leads_to_it(key: str, multiple: bool) -> None:
     assert parse_path(name, source).key == key
     assert (parse_path(f"{name}.fr", source).key, parse_path(f"{name}.fr", source).locale) == (key, "fr")
     value = ("x",) if multiple else "x"
-    (found,) = parse_path(name, source).read(Asset(AssetId("7"), Revision("1"), fields={key: value}), Tongue())
+    (found,) = parse_path(name, source).read(
+        Asset(AssetId("7"), Revision("1"), fields={key: value}), LanguagePreference()
+    )
     assert found.label == name
 
 
 def test_every_language_goes_along_where_the_target_has_languages() -> None:
-    (found,) = parse_path("fields.title", SOURCE).read(ASSET, Tongue(), all_languages=True)
+    (found,) = parse_path("fields.title", SOURCE).read(ASSET, LanguagePreference(), all_languages=True)
     assert found.value == Localized({"en": "Sea", "fr": "Mer"})
     assert [label for label, _, _ in found.texts] == ["fields.title.en", "fields.title.fr"]
-    (one,) = parse_path("fields.title.fr", SOURCE).read(ASSET, Tongue(), all_languages=True)
+    (one,) = parse_path("fields.title.fr", SOURCE).read(ASSET, LanguagePreference(), all_languages=True)
     assert one.value == Localized({"fr": "Mer"})
 
 
 def test_a_text_without_languages_stands_for_the_one_that_was_asked_for() -> None:
     asset = Asset(AssetId("7"), Revision("1"), fields={"title": "Sea"})
-    assert [found.value for found in parse_path("fields.title.en", SOURCE).read(asset, Tongue())] == ["Sea"]
+    assert [found.value for found in parse_path("fields.title.en", SOURCE).read(asset, LanguagePreference())] == ["Sea"]
 
 
 PATHS = (
@@ -235,6 +237,6 @@ PATHS = (
     st.booleans(),
 )
 def test_reading_never_raises_and_gives_no_empty_value(asset: Asset, path: str, all_languages: bool) -> None:
-    for found in parse_path(path, SOURCE).read(asset, Tongue(), all_languages=all_languages):
+    for found in parse_path(path, SOURCE).read(asset, LanguagePreference(), all_languages=all_languages):
         assert not empty(found.value)
         assert found.label

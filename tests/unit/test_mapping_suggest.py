@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.results import empty
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.similarity import likeness
+from dam_sync.mapping.similarity import similarity
 from dam_sync.mapping.suggest import SuggestedLine, Suggestion, suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
@@ -249,7 +249,7 @@ def test_a_field_is_known_by_key_prefix_label_and_spelling() -> None:
     ],
 )
 def test_how_alike_names_are(left: Field, right: Field, score: float, exact: bool) -> None:
-    found = likeness(left, right)
+    found = similarity(left, right)
     assert (found.score, found.exact) == (score, exact)
 
 

@@ -9,48 +9,48 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.config.diagnostics import Written
-from dam_sync.mapping.results import Fate, Kept, Made, Shape, Tongue, shape_of
+from dam_sync.config.diagnostics import SourceMap
+from dam_sync.mapping.results import LanguagePreference, ListResult, Outcome, Result, ValueType, shape_of
 from dam_sync.mapping.tables import Lookup
-from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
-from dam_sync.mapping.transforms.registry import VERBS, verb_from
+from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
+from dam_sync.mapping.transforms.registry import VERBS, transform_from
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
-from dam_sync.model.diagnostic import Fault
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term
+from dam_sync.model.diagnostic import Diagnostic
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
 from tests.support.values import scalars
 
 INDEX = TermIndex()
 INDEX.add(Term("Sea", "s1"))
-SETTING = Setting(
-    Tongue(("fr", "en")),
+SETTING = TransformContext(
+    LanguagePreference(("fr", "en")),
     {"country": Lookup("country", {"FR": "France", "": ""}), "strict": Lookup("strict", {}, "park")},
     {"subject": VocabularyRule("subject", "subject", match=("exact", "casefold"), unmatched="create")},
     {"subject": INDEX},
 )
 
 
-def verb(step: Json) -> Verb:
-    faults: list[Fault] = []
-    found = verb_from(step, ("pipe", 0), Written("m.yaml", {}), faults)
+def verb(step: Json) -> Transform:
+    faults: list[Diagnostic] = []
+    found = transform_from(step, ("pipe", 0), SourceMap("m.yaml", {}), faults)
     assert found is not None, faults
     return found
 
 
 def faults_of(step: Json) -> list[str]:
-    faults: list[Fault] = []
-    assert verb_from(step, ("fields", "x", "pipe", 0), Written("m.yaml", {}), faults) is None
+    faults: list[Diagnostic] = []
+    assert transform_from(step, ("fields", "x", "pipe", 0), SourceMap("m.yaml", {}), faults) is None
     return [f"{fault.key}: {fault.message}; {fault.hint}" for fault in faults]
 
 
-def each(step: Json, value: Scalar) -> Made:
+def each(step: Json, value: Scalar) -> Result:
     found = verb(step)
-    assert isinstance(found, EachVerb)
+    assert isinstance(found, EachTransform)
     return found.each(value, SETTING)
 
 
-def whole(step: Json, *values: Scalar) -> Kept:
+def whole(step: Json, *values: Scalar) -> ListResult:
     found = verb(step)
-    assert isinstance(found, ListVerb)
+    assert isinstance(found, ListTransform)
     return found.whole(values, SETTING)
 
 
@@ -99,10 +99,10 @@ def whole(step: Json, *values: Scalar) -> Kept:
         ({"pluck": "path"}, Term("Sea", path=("Nature", "Sea")), "/Nature/Sea"),
         ({"pluck": "id"}, Term("Sea", "12"), "12"),
         ({"pluck": "name"}, Person("Ann", "1"), "Ann"),
-        ({"pluck": "address"}, Place(1.0, 2.0, "Brest"), "Brest"),
-        ({"pluck": "latitude"}, Place(48.5, 2.0), 48.5),
+        ({"pluck": "address"}, GeoPoint(1.0, 2.0, "Brest"), "Brest"),
+        ({"pluck": "latitude"}, GeoPoint(48.5, 2.0), 48.5),
         ({"pluck": "h"}, Row({"h": 3}), "3"),
-        ("json", Place(1.0, 2.0, "é"), '{"address": "é", "latitude": 1.0, "longitude": 2.0}'),
+        ("json", GeoPoint(1.0, 2.0, "é"), '{"address": "é", "latitude": 1.0, "longitude": 2.0}'),
         ({"lookup": "country"}, " FR ", "France"),
         ({"lookup": {"name": "country", "unmatched": "keep"}}, "XX", "XX"),
         ({"vocabulary": "subject"}, Term("sea", "99"), Term("Sea", "s1")),
@@ -115,25 +115,25 @@ def test_a_verb_by_example(step: Json, value: Scalar, expected: Scalar) -> None:
 @pytest.mark.parametrize(
     ("step", "value", "fate"),
     [
-        ({"truncate": 3}, "abcd", Fate.FAILED),
-        ({"truncate": {"max": 3, "on_cut": "park"}}, "abcd", Fate.PARKED),
-        ({"truncate": {"max": 3, "on_cut": "drop"}}, "abcd", Fate.DROPPED),
-        ("date", "30/02/2024", Fate.FAILED),
-        ("date", "2024-02-30", Fate.FAILED),
-        ("number", "1.234,5", Fate.FAILED),
-        ("number", "1,23", Fate.FAILED),
-        ("number", "٣", Fate.FAILED),
-        ("flag", "maybe", Fate.FAILED),
-        ({"pluck": "id"}, Term("Sea"), Fate.FAILED),
-        ({"pluck": "latitude"}, Place(address="Brest"), Fate.FAILED),
-        ({"lookup": "country"}, "XX", Fate.FAILED),
-        ({"lookup": "strict"}, "XX", Fate.PARKED),
-        ({"lookup": {"name": "strict", "unmatched": "null"}}, "XX", Fate.EMPTY),
-        ("trim", Place(1.0, 2.0), Fate.FAILED),
-        ("upper", Row({}), Fate.FAILED),
+        ({"truncate": 3}, "abcd", Outcome.FAILED),
+        ({"truncate": {"max": 3, "on_cut": "park"}}, "abcd", Outcome.PARKED),
+        ({"truncate": {"max": 3, "on_cut": "drop"}}, "abcd", Outcome.DROPPED),
+        ("date", "30/02/2024", Outcome.FAILED),
+        ("date", "2024-02-30", Outcome.FAILED),
+        ("number", "1.234,5", Outcome.FAILED),
+        ("number", "1,23", Outcome.FAILED),
+        ("number", "٣", Outcome.FAILED),
+        ("flag", "maybe", Outcome.FAILED),
+        ({"pluck": "id"}, Term("Sea"), Outcome.FAILED),
+        ({"pluck": "latitude"}, GeoPoint(address="Brest"), Outcome.FAILED),
+        ({"lookup": "country"}, "XX", Outcome.FAILED),
+        ({"lookup": "strict"}, "XX", Outcome.PARKED),
+        ({"lookup": {"name": "strict", "unmatched": "null"}}, "XX", Outcome.EMPTY),
+        ("trim", GeoPoint(1.0, 2.0), Outcome.FAILED),
+        ("upper", Row({}), Outcome.FAILED),
     ],
 )
-def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, fate: Fate) -> None:
+def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, fate: Outcome) -> None:
     made = each(step, value)
     assert made.values == ()
     assert made.note is not None
@@ -144,13 +144,13 @@ def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, 
 def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
     made = each({"truncate": {"max": 3, "on_cut": "note"}}, "abcd")
     assert made.note is not None
-    assert made.note.fate is Fate.KEPT
+    assert made.note.fate is Outcome.KEPT
 
 
 def test_digits_that_a_number_cannot_keep_are_told() -> None:
     made = each("number", "0.12345678901234567890123")
     assert made.note is not None
-    assert made.note.fate is Fate.KEPT
+    assert made.note.fate is Outcome.KEPT
 
 
 def test_a_new_term_is_to_be_made_first() -> None:
@@ -179,7 +179,7 @@ def test_only_the_first_and_what_is_gone_is_told() -> None:
     kept = whole("first", "a", "b", "c")
     assert kept.items == (("a", (0,)),)
     assert kept.note is not None
-    assert kept.note.fate is Fate.DROPPED
+    assert kept.note.fate is Outcome.DROPPED
     assert whole("first", "a").note is None
 
 
@@ -264,11 +264,11 @@ STEPS: Mapping[str, Json] = {
 def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) -> None:
     """No value raises; without a note, results have the shape that was promised."""
     found = verb({name: STEPS[name]} if name in STEPS else name)
-    if isinstance(found, ListVerb):
+    if isinstance(found, ListTransform):
         kept = found.whole(values, SETTING)
         assert all(0 <= index < len(values) for _, indices in kept.items for index in indices)
         return
-    assert isinstance(found, EachVerb)
+    assert isinstance(found, EachTransform)
     for value in values:
         made = found.each(value, SETTING)
         assert made.values or made.note is not None or name == "split"
@@ -276,8 +276,8 @@ def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) ->
             assert shape_of(result) is found.gives(shape_of(value))
 
 
-@given(st.sampled_from(list(VERBS)), st.sampled_from(list(Shape)))
-def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: Shape) -> None:
+@given(st.sampled_from(list(VERBS)), st.sampled_from(list(ValueType)))
+def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: ValueType) -> None:
     found = verb({name: STEPS[name]} if name in STEPS else name)
     if shape in found.takes and name != "pluck":
         assert not found.misfit(shape)
@@ -286,7 +286,7 @@ def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: Shape) -> Non
 
 
 def test_every_language_keeps_its_own_text() -> None:
-    assert Tongue(("fr",)).text(Localized({"en": "Sea", "fr": "Mer"})) == "Mer"
-    assert Tongue().text(Localized({"de": "See", "en": "Sea"})) == "Sea"
-    assert Tongue(("it",)).text(Localized({"de": "See"})) == "See"
-    assert Tongue().text(Localized({})) == ""
+    assert LanguagePreference(("fr",)).text(Localized({"en": "Sea", "fr": "Mer"})) == "Mer"
+    assert LanguagePreference().text(Localized({"de": "See", "en": "Sea"})) == "Sea"
+    assert LanguagePreference(("it",)).text(Localized({"de": "See"})) == "See"
+    assert LanguagePreference().text(Localized({})) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.mapping.results import Fate, Tongue
+from dam_sync.mapping.results import LanguagePreference, Outcome
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term
@@ -83,12 +83,15 @@ def rule(**more: object) -> VocabularyRule:
 
 
 def test_a_draft_keeps_label_and_id_only() -> None:
-    assert rule().apply(Term("Sea"), INDEX, Tongue(), "vocabulary").values == (Term("Sea", "1"),)
+    assert rule().apply(Term("Sea"), INDEX, LanguagePreference(), "vocabulary").values == (Term("Sea", "1"),)
 
 
 def test_a_new_branch_is_made_from_the_root_down() -> None:
     made = rule(unmatched="create", by_path=True).apply(
-        Term("Gull", "44", ("Nature", "Birds", "Gull"), labels={"en": "Gull"}), INDEX, Tongue(), "vocabulary"
+        Term("Gull", "44", ("Nature", "Birds", "Gull"), labels={"en": "Gull"}),
+        INDEX,
+        LanguagePreference(),
+        "vocabulary",
     )
     assert made.values == (Term("Gull"),)
     assert [(term.label, term.path, term.id) for _, term in made.new_terms] == [
@@ -101,16 +104,19 @@ def test_a_new_branch_is_made_from_the_root_down() -> None:
 def test_what_was_made_is_found_when_asked_again() -> None:
     known, new = index(Term("Nature", "9", ("Nature",))), Term("Gull", "44", ("Nature", "Birds", "Gull"))
     creating = rule(unmatched="create", by_path=True)
-    for position, (_, term) in enumerate(creating.apply(new, known, Tongue(), "vocabulary").new_terms):
+    for position, (_, term) in enumerate(creating.apply(new, known, LanguagePreference(), "vocabulary").new_terms):
         known.add(Term(term.label, f"n{position}", term.path))
-    made = creating.apply(new, known, Tongue(), "vocabulary")
+    made = creating.apply(new, known, LanguagePreference(), "vocabulary")
     assert made.new_terms == ()
     assert made.values == (Term("Gull", "n1"),)
 
 
 def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
     made = rule(unmatched="create").apply(
-        Term("Mer", "1", ("Nature", "Mer"), labels={"en": "Sea", "fr": "Mer"}), index(), Tongue(("en",)), "vocabulary"
+        Term("Mer", "1", ("Nature", "Mer"), labels={"en": "Sea", "fr": "Mer"}),
+        index(),
+        LanguagePreference(("en",)),
+        "vocabulary",
     )
     assert made.values == (Term("Sea"),)
     assert [(term.label, term.path) for _, term in made.new_terms] == [("Sea", ("Sea",))]
@@ -118,12 +124,12 @@ def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
 
 def test_what_is_unmatched_is_told() -> None:
     for unmatched, fate, values in (
-        (None, Fate.FAILED, ()),
-        ("park", Fate.PARKED, ()),
-        ("drop", Fate.DROPPED, ()),
-        ("keep", Fate.KEPT, (Term("Gull"),)),
+        (None, Outcome.FAILED, ()),
+        ("park", Outcome.PARKED, ()),
+        ("drop", Outcome.DROPPED, ()),
+        ("keep", Outcome.KEPT, (Term("Gull"),)),
     ):
-        made = rule(unmatched=unmatched).apply(Term("Gull", "4"), INDEX, Tongue(), "vocabulary")
+        made = rule(unmatched=unmatched).apply(Term("Gull", "4"), INDEX, LanguagePreference(), "vocabulary")
         assert made.values == values
         assert made.note is not None
         assert made.note.fate is fate
@@ -131,7 +137,7 @@ def test_what_is_unmatched_is_told() -> None:
 
 
 def test_a_new_term_that_is_too_long_is_told() -> None:
-    made = rule(unmatched="create", max_length=3).apply(Term("Gull"), INDEX, Tongue(), "vocabulary")
+    made = rule(unmatched="create", max_length=3).apply(Term("Gull"), INDEX, LanguagePreference(), "vocabulary")
     assert made.new_terms == ()
     assert made.note is not None
 
@@ -151,11 +157,11 @@ def test_paths_as_text_read_back(parts: list[str], odd: str) -> None:
 def test_what_earlier_runs_found_is_recalled_and_nothing_else_is_taken_for_missing() -> None:
     rule = VocabularyRule("subjects", "subject", match=("exact",), unmatched="create")
     known = index(SEA)
-    assert rule.apply(Term("Sea", "77"), known, Tongue(), "r").values == (Term("Sea", "1"),)
+    assert rule.apply(Term("Sea", "77"), known, LanguagePreference(), "r").values == (Term("Sea", "1"),)
     later = TermIndex(recalled=known.found, partial=True)
-    assert rule.apply(Term("Sea", "77"), later, Tongue(), "r").values == (Term("Sea", "1"),)
+    assert rule.apply(Term("Sea", "77"), later, LanguagePreference(), "r").values == (Term("Sea", "1"),)
     assert not later.lacking
     for other in (Term("Sea", "78"), Term("See", "77"), Term("Sea")):
         later = TermIndex(recalled=known.found, partial=True)
-        rule.apply(other, later, Tongue(), "r")
+        rule.apply(other, later, LanguagePreference(), "r")
         assert later.lacking, other

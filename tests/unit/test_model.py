@@ -14,7 +14,7 @@ from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint
 from dam_sync.model.errors import Disposition, Rejected, SessionGone, Throttled, TruncatedListing
 from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.service import Operation, Service
-from dam_sync.model.values import Localized, Person, Place, Row, Term, parse_instant, value_from_json, value_to_json
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term, parse_instant, value_from_json, value_to_json
 
 texts = st.text(max_size=20)
 instants = st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)).map(
@@ -31,7 +31,7 @@ scalars = st.one_of(
     st.dictionaries(texts, texts, max_size=3).map(Localized),
     terms,
     st.builds(Person, texts, texts),
-    st.builds(Place, st.floats(-90, 90), st.floats(-180, 180), texts),
+    st.builds(GeoPoint, st.floats(-90, 90), st.floats(-180, 180), texts),
     st.dictionaries(texts, simple, max_size=3).map(Row),
 )
 values = st.one_of(scalars, st.lists(scalars, max_size=4).map(tuple))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare import Defaults, Scope, differences, extras
-from dam_sync.engine.taxonomy import Containers
+from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.naming import Naming
 from dam_sync.model.service import Operation
@@ -124,7 +124,7 @@ class Target:
 
 
 async def test_they_are_found_by_the_name_they_should_have() -> None:
-    found = await Containers(Target(), None, NAMING).known()  # type: ignore[arg-type]
+    found = await TargetContainers(Target(), None, NAMING).known()  # type: ignore[arg-type]
     assert found["category", ("50％",)] == "1"
     assert found["category", ("a＋b",)] == "2"
     assert Naming(frozenset("%"), 128).path(("50%",)) == ("50％",)

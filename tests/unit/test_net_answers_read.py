@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ContractBroken, NotFound
 
 
-@reads_answer
+@interprets_response
 def title_of(row: Any) -> str:
     return str(row["title"].strip())
 
 
-@reads_answer
+@interprets_response
 def titles_of(rows: Any) -> Iterator[str]:
     for row in rows:
         yield row["title"]
 
 
-@reads_answer
+@interprets_response
 def looked_up(row: Any) -> str:
     raise NotFound(row)
 
@@ -49,13 +49,13 @@ def test_answers_as_documented_and_our_own_errors_pass() -> None:
 
 
 def test_some_lines_of_a_function() -> None:
-    with pytest.raises(ContractBroken, match=r"KeyError in the ticket: 'id'"), reading_answer("the ticket"):
+    with pytest.raises(ContractBroken, match=r"KeyError in the ticket: 'id'"), interpreting_response("the ticket"):
         {}["id"]
 
 
 def test_what_was_answered_is_shown_redacted_and_cut() -> None:
     hide("S3cr3tValu3xyz")
-    with pytest.raises(ContractBroken) as caught, reading_answer("a number"):
+    with pytest.raises(ContractBroken) as caught, interpreting_response("a number"):
         int("S3cr3tValu3xyz" + "x" * 5000)
     assert "S3cr3t" not in str(caught.value)
     assert len(str(caught.value)) < 300

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.http.limiters import LATE, Bucket, Flow
+from dam_sync.http.limiters import LATE, AdaptiveRateLimiter, BandwidthLimiter
 from tests.support.stepped_clock import SteppedClock
 
 
-async def releases(bucket: Bucket, calls: int, workers: int = 16) -> list[float]:
+async def releases(bucket: AdaptiveRateLimiter, calls: int, workers: int = 16) -> list[float]:
     taken: list[float] = []
 
     async def work() -> None:
@@ -35,7 +35,7 @@ def most_in_a_second(instants: list[float]) -> int:
 
 @pytest.mark.parametrize("rate", [1.0, 2.5, 7.0, 50.0, 500.0])
 async def test_at_the_limit_never_over_it(rate: float) -> None:
-    taken = await releases(Bucket(rate, SteppedClock(auto=True)), int(rate * 20) + 20)
+    taken = await releases(AdaptiveRateLimiter(rate, SteppedClock(auto=True)), int(rate * 20) + 20)
     assert most_in_a_second(taken) <= -(-rate // 1)
     used = (len(taken) - 1) / (taken[-1] - taken[0])
     assert rate * 0.92 <= used <= rate
@@ -45,14 +45,14 @@ async def test_at_the_limit_never_over_it(rate: float) -> None:
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([5.0, 50.0, 200.0]))
 def test_delays_on_the_way_of_80_ms_do_not_bunch_calls_into_one_second(seed: int, rate: float) -> None:
     chance = random.Random(seed)
-    taken = asyncio.run(releases(Bucket(rate, SteppedClock(auto=True)), int(rate * 5)))
+    taken = asyncio.run(releases(AdaptiveRateLimiter(rate, SteppedClock(auto=True)), int(rate * 5)))
     arrivals = sorted(instant + chance.uniform(0, LATE) for instant in taken)
     assert most_in_a_second(arrivals) <= rate
 
 
 async def test_late_wake_ups_cost_nothing_and_break_nothing() -> None:
     clock = SteppedClock()
-    bucket = Bucket(50.0, clock)
+    bucket = AdaptiveRateLimiter(50.0, clock)
     taken: list[float] = []
 
     async def work() -> None:
@@ -72,7 +72,7 @@ async def test_late_wake_ups_cost_nothing_and_break_nothing() -> None:
 
 async def test_a_stall_of_our_own_is_not_made_good_by_a_burst() -> None:
     clock = SteppedClock()
-    bucket = Bucket(50.0, clock)
+    bucket = AdaptiveRateLimiter(50.0, clock)
     taken: list[float] = []
 
     async def work() -> None:
@@ -91,7 +91,7 @@ async def test_a_stall_of_our_own_is_not_made_good_by_a_burst() -> None:
 
 async def test_idle_time_is_not_saved_up() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(10.0, clock)
+    bucket = AdaptiveRateLimiter(10.0, clock)
     await bucket.take()
     clock.skip(100)
     assert most_in_a_second(await releases(bucket, 40)) <= 10
@@ -99,7 +99,7 @@ async def test_idle_time_is_not_saved_up() -> None:
 
 async def test_without_a_limit_nothing_waits() -> None:
     clock = SteppedClock()
-    await releases(Bucket(None, clock), 1000)
+    await releases(AdaptiveRateLimiter(None, clock), 1000)
     assert clock.slept == []
 
 
@@ -109,7 +109,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
     """A call is counted some time between its sending and its answer, or within 80 ms where the answer is slow."""
     chance = random.Random(seed)
     clock = SteppedClock(auto=True)
-    bucket = Bucket(rate, clock)
+    bucket = AdaptiveRateLimiter(rate, clock)
     arrivals: list[float] = []
 
     async def work() -> None:
@@ -129,7 +129,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
 
 async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(50.0, clock)
+    bucket = AdaptiveRateLimiter(50.0, clock)
     first = await bucket.take()
     bucket.slow_down(first, 7.0)
     assert bucket.rate == 25.0
@@ -145,7 +145,7 @@ async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
 
 async def test_a_burst_of_refusals_is_one_event() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(50.0, clock)
+    bucket = AdaptiveRateLimiter(50.0, clock)
     for turn in [await bucket.take() for _ in range(16)]:
         bucket.slow_down(turn, None)
     assert bucket.rate == 25.0
@@ -156,7 +156,7 @@ async def test_a_burst_of_refusals_is_one_event() -> None:
 
 async def test_waiting_calls_go_at_the_new_rate() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(50.0, clock)
+    bucket = AdaptiveRateLimiter(50.0, clock)
     first = await bucket.take()
     waiting = asyncio.gather(*(bucket.take() for _ in range(30)))
     await asyncio.sleep(0)
@@ -168,7 +168,7 @@ async def test_waiting_calls_go_at_the_new_rate() -> None:
 
 async def test_an_unknown_limit_is_learnt_and_forgotten() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(None, clock)
+    bucket = AdaptiveRateLimiter(None, clock)
     for _ in range(60):
         turn = await bucket.take()
         await clock.sleep(1 / 60)
@@ -182,7 +182,7 @@ async def test_an_unknown_limit_is_learnt_and_forgotten() -> None:
 
 async def test_the_slowest_rate_is_not_nought() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(1.0, clock)
+    bucket = AdaptiveRateLimiter(1.0, clock)
     for _ in range(20):
         bucket.slow_down(await bucket.take())
     assert bucket.rate is not None
@@ -191,7 +191,7 @@ async def test_the_slowest_rate_is_not_nought() -> None:
 
 async def test_a_cancelled_wait_leaves_the_others_in_peace() -> None:
     clock = SteppedClock(auto=True)
-    bucket = Bucket(10.0, clock)
+    bucket = AdaptiveRateLimiter(10.0, clock)
     await bucket.take()
     waiting = [asyncio.ensure_future(bucket.take()) for _ in range(10)]
     await asyncio.sleep(0)
@@ -202,20 +202,20 @@ async def test_a_cancelled_wait_leaves_the_others_in_peace() -> None:
 
 async def test_bytes_flow_no_faster_than_allowed() -> None:
     clock = SteppedClock(auto=True)
-    flow = Flow(1_000_000.0, clock)
+    flow = BandwidthLimiter(1_000_000.0, clock)
     await asyncio.gather(*(flow.pass_on(100_000) for _ in range(51)))
     assert clock.monotonic() == pytest.approx(5.0)
 
 
 async def test_bytes_without_a_limit_do_not_wait() -> None:
     clock = SteppedClock()
-    await Flow(None, clock).pass_on(10**12)
+    await BandwidthLimiter(None, clock).pass_on(10**12)
     assert clock.slept == []
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0])
 def test_no_rate_is_no_rate(wrong: float) -> None:
     with pytest.raises(ValueError, match="per second"):
-        Bucket(wrong, SteppedClock())
+        AdaptiveRateLimiter(wrong, SteppedClock())
     with pytest.raises(ValueError, match="per second"):
-        Flow(wrong, SteppedClock())
+        BandwidthLimiter(wrong, SteppedClock())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.http.multipart import BLOCK, Form, FormPart
+from dam_sync.http.multipart import BLOCK, FormPart, MultipartForm
 from dam_sync.model.errors import InvalidValue
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=12)
@@ -25,11 +25,11 @@ def factory(data: bytes, step: int = 7) -> Callable[[], AsyncIterator[bytes]]:
     return blocks
 
 
-async def body_of(form: Form) -> bytes:
+async def body_of(form: MultipartForm) -> bytes:
     return b"".join([block async for block in form.blocks()])
 
 
-def read_back(form: Form, body: bytes) -> list[tuple[str, bytes]]:
+def read_back(form: MultipartForm, body: bytes) -> list[tuple[str, bytes]]:
     """Headers and value of each part, cut at the boundary."""
     pieces = body.split(f"--{form.boundary}".encode())
     assert pieces[0] == b""
@@ -41,7 +41,7 @@ def read_back(form: Form, body: bytes) -> list[tuple[str, bytes]]:
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(st.tuples(names, st.binary(max_size=60), st.sampled_from(["bytes", "stream"])), max_size=5))
 def test_the_announced_length_is_the_true_one(parts: list[tuple[str, bytes, str]]) -> None:
-    form = Form(
+    form = MultipartForm(
         [
             FormPart(name, value if kind == "bytes" else factory(value), "é.jpg", size=len(value))
             for name, value, kind in parts
@@ -55,7 +55,7 @@ def test_the_announced_length_is_the_true_one(parts: list[tuple[str, bytes, str]
 
 
 async def test_a_form_is_read_by_an_independent_parser() -> None:
-    form = Form(
+    form = MultipartForm(
         [
             FormPart("profile", "Bilder é"),
             FormPart("file", factory(b"\x00\x01" * 99), "a.jpg", "image/jpeg", size=198),
@@ -74,7 +74,7 @@ async def test_a_form_is_read_by_an_independent_parser() -> None:
 
 
 async def test_names_cannot_break_out() -> None:
-    form = Form([FormPart('a"\r\nX: 1', "v", 'f"\n.jpg')], "beef" * 8)
+    form = MultipartForm([FormPart('a"\r\nX: 1', "v", 'f"\n.jpg')], "beef" * 8)
     ((head, value),) = read_back(form, await body_of(form))
     assert 'name="a%22%0D%0AX: 1"; filename="f%22%0A.jpg"' in head
     assert "Content-Type: application/octet-stream" in head
@@ -86,20 +86,20 @@ async def test_large_parts_are_never_held_whole() -> None:
         for _ in range(100):
             yield b"x" * 1000
 
-    form = Form([FormPart("file", blocks, "a", size=100_000)], "feed" * 8)
+    form = MultipartForm([FormPart("file", blocks, "a", size=100_000)], "feed" * 8)
     assert max([len(block) async for block in form.blocks()]) <= 1000
     assert "xxx" not in repr(form)
 
 
 def test_a_stream_of_unknown_size_is_refused() -> None:
-    form = Form([FormPart("file", factory(b"abc"))], "feed" * 8)
+    form = MultipartForm([FormPart("file", factory(b"abc"))], "feed" * 8)
     with pytest.raises(ValueError, match="'file'"):
         _ = form.size
 
 
 async def test_large_bytes_are_given_a_block_at_a_time() -> None:
     data = bytes(range(256)) * (3 * BLOCK // 256) + b"end"
-    form = Form([FormPart("session", "s" * 40), FormPart("file", data, "chunk")], "b0undary" * 4)
+    form = MultipartForm([FormPart("session", "s" * 40), FormPart("file", data, "chunk")], "b0undary" * 4)
     blocks = [block async for block in form.blocks()]
     assert max(map(len, blocks)) <= BLOCK
     assert sum(map(len, blocks)) == form.size

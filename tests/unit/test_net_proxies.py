@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dam_sync.http.failures import Unreached
+from dam_sync.http.failures import NotSent
 from dam_sync.http.proxies import proxy_to
 from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ConfigError
@@ -91,7 +91,7 @@ async def test_a_proxy_that_opens_no_way_may_later(
         client_of("https://dam.example", transport=transport, attempts=2) as client,
     ):
         monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.name}")
-        with pytest.raises(Unreached, match=rf"the proxy {proxy.name} .*\({status}\)"):
+        with pytest.raises(NotSent, match=rf"the proxy {proxy.name} .*\({status}\)"):
             await client.send(post())
     assert len(proxy.seen) == 2
 
@@ -100,7 +100,7 @@ async def test_a_proxy_that_is_not_there_is_told_by_name(transport: str, monkeyp
     port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
     async with client_of("https://dam.example", transport=transport, attempts=1) as client:
-        with pytest.raises(Unreached, match=rf"proxy 127.0.0.1:{port}"):
+        with pytest.raises(NotSent, match=rf"proxy 127.0.0.1:{port}"):
             await client.send(get())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.http.client import Request
-from dam_sync.http.failures import Unreached
+from dam_sync.http.failures import NotSent
 from dam_sync.model.errors import ConfigError, Throttled, Transient
 from tests.support.raw_server import RawServer, Said, Seen, free_port, in_turn, no_http, said
 from tests.support.stepped_clock import START, SteppedClock
@@ -61,7 +61,7 @@ async def test_a_lost_answer_to_a_write_is_not_sent_again(transport: str, method
         await client.send(get())  # so that the write goes over a kept connection
         with pytest.raises(Transient, match="broke") as caught:
             await client.send(Request("W /x", method, "/x", json={}, repeatable=False))
-    assert not isinstance(caught.value, Unreached)
+    assert not isinstance(caught.value, NotSent)
     assert len(server.seen) == 2
 
 
@@ -82,7 +82,7 @@ async def test_a_write_that_never_left_is_sent_again(transport: str) -> None:
     async with client_of(f"http://127.0.0.1:{free_port()}", transport=transport, clock=clock, attempts=3) as client:
         with pytest.raises(Transient, match=r"127\.0\.0\.1 refused the connection") as caught:
             await client.send(post())
-    assert isinstance(caught.value, Unreached)
+    assert isinstance(caught.value, NotSent)
     assert "port" in caught.value.hint
     assert len(clock.slept) == 2
     assert client.calls == {"POST /v2/things": 3}
@@ -98,7 +98,7 @@ async def test_a_trouble_of_before_does_not_make_a_lost_write_certain(transport:
     ):
         try:
             await other.send(get())
-        except Unreached:
+        except NotSent:
             with pytest.raises(Transient, match="broke") as caught:
                 await client.send(post())
         try:
@@ -106,7 +106,7 @@ async def test_a_trouble_of_before_does_not_make_a_lost_write_certain(transport:
         except OSError:
             with pytest.raises(Transient, match="broke"):
                 await client.send(post())
-    assert not isinstance(caught.value, Unreached)
+    assert not isinstance(caught.value, NotSent)
     assert len(server.seen) == 2
 
 
@@ -143,7 +143,7 @@ async def test_a_handshake_that_breaks_off_may_go_through_later(transport: str) 
         no_http(b"") as url,
         client_of(url.replace("http:", "https:"), transport=transport, attempts=2) as client,
     ):
-        with pytest.raises(Unreached):
+        with pytest.raises(NotSent):
             await client.send(post())
     assert client.calls == {"POST /v2/things": 2}
 

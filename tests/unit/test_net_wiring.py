@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.http.auth.base import Bearer
-from dam_sync.http.client_config import Wiring
+from dam_sync.http.client_config import ClientConfig
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Context
 from tests.support.stepped_clock import SteppedClock
@@ -16,7 +16,7 @@ def test_all_that_a_context_allows_reaches_the_client() -> None:
     context = Context(
         "https://dam.example/", {}, clock=clock, bandwidth=5e6, read_only=True, max_calls=7, calls_per_second=2.0
     )
-    wiring = Wiring.of(context, "x_service", auth, (), context.paced(PACE))
+    wiring = ClientConfig.of(context, "x_service", auth, (), context.paced(PACE))
     assert (wiring.service, wiring.bases, wiring.auth, wiring.clock) == (
         "x_service",
         {"": "https://dam.example"},

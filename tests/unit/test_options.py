@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.api.bootstrap import job_of
 from dam_sync.config.job import is_secret
-from dam_sync.emulators import trial_of
-from dam_sync.emulators.kit.profile import Trial
+from dam_sync.emulators import profile_of
+from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
@@ -29,7 +29,7 @@ CASES = [(kind, name) for kind in discover() for name in discover()[kind].settin
 
 
 def connects(kind: str, name: str, value: Any) -> bool:
-    trial: Trial = trial_of(kind)
+    trial: Profile = profile_of(kind)
     auth = {key: text.format(url=URL) for key, text in trial.auth[0].items()}
     given = {**trial.options, name: value}
     try:
@@ -52,7 +52,7 @@ async def test_what_the_check_accepts_the_adapter_accepts(kind: str, name: str) 
 
 @pytest.mark.parametrize("kind", list(discover()))
 async def test_every_way_in_can_be_written_in_a_job_file(kind: str, tmp_path: Path) -> None:
-    trial: Trial = trial_of(kind)
+    trial: Profile = profile_of(kind)
     for number, auth in enumerate((*trial.auth, trial.denied)):
         way = {key: "${env:SECRET}" if is_secret(key) else text.format(url=URL) for key, text in auth.items()}
         side = {"kind": kind, "base_url": URL, "tenant_url": URL, "auth": way, "options": dict(trial.options)}

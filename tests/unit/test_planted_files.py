@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.atomic_io import prove_writable, written
+from dam_sync.api.atomic_io import atomic_write, prove_writable
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.credential_store import FileVault
+from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.sqlite import engine_of
 from dam_sync.store.store import SqlStore
 
@@ -40,11 +40,11 @@ def test_a_report_does_not_follow_a_planted_link(tmp_path: Path, precious: Path,
     (report.parent / planted).symlink_to(precious)
     prove_writable(report, "the report")
     assert untouched(precious)
-    with suppress(KeyError), written(report, "the report") as out:
+    with suppress(KeyError), atomic_write(report, "the report") as out:
         out.write("half")
         raise KeyError
     assert untouched(precious)
-    with written(report, "the report") as out:
+    with atomic_write(report, "the report") as out:
         out.write("whole")
     assert untouched(precious)
     assert report.read_text(encoding="utf-8") == "whole"
@@ -95,7 +95,7 @@ async def test_an_export_that_fails_removes_only_its_own_files(tmp_path: Path, m
 
 @pytest.mark.parametrize("name", ["job.vault.new", "job.vault.lock", "job.vault"])
 async def test_a_credential_does_not_follow_a_link(tmp_path: Path, precious: Path, name: str) -> None:
-    vault = FileVault(tmp_path / "shared" / "job.vault")
+    vault = FileCredentialStore(tmp_path / "shared" / "job.vault")
     (vault.path.parent / name).symlink_to(precious)
     with pytest.raises(ConfigError, match="symbolic link"):
         await vault.save("token", "refresh-token-1")
@@ -103,7 +103,7 @@ async def test_a_credential_does_not_follow_a_link(tmp_path: Path, precious: Pat
 
 
 async def test_a_credential_is_not_written_into_a_file_with_another_name(tmp_path: Path, precious: Path) -> None:
-    vault = FileVault(tmp_path / "shared" / "job.vault")
+    vault = FileCredentialStore(tmp_path / "shared" / "job.vault")
     os.link(precious, vault.path.parent / "job.vault.new")
     with pytest.raises(ConfigError, match="not made by this user alone"):
         await vault.save("token", "refresh-token-1")

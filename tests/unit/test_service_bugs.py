@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, InternalError, NotFound
 from dam_sync.model.service import Service, Shard, Window
 from dam_sync.services import discover
 
 
-@reads_answer
+@interprets_response
 def tenant_of(row: Any) -> str:
     return str(row["tenant"])
 

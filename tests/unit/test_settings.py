@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
-from dam_sync.config.job import Exposure, Job, Limits, Reference, json_schema, load_job, resolve_secret
+from dam_sync.config.job import ExposureConfig, Job, Reference, SideLimits, json_schema, load_job, resolve_secret
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 
-def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Kind:
+def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Connector:
     """A made-up kind, in everything else like some real one."""
     real = next(iter(discover().values()))
     settings = {"version_policy": options.choice("", "none", "file_only"), "index_lag": options.seconds("")}
@@ -73,7 +73,7 @@ def test_a_whole_job(tmp_path: Path) -> None:
     assert (job.name, job.source.kind, job.target.tenant_url) == ("museum", "alpha", "https://museum.dam.example")
     assert job.mapping_path == tmp_path / "mappings" / "museum.yaml"
     assert job.state_path == tmp_path / "state" / "museum.db"
-    assert job.limits == Limits(calls_per_second=40, max_calls=400_000, concurrency=16, bandwidth=50_000_000)
+    assert job.limits == SideLimits(calls_per_second=40, max_calls=400_000, concurrency=16, bandwidth=50_000_000)
     assert (job.policy.conflicts, job.policy.versions, job.policy.verify) == ("overwrite", "current", "bytes")
     assert job.source.auth.flow == "basic"
     assert job.source.auth.parameters == {"login": "dam-sync", "password": "${env:A_PASSWORD}"}
@@ -165,7 +165,7 @@ def test_what_may_be_more_visible_is_accepted_rule_by_rule(tmp_path: Path) -> No
         ExposureRule.GROUPS: Waiver.CLOSE,
     }
     assert load(tmp_path, JOB).policy.exposure.waivers == {}
-    assert set(Exposure.model_fields) == {rule.value for rule in ExposureRule}
+    assert set(ExposureConfig.model_fields) == {rule.value for rule in ExposureRule}
 
 
 def test_only_known_rules_and_words_are_taken_and_no_switch_for_all(tmp_path: Path) -> None:

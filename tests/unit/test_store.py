@@ -20,7 +20,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
 from dam_sync.model.service import Batch, Membership, Shard
-from dam_sync.store.credential_store import FileVault
+from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 
@@ -388,11 +388,11 @@ async def test_show_counts_rows(store: SqlStore) -> None:
 
 
 async def test_the_vault_is_durable_and_private(tmp_path: Path) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     assert await vault.load("x") is None
     await vault.save("x", "wrt_demo_1")
     await vault.save("y", "other")
-    assert await FileVault(tmp_path / "job.vault").load("x") == "wrt_demo_1"
+    assert await FileCredentialStore(tmp_path / "job.vault").load("x") == "wrt_demo_1"
     assert stat.S_IMODE(os.stat(tmp_path / "job.vault").st_mode) == 0o600
     (tmp_path / "job.vault").write_text("{")
     with pytest.raises(ConfigError, match="damaged"):

@@ -22,7 +22,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.store import sqlite as state_file
 from dam_sync.store.migrations import MIGRATIONS, VERSION, migrate, version_of
 from dam_sync.store.rows import LinkRow, Outcome
-from dam_sync.store.sqlite import engine_of, meaning_of, path_of
+from dam_sync.store.sqlite import engine_of, explain_error, path_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 
@@ -217,7 +217,7 @@ async def test_a_full_disk_is_told_and_leaves_the_state_whole(tmp_path: Path) ->
     ],
 )
 def test_every_error_has_a_meaning(error: Exception, kind: type[DamSyncError]) -> None:
-    told = meaning_of(error, Path("job.db"))
+    told = explain_error(error, Path("job.db"))
     assert type(told) is kind
     assert told.hint
     assert "job.db" in told.message

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, bindparam, create_engine, insert, select
 
-from dam_sync.store.statements import Ready, listed
+from dam_sync.store.statements import PreparedStatement, listed_statement
 
 THING = Table("thing", MetaData(), Column("id", Integer, primary_key=True), Column("name", String, default="none"))
-ADD = Ready(insert(THING).inline(), ("id",))
-NAMED = Ready(insert(THING).inline(), ("id", "name"))
-AMONG = Ready(select(THING).where(THING.c.id.in_(listed("ids"))).order_by(THING.c.id))
-CALLED = Ready(select(THING.c.id).where(THING.c.name == bindparam("name"), THING.c.id < 10))
+ADD = PreparedStatement(insert(THING).inline(), ("id",))
+NAMED = PreparedStatement(insert(THING).inline(), ("id", "name"))
+AMONG = PreparedStatement(select(THING).where(THING.c.id.in_(listed_statement("ids"))).order_by(THING.c.id))
+CALLED = PreparedStatement(select(THING.c.id).where(THING.c.name == bindparam("name"), THING.c.id < 10))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, SafetyStop
 from dam_sync.store import lock_holder
 from dam_sync.store.lock_holder import holder_of
-from dam_sync.store.sqlite import meaning_of
+from dam_sync.store.sqlite import explain_error
 from dam_sync.store.store import SqlStore
 
 HOLDER = (
@@ -108,6 +108,6 @@ def test_a_quota_is_a_full_disk_though_there_is_room(
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
     monkeypatch.setattr(tempfile, "TemporaryFile", probing)
-    told = meaning_of(error, tmp_path / "job.db")
+    told = explain_error(error, tmp_path / "job.db")
     assert type(told) is kind
     assert str(tmp_path) in f"{told.hint} {told.message}"

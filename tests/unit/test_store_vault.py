@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from dam_sync.http.auth.base import RotatingToken
-from dam_sync.http.messages import Reply, Request
+from dam_sync.http.messages import Request, Response
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DiskFull
 from dam_sync.store import credential_store as vaults
-from dam_sync.store.credential_store import FileVault
+from dam_sync.store.credential_store import FileCredentialStore
 
 
 async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
     path = tmp_path / "new" / "job.vault"
-    assert await FileVault(path).load("e") is None
-    await FileVault(path).save("e", "wrt_demo_1")
-    await FileVault(path).save("e", "wrt_demo_2")
-    await FileVault(path).save("b", "other")
-    vault = FileVault(path)
+    assert await FileCredentialStore(path).load("e") is None
+    await FileCredentialStore(path).save("e", "wrt_demo_1")
+    await FileCredentialStore(path).save("e", "wrt_demo_2")
+    await FileCredentialStore(path).save("b", "other")
+    vault = FileCredentialStore(path)
     assert (await vault.load("e"), await vault.load("b"), await vault.load("x")) == ("wrt_demo_2", "other", None)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -33,7 +33,7 @@ async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
 
 
 async def test_names_are_told_of_what_is_kept_and_nothing_is_written_for_it(tmp_path: Path) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     assert await vault.names("up") == []
     assert not list(tmp_path.iterdir())
     for name, secret in (("up-0", "link"), ("up-1", "link"), ("token", "secret"), ("up-0", "")):
@@ -42,13 +42,13 @@ async def test_names_are_told_of_what_is_kept_and_nothing_is_written_for_it(tmp_
 
 
 async def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
-    vaults = [FileVault(tmp_path / "job.vault") for _ in range(8)]
+    vaults = [FileCredentialStore(tmp_path / "job.vault") for _ in range(8)]
     await asyncio.gather(*(vault.save(f"k{number}", str(number)) for number, vault in enumerate(vaults)))
     assert [await vaults[0].load(f"k{number}") for number in range(8)] == [str(number) for number in range(8)]
 
 
 async def test_a_crash_while_saving_leaves_the_old_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     await vault.save("e", "old")
 
     def no_power(*_: object) -> None:
@@ -64,7 +64,7 @@ async def test_a_crash_while_saving_leaves_the_old_secret(tmp_path: Path, monkey
 
 
 async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     await vault.save("e", "wrt_demo_1")
     vault.path.chmod(0o644)
     with pytest.raises(ConfigError, match="others may have read") as told:
@@ -75,7 +75,7 @@ async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"e": 1}', '{"e": "wrt_demo_1"'])
 async def test_a_damaged_file_is_told_without_its_content(tmp_path: Path, text: str) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     vault.path.write_text(text)
     vault.path.chmod(0o600)
     with pytest.raises(ConfigError, match="damaged") as told:
@@ -110,17 +110,17 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
 ) -> None:
     """Room first, then the call that uses the old one up; then bytes, name, folder; only then the new access token."""
     folder = tmp_path / "state"
-    vault = FileVault(folder / "job.vault")
+    vault = FileCredentialStore(folder / "job.vault")
     token = RotatingToken("http://127.0.0.1/token", "client-1", "secret-1", "wrt_1", vault, "e", SystemClock())
     await vault.save("other", "there before")
     (folder / "job.vault.new").unlink(missing_ok=True)
     story = Story(monkeypatch, folder)
 
-    async def exchange(request: Request) -> Reply:
+    async def exchange(request: Request) -> Response:
         assert isinstance(request.body, bytes)
         story.told.append(f"send {json.loads(request.body)['refresh_token']}")
         body = json.dumps({"access_token": "wat_2", "refresh_token": "wrt_2", "expires_in": 3600}).encode()
-        return Reply(200, {"content-type": "application/json"}, body)
+        return Response(200, {"content-type": "application/json"}, body)
 
     token.attach(exchange)
     story.told.append(f"use {(await token.headers())['Authorization']}")
@@ -132,7 +132,7 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
         "flush state",
         "use Bearer wat_2",
     ]
-    assert "wrt_2" in str(await FileVault(vault.path).load("e"))
+    assert "wrt_2" in str(await FileCredentialStore(vault.path).load("e"))
 
 
 async def test_the_first_file_and_its_folders_outlast_a_power_cut(
@@ -140,7 +140,7 @@ async def test_the_first_file_and_its_folders_outlast_a_power_cut(
 ) -> None:
     flushed: list[Path] = []
     monkeypatch.setattr("dam_sync.store.sqlite.flush_folder", flushed.append)
-    await FileVault(tmp_path / "new" / "deep" / "job.vault").save("e", "wrt_1")
+    await FileCredentialStore(tmp_path / "new" / "deep" / "job.vault").save("e", "wrt_1")
     assert {tmp_path, tmp_path / "new", tmp_path / "new" / "deep"} <= set(flushed)
 
 
@@ -171,7 +171,7 @@ def no_room(patch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     await vault.save("e", "wrt_1")
     assert await vault.load("e") == "wrt_1"
     no_room(monkeypatch)
@@ -186,7 +186,7 @@ async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, mo
 
 
 async def test_room_that_a_crash_left_half_made_is_made_anew(tmp_path: Path) -> None:
-    vault = FileVault(tmp_path / "job.vault")
+    vault = FileCredentialStore(tmp_path / "job.vault")
     room = tmp_path / "job.vault.new"
     room.write_bytes(b'{"e": "wrt_half')
     assert await vault.load("e") is None

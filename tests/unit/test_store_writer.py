@@ -20,7 +20,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from dam_sync.store.writer import Writer
+from dam_sync.store.writer import WriterThread
 from tests.support.store import SetClock, entries
 
 LEASE = timedelta(minutes=5)
@@ -33,7 +33,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.close()
 
 
-def writer_of(store: SqlStore) -> Writer:
+def writer_of(store: SqlStore) -> WriterThread:
     writer = store._desk.writer
     assert writer is not None
     return writer

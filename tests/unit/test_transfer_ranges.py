@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget
 from dam_sync.transfer.upload import send_ranges
@@ -18,7 +18,7 @@ from tests.support.steps import MemorySteps
 from tests.support.uploads import SIZE, WEEK, Faults, Once, RangesServer, crash_and_resume
 
 
-async def by_ranges(content: Content, server: RangesServer, steps: Steps, step: int = 100) -> Json:
+async def by_ranges(content: Content, server: RangesServer, steps: Journal, step: int = 100) -> Json:
     return await send_ranges(content, server, step, steps, budget=MemoryBudget(10_000), keep=WEEK)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.errors import ConfigError, DiskFull
-from dam_sync.transfer.spool import spool_file, sweep_spool
+from dam_sync.transfer.spool import clean_spool, spool_file
 
 MIB = 1024 * 1024
 
@@ -84,12 +84,12 @@ async def test_sweeping_leaves_files_in_use_and_files_of_others(tmp_path: Path) 
     (tmp_path / "notes.txt").touch()
     (tmp_path / "spool-left.part").touch()
     async with spool_file(tmp_path) as file:
-        assert sweep_spool(tmp_path) == 1
+        assert clean_spool(tmp_path) == 1
         await file.append(b"still here")
         await file.flush()
         assert await file.read(0, 5) == b"still"
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    assert sweep_spool(tmp_path / "nowhere") == 0
+    assert clean_spool(tmp_path / "nowhere") == 0
 
 
 KILLED = """
@@ -109,11 +109,11 @@ async def test_a_killed_process_leaves_what_the_next_one_sweeps(tmp_path: Path) 
     with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
-        assert sweep_spool(tmp_path) == 0
+        assert clean_spool(tmp_path) == 0
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert len(list(tmp_path.iterdir())) == 1
-    assert sweep_spool(tmp_path) == 1
+    assert clean_spool(tmp_path) == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MIB, Part, PartBounds
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from dam_sync.transfer.upload import Blocks, send_streamed_parts
@@ -19,7 +19,7 @@ from tests.support.steps import MemorySteps
 from tests.support.uploads import BOUNDS, SIZE, WEEK, Once, PartsServer, crash_and_resume, ranged
 
 
-async def by_streamed_parts(content: Content, server: PartsServer, steps: Steps, bounds: PartBounds = BOUNDS) -> Json:
+async def by_streamed_parts(content: Content, server: PartsServer, steps: Journal, bounds: PartBounds = BOUNDS) -> Json:
     return await send_streamed_parts(content, _Streamed(server), bounds, steps, keep=WEEK)
 
 

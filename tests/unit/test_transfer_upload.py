@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part, PartBounds
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.upload import send_parts
@@ -24,7 +24,11 @@ from tests.support.uploads import BOUNDS, SIZE, WEEK, Faults, Once, PartsServer,
 
 
 async def by_parts(
-    content: Content, server: PartsServer, steps: Steps, budget: MemoryBudget | None = None, bounds: PartBounds = BOUNDS
+    content: Content,
+    server: PartsServer,
+    steps: Journal,
+    budget: MemoryBudget | None = None,
+    bounds: PartBounds = BOUNDS,
 ) -> Json:
     return await send_parts(content, server, bounds, steps, budget or MemoryBudget(10_000), keep=WEEK)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.limits import PartBounds
-from dam_sync.model.ports import Recorded
+from dam_sync.model.ports import IsReferenced
 from dam_sync.model.service import Service
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
@@ -26,7 +26,7 @@ from tests.support.vault import MemoryVault
 C = "c_brandlibrary"
 
 
-def said_in(steps: MemorySteps) -> Recorded:
+def said_in(steps: MemorySteps) -> IsReferenced:
     """As the store answers for steps of work that goes on."""
 
     async def recorded(text: str) -> bool:
@@ -53,7 +53,7 @@ async def tenant(tmp_path: Path) -> AsyncIterator[Tenant]:
 
 
 def connected(tenant: Tenant, vault: MemoryVault) -> Service:
-    return tenant.connect(vault=vault, options=dict(trial_of(C).parted))
+    return tenant.connect(vault=vault, options=dict(profile_of(C).parted))
 
 
 def lying(tenant: Tenant) -> Counter[str]:

@@ -17,12 +17,12 @@ from dam_sync.emulators.a_hypermedia.options import options_of
 from dam_sync.emulators.a_hypermedia.routes import routes_of
 from dam_sync.emulators.kit.app import Application, application
 from dam_sync.emulators.kit.catalogue import Catalogue
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 
-def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
     """An instance as an ASGI application; `options` are those of `options.Options`, and `variant`.
 
     `.state.load(catalogue, files)` fills it, `.state.instance` is the instance. Raises ValueError on unknown options.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dam_sync.emulators.a_hypermedia.errors import Refusal
 from dam_sync.emulators.a_hypermedia.options import Options
 from dam_sync.emulators.a_hypermedia.records import User
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 _HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
 _SKEW_S = 60
@@ -23,7 +23,7 @@ OIDC_CLIENT = ("client-1", "client-secret-1")
 class Gate:
     """Checks the Authorization header of each call against the users."""
 
-    def __init__(self, world: World, options: Options, users: Mapping[str, User]) -> None:
+    def __init__(self, world: Environment, options: Options, users: Mapping[str, User]) -> None:
         self.world, self.options, self.users = world, options, users
         self._tokens: dict[str, float] = {}
 

@@ -21,14 +21,14 @@ from dam_sync.emulators.a_hypermedia.schema_views import SchemaViews
 from dam_sync.emulators.a_hypermedia.state import Library
 from dam_sync.emulators.a_hypermedia.uploads import Uploads
 from dam_sync.emulators.a_hypermedia.views import MediaViews
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 
 class Instance:
     """One emulated instance with all its parts."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.library = Library(world, objects, options)
         self.uploads = Uploads(world, objects, options)

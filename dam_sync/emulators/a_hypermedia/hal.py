@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from dam_sync.emulators.a_hypermedia.errors import Refusal, bad
 from dam_sync.emulators.a_hypermedia.options import Options
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 MEDIA_TYPE = "application/hal+json;version=1;charset=UTF-8"
 Tree = dict[str, "Tree | None"]
@@ -20,7 +20,7 @@ Tree = dict[str, "Tree | None"]
 class Writer:
     """Makes links and relation names as this instance spells them."""
 
-    def __init__(self, world: World, options: Options) -> None:
+    def __init__(self, world: Environment, options: Options) -> None:
         self.world = world
         self.prefix = options.prefix + ":"
         self.odd = options.odd_hrefs

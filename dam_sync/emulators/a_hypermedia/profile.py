@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Trial, words
+from dam_sync.emulators.kit.profile import Profile, words
 
-TRIAL = Trial(
+TRIAL = Profile(
     fitting={"locales": "en,fr", "timezone": "Europe/Paris"},
     readings=(
         "rich-search",

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dam_sync.emulators.a_hypermedia.lexicon import Lexicon, words
 from dam_sync.emulators.a_hypermedia.records import Media
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 AXES = ("id", "updateDate", "importDate", "creationDate", "statusUpdateDate", "trashDate")
 _REMEMBERED = 16
@@ -201,7 +201,9 @@ class Index:
 class Indexer:
     """Keeps the two indexes, of living and of trashed media, `lag` seconds behind the library."""
 
-    def __init__(self, world: World, lexicon: Lexicon, lag: float, current: Callable[[int], Media | None]) -> None:
+    def __init__(
+        self, world: Environment, lexicon: Lexicon, lag: float, current: Callable[[int], Media | None]
+    ) -> None:
         self.world, self.lag, self.current = world, lag, current
         self.live, self.trash = Index(lexicon), Index(lexicon)
         self._pending: deque[tuple[float, int]] = deque()

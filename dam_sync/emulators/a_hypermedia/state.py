@@ -20,14 +20,14 @@ from dam_sync.emulators.a_hypermedia.trees import Folders, Thesauri
 from dam_sync.emulators.a_hypermedia.twins import Twins
 from dam_sync.emulators.kit.audience import Audience
 from dam_sync.emulators.kit.catalogue import Catalogue
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore
 
 
 class Library:
     """The media of one instance. Ids are strictly increasing and never used again."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.languages = list(options.languages)
         self.folders, self.thesauri = Folders(), Thesauri()

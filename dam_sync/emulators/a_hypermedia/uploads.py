@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from dam_sync.emulators.a_hypermedia.errors import Refusal, bad, not_found
 from dam_sync.emulators.a_hypermedia.options import Options
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore, Partial, TooLong
 
 FILE_GB = 20
@@ -40,7 +40,7 @@ class Descriptor:
 class Uploads:
     """The temporary files of an instance."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self._by_id: dict[str, Descriptor] = {}
         self._at_once = 0

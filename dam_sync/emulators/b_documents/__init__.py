@@ -19,14 +19,14 @@ from dam_sync.emulators.b_documents.routes import routes_of
 from dam_sync.emulators.b_documents.server import Server
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import Catalogue
-from dam_sync.emulators.kit.environment import RateLimit, World
+from dam_sync.emulators.kit.environment import Environment, RateLimit
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 __all__ = ["emulator"]
 
 
-def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
     """The service as an ASGI application; `app.state.load(catalogue, files)` fills it, `app.state.server` is it.
 
     Raises ValueError on an option or variant that does not exist; both are listed in `options.py`.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dam_sync.emulators.b_documents.options import Options
 from dam_sync.emulators.b_documents.people import People
 from dam_sync.emulators.b_documents.records import User
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 TOKEN_HEADER = "x-authentication-token"
 
@@ -52,7 +52,7 @@ class Code:
 class Accounts:
     """Checks credentials and gives out tokens."""
 
-    def __init__(self, world: World, people: People, options: Options) -> None:
+    def __init__(self, world: Environment, people: People, options: Options) -> None:
         self._world, self._people, self._options = world, people, options
         self.clients: dict[str, dict[str, Json]] = {key: dict(facts) for key, facts in options.clients.items()}
         self.logins: dict[str, tuple[str, str, str]] = {

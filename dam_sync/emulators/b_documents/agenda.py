@@ -6,13 +6,13 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 
 class Agenda:
     """Jobs by the instant at which they are due."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self._world = world
         self._jobs: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dam_sync.emulators.b_documents.options import Options
 from dam_sync.emulators.b_documents.records import Document, instant
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 Line = dict[str, Json]
 
@@ -14,7 +14,7 @@ Line = dict[str, Json]
 class Audit:
     """Log entries by ascending id."""
 
-    def __init__(self, world: World, options: Options) -> None:
+    def __init__(self, world: Environment, options: Options) -> None:
         self._world, self._options = world, options
         self.lines: list[tuple[float, Line]] = []
         self._last = 184_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.emulators.b_documents.options import Options
 from dam_sync.emulators.b_documents.records import FileBlob, Refusal
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore
 
 
@@ -47,7 +47,7 @@ class Batch:
 class Batches:
     """All batches that are alive."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self._world, self._objects, self._options = world, objects, options
         self.by_id: dict[str, Batch] = {}
         self.cancelled: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.emulators.b_documents.options import Options
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 LIFE_S = 24 * 3600.0
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -24,7 +24,7 @@ class Kept:
 class Keys:
     """Keys are global: neither user, address nor body matter."""
 
-    def __init__(self, world: World, options: Options) -> None:
+    def __init__(self, world: Environment, options: Options) -> None:
         self._world, self._options = world, options
         self._kept: dict[str, Kept] = {}
 

@@ -15,7 +15,7 @@ from dam_sync.emulators.b_documents.options import Options
 from dam_sync.emulators.b_documents.people import People
 from dam_sync.emulators.b_documents.records import Ace, Document, FileBlob, Refusal, instant
 from dam_sync.emulators.b_documents.types import Types
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 
@@ -32,7 +32,7 @@ class Transaction:
 class Repository:
     """Documents by id. Changes happen inside `transaction()`; reading gives the live records, not copies."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.types = Types()
         self.directories = Directories(whole_path="whole_path" in options.plays)

@@ -18,14 +18,14 @@ from dam_sync.emulators.b_documents.search import Search
 from dam_sync.emulators.b_documents.validation import Validator
 from dam_sync.emulators.b_documents.values import Reader
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 
 class Server:
     """What every handler is given."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.repository = Repository(world, objects, options)
         self.audience = Audience(world, Outsiders(self.repository))

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dam_sync.emulators.c_brandlibrary.options import Options
 from dam_sync.emulators.c_brandlibrary.records import Refusal, User
 from dam_sync.emulators.c_brandlibrary.state import Tenant
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
 _JSON = (b"content-type", b"application/json; charset=utf-8")
@@ -205,7 +205,7 @@ def header_of(scope: Scope, name: bytes) -> str:
 class Buckets:
     """A token bucket for each key: `rate` calls a second, `burst` at once, on the world's time."""
 
-    def __init__(self, world: World, rate: float | None, burst: int) -> None:
+    def __init__(self, world: Environment, rate: float | None, burst: int) -> None:
         self._world, self._rate, self._burst = world, rate, burst
         self._levels: dict[str, tuple[float, float]] = {}
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 import uuid
 
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 _NEW = "0123456789bcdfghjklmnpqrstvwxz"
 _OLD = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -16,7 +16,7 @@ _SLUG = re.compile(r"[A-Za-z0-9_-]+")
 class Names:
     """Makes ids from a world's chance."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self._rng = world.rng
 
     def key(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Trial, words
+from dam_sync.emulators.kit.profile import Profile, words
 
-TRIAL = Trial(
+TRIAL = Profile(
     readings=(
         "name_on_put",
         "plain_user",

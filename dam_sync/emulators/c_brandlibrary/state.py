@@ -27,7 +27,7 @@ from dam_sync.emulators.c_brandlibrary.records import (
 )
 from dam_sync.emulators.c_brandlibrary.tokens import Tokens
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.object_store import ObjectStore
 
 Record = TypeVar("Record")
@@ -41,7 +41,7 @@ class Tenant:
     """One organization. Methods raise Refusal as the service refuses: 403 for what is deleted or not to be seen, 404
     for an id that never was."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.plays = options.plays
         self.audience = Audience(world, Outsiders(self))

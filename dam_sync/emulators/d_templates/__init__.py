@@ -20,7 +20,7 @@ from dam_sync.emulators.d_templates.storage import Storage
 from dam_sync.emulators.d_templates.uploads import Creation
 from dam_sync.emulators.kit.app import Application, application
 from dam_sync.emulators.kit.catalogue import Catalogue
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.storage import storage_host
@@ -28,7 +28,7 @@ from dam_sync.emulators.kit.storage import storage_host
 __all__ = ["emulator"]
 
 
-def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
     """The service as an ASGI application; `app.state.load(catalogue, files)` fills it, `app.state.tenant` is it.
 
     Raises ValueError on an option or variant that does not exist; both are listed in `options.py`.

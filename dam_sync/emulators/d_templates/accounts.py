@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dam_sync.emulators.d_templates.options import Options
 from dam_sync.emulators.d_templates.records import Refusal, User, broken, failed, refused
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 ACCESS_SECONDS = 3600
 REFRESH_SECONDS = 30 * 86_400
@@ -42,7 +42,7 @@ class Access:
 class Accounts:
     """Keys, sessions and grants. Methods raise Refusal as the service refuses."""
 
-    def __init__(self, world: World, options: Options, users: Mapping[str, User]) -> None:
+    def __init__(self, world: Environment, options: Options, users: Mapping[str, User]) -> None:
         self._world, self._options, self.users = world, options, users
         self._key = hashlib.sha256(f"tokens {world.seed}".encode()).digest()
         self._tokens: dict[str, Access] = {}

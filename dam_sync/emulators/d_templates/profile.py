@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Trial, words
+from dam_sync.emulators.kit.profile import Profile, words
 
 _NAMED = {"release_field": "released", "expiry_field": "expires"}
 
-TRIAL = Trial(
+TRIAL = Profile(
     readings=(
         "missing_404",
         "refuse_complete,always_urls",

@@ -17,7 +17,7 @@ from dam_sync.emulators.d_templates.schema import Schema, new_uuid
 from dam_sync.emulators.d_templates.texts import Texts
 from dam_sync.emulators.d_templates.webhooks import Webhooks
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore
 
 SECURITY_MOST = 50
@@ -38,7 +38,7 @@ class Draft:
 class Tenant:
     """Everything one customer has. Methods raise Refusal as the service refuses."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.audience = Audience(world, Outsiders(self))
         self.schema = Schema(self.uuid, self.now, apply_after_post="apply_after_post" in options.plays)

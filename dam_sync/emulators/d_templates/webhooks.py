@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.emulators.d_templates.options import Options
 from dam_sync.emulators.d_templates.records import User, failed, long_instant
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 EVENTS = (
     *(f"asset.{verb}" for verb in ("created", "deleted", "downloaded", "shared", "purged", "restored")),
@@ -59,7 +59,7 @@ class Message:
 class Webhooks:
     """The endpoints; `post(url, headers, body, done)` carries a message, and tells `done` whether it was taken."""
 
-    world: World
+    world: Environment
     options: Options
     new_id: Callable[[], str]
     endpoints: dict[str, Endpoint] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.e_profiles.uploads import Uploads
 from dam_sync.emulators.kit.app import Application, application
 from dam_sync.emulators.kit.catalogue import Catalogue
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.storage import storage_host
@@ -26,7 +26,7 @@ from dam_sync.emulators.kit.storage import storage_host
 __all__ = ["emulator"]
 
 
-def emulator(world: World, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
+def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: Mapping[str, object]) -> Application:
     """The service as an ASGI application; `app.state.load(catalogue, files)` fills it. Raises ValueError on an
     option or variant that does not exist; both are listed in `options.py`."""
     given = options_of(options)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dam_sync.emulators.e_profiles.options import Options
 from dam_sync.emulators.e_profiles.records import ALL_ORDERS, ALL_SIGHT, Refusal, User
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 ACCESS_SECONDS = 28_800
 REFRESH_SECONDS = 182 * 86400
@@ -30,7 +30,7 @@ class Grant:
 class Accounts:
     """Everything that gets somebody in."""
 
-    def __init__(self, world: World, options: Options) -> None:
+    def __init__(self, world: Environment, options: Options) -> None:
         self._world = world
         self._tenant = options.tenant
         self._clients = options.clients

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dam_sync.emulators.e_profiles.accounts import Accounts
 from dam_sync.emulators.e_profiles.records import Refusal, User
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
@@ -164,7 +164,7 @@ def header_of(scope: Scope, name: bytes) -> str:
 class Window:
     """At most `rate` calls in any second of the world's time, over v1 and v2 together."""
 
-    def __init__(self, world: World, rate: float | None) -> None:
+    def __init__(self, world: Environment, rate: float | None) -> None:
         self.rate = rate
         self._world = world
         self._taken: deque[float] = deque()
@@ -232,7 +232,7 @@ class TooMany(Response):
     """A 429 of the kit, which says by `Retry-After` after how many seconds; the service says it as an instant, and has
     no such header (wire E 7)."""
 
-    world: World
+    world: Environment
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer in the service's own form."""
@@ -242,7 +242,7 @@ class TooMany(Response):
         await super().__call__(scope, receive, send)
 
 
-def kit_error(world: World) -> Callable[[int, str, str], Response]:
+def kit_error(world: Environment) -> Callable[[int, str, str], Response]:
     """Makes the bodies of what the kit answers itself, scripted faults among them."""
 
     def error(status: int, code: str, message: str) -> Response:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Trial, words
+from dam_sync.emulators.kit.profile import Profile, words
 
 _CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
 
-TRIAL = Trial(
+TRIAL = Profile(
     readings=(
         "late_versions",
         "ignore_unknown",

@@ -16,7 +16,7 @@ from dam_sync.emulators.e_profiles.query import And, BadQuery, Node, parse, word
 from dam_sync.emulators.e_profiles.records import Asset, Field, Refusal, User
 from dam_sync.emulators.e_profiles.targets import Targets
 from dam_sync.emulators.e_profiles.taxonomy import Taxonomy, escaped
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 SORTS: Mapping[str, tuple[str, Callable[[Asset], Json]]] = {
     "created_date": ("Created date", lambda asset: asset.created),
@@ -70,7 +70,7 @@ class Search:
 
     def __init__(
         self,
-        world: World,
+        world: Environment,
         index: Index,
         fields: Mapping[str, Field],
         taxonomy: Taxonomy,

@@ -16,7 +16,7 @@ from dam_sync.emulators.e_profiles.search import Search
 from dam_sync.emulators.e_profiles.taxonomy import Category, Collection, Taxonomy
 from dam_sync.emulators.e_profiles.webhooks import Webhooks
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore
 
 AVOIDED = frozenset('<>:"/\\|?*,+%#()[]{}')
@@ -28,7 +28,7 @@ SECURITY = ("asset_groups", "release_date", "expiration_date")
 class Tenant:
     """Everything one customer has. Methods raise Refusal as the service refuses."""
 
-    def __init__(self, world: World, objects: ObjectStore, options: Options) -> None:
+    def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         plays = options.plays
         self.audience = Audience(world, Outsiders(self))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dam_sync.emulators.e_profiles.records import Asset, Field, Refusal, User, instant
 from dam_sync.emulators.e_profiles.taxonomy import Taxonomy, escaped
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 EVENTS = frozenset(
     {
@@ -60,7 +60,7 @@ class Delivery:
 class Webhooks:
     """The configurations; each event that one of them wants goes to `post`, when somebody has set it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self._world = world
         self.configurations: dict[str, Configuration] = {}
         self.post: Callable[[Delivery], None] | None = None

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dam_sync.emulators.kit.audience import Audience
 from dam_sync.emulators.kit.catalogue import Catalogue
 from dam_sync.emulators.kit.control import control_routes
-from dam_sync.emulators.kit.environment import Json, RateLimit, Visit, World
+from dam_sync.emulators.kit.environment import CallInFlight, Environment, Json, RateLimit
 from dam_sync.emulators.kit.faults import ODD, Fault, Faults
 from dam_sync.emulators.kit.foreign import foreigner
 from dam_sync.emulators.kit.object_store import ObjectStore
@@ -41,7 +41,7 @@ def plain_error(status: int, code: str, message: str) -> Response:
 
 def application(
     routes: Sequence[Route],
-    world: World,
+    world: Environment,
     faults: Faults,
     objects: ObjectStore,
     *,
@@ -71,7 +71,7 @@ class Application(Starlette):
     def __init__(
         self,
         routes: Sequence[Route],
-        world: World,
+        world: Environment,
         faults: Faults,
         objects: ObjectStore,
         *,
@@ -278,7 +278,7 @@ def _host(scope: Scope) -> str:
     return ""
 
 
-def _counting(world: World, visit: Visit, send: Send) -> Send:
+def _counting(world: Environment, visit: CallInFlight, send: Send) -> Send:
     async def counted(message: Message) -> None:
         if message["type"] == "http.response.start":
             if message["status"] >= 400:

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Protocol
 
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 
 PUBLIC, USER = "public", "user"
 NOBODY: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Audience:
     that one call is one moment. What the clock alone opens is recorded with its own time whenever somebody asks.
     """
 
-    def __init__(self, world: World, sights: Sights | None = None) -> None:
+    def __init__(self, world: Environment, sights: Sights | None = None) -> None:
         self._world = world
         self._sights = sights or NoSights()
         self._loaded = world.now()

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dam_sync.emulators.kit.audience import Audience
-from dam_sync.emulators.kit.environment import Json, World
+from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.orphans import Leftovers
 
@@ -18,7 +18,9 @@ Dump = Callable[[], Iterable[Mapping[str, Json]]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftovers, audience: Audience) -> list[Route]:
+def control_routes(
+    world: Environment, faults: Faults, dump: Dump, leftovers: Leftovers, audience: Audience
+) -> list[Route]:
     """Routes that are neither counted nor struck by faults, and need no credentials."""
     return [
         Route("/_emulator/calls", _calls(world)),
@@ -32,14 +34,14 @@ def control_routes(world: World, faults: Faults, dump: Dump, leftovers: Leftover
     ]
 
 
-def _calls(world: World) -> Endpoint:
+def _calls(world: Environment) -> Endpoint:
     async def calls(request: Request) -> Response:
         return JSONResponse(world.calls())
 
     return calls
 
 
-def _reset_calls(world: World) -> Endpoint:
+def _reset_calls(world: Environment) -> Endpoint:
     async def reset_calls(request: Request) -> Response:
         world.reset_calls()
         return Response(status_code=204)
@@ -61,7 +63,7 @@ def _fault_lines(faults: Faults) -> Endpoint:
     return fault_lines
 
 
-def _clock(world: World) -> Endpoint:
+def _clock(world: Environment) -> Endpoint:
     async def clock(request: Request) -> Response:
         if request.method == "POST":
             world.advance(float((await request.json())["advance"]))
@@ -91,7 +93,7 @@ def _audience(audience: Audience) -> Endpoint:
     return seen
 
 
-def _events(world: World) -> Endpoint:
+def _events(world: Environment) -> Endpoint:
     async def events(request: Request) -> Response:
         return JSONResponse(world.events)
 

@@ -41,12 +41,12 @@ class RealClock:
         await asyncio.sleep(max(0.0, seconds))
 
 
-class Visit:
+class CallInFlight:
     """One API call under way."""
 
     __slots__ = ("_over", "_world")
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self._world = world
         self._over = False
 
@@ -57,7 +57,7 @@ class Visit:
             self._world.at_once -= 1
 
 
-class World:
+class Environment:
     """Time = the clock's + an offset that `advance` moves; `rng` is seeded, so equal seeds make equal worlds.
 
     `lag_s` is how far search indexes trail, in seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`)
@@ -105,7 +105,7 @@ class World:
         """Note something that happened inside the service, for `GET /_emulator/events`."""
         self.events.append({"at": self.now().isoformat(), "event": kind, **facts})
 
-    def entered(self, template: str) -> Visit:
+    def entered(self, template: str) -> CallInFlight:
         """Count one API call and keep the peaks: calls in any one second of real time, calls at once until `leave`."""
         self.api_calls[template] += 1
         self.at_once += 1
@@ -115,7 +115,7 @@ class World:
         while self._recent[0] <= now - 1.0:
             self._recent.popleft()
         self.peak_per_second = max(self.peak_per_second, len(self._recent))
-        return Visit(self)
+        return CallInFlight(self)
 
     def reset_calls(self) -> None:
         """All counters back to nothing."""
@@ -138,7 +138,7 @@ class World:
 class RateLimit:
     """At most `per_second` calls in any one second of the world's time (a sliding window)."""
 
-    def __init__(self, world: World, per_second: float) -> None:
+    def __init__(self, world: Environment, per_second: float) -> None:
         self.world = world
         self.per_second = per_second
         self._taken: deque[float] = deque()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, urlencode
 
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 
 STEP = 1 << 18
 _CELL = 1 << 16
@@ -169,7 +169,7 @@ class ObjectStore:
     link lives as long as `resolve` answers it. `folder` is a temporary one when not given.
     """
 
-    def __init__(self, world: World, folder: Path | None = None) -> None:
+    def __init__(self, world: Environment, folder: Path | None = None) -> None:
         self.world = world
         self.folder = folder or Path(tempfile.mkdtemp(prefix="emulated-"))
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ PUBLIC = frozenset({"flow", "login", "username", "user", "algorithm", "client_id
 
 
 @dataclass(frozen=True)
-class Trial:
+class Profile:
     """One service. auth: ways in that the emulator opens to, the first is the usual one; denied: one it does not.
     `{url}` in a credential is the emulator's address.
 
@@ -76,5 +76,5 @@ class Trial:
 
 
 def words(way: str, features: str) -> frozenset[str]:
-    """Words of `Trial.lacks` for features that are not held: `words("read", "tags label")`."""
+    """Words of `Profile.lacks` for features that are not held: `words("read", "tags label")`."""
     return frozenset(f"{way}:{name}" for name in features.split())

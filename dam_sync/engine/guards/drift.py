@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 
-from dam_sync.engine.guards.finding import EXAMPLES, Finding, refuse, such_as
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse, such_as
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.values import Json
 
@@ -19,14 +19,14 @@ SCHEMA_HINT = (
 MOST_TOLD = 8
 
 
-async def changed_mapping(session: Session) -> AsyncIterator[Finding]:
+async def changed_mapping(session: RunContext) -> AsyncIterator[GuardFinding]:
     """The mapping file, or a table it looks things up in, is not the one that linked assets were written by."""
     known = await session.store.noted(MAPPING)
     if known not in (None, session.crosswalk.digest) and await session.store.link_count():
-        yield Finding("the mapping changed since assets were written by it", MAPPING_HINT, full=True)
+        yield GuardFinding("the mapping changed since assets were written by it", MAPPING_HINT, full=True)
 
 
-async def changed_schema(session: Session) -> AsyncIterator[Finding]:
+async def changed_schema(session: RunContext) -> AsyncIterator[GuardFinding]:
     """A part of either schema that the mapping uses is gone, has another type, or takes less than it did."""
     known = await session.store.noted(SCHEMA)
     if not isinstance(known, dict) or not await session.store.link_count():
@@ -36,15 +36,15 @@ async def changed_schema(session: Session) -> AsyncIterator[Finding]:
     if changes:
         more = f"; and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
         told = "; ".join(changes[:MOST_TOLD]) + more
-        yield Finding(f"the schemas changed since assets were written: {told}", SCHEMA_HINT, full=True)
+        yield GuardFinding(f"the schemas changed since assets were written: {told}", SCHEMA_HINT, full=True)
 
 
-def schema_facts(session: Session) -> Json:
+def schema_facts(session: RunContext) -> Json:
     """The parts of both schemas that the mapping uses, to be noted."""
     return used_of(session.crosswalk, session.source_schema, session.target_schema)
 
 
-async def refuse_lost_terms(session: Session, terms: Mapping[str, TermIndex]) -> None:
+async def refuse_lost_terms(session: RunContext, terms: Mapping[str, TermIndex]) -> None:
     """Raises SafetyStop when a closed list of the target lost terms it had when assets were written; else remembers
     the lists as they are. terms: of the target, just read."""
     now = {key: sorted(terms[key].names()) for key in terms if _is_closed(session, key)}
@@ -56,14 +56,14 @@ async def refuse_lost_terms(session: Session, terms: Mapping[str, TermIndex]) ->
     await session.store.note(TERMS, now)
 
 
-def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[Finding]:
+def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[GuardFinding]:
     for key in sorted(set(known) & set(now)):
         lost = sorted(set(known[key]) - set(now[key]))
         if lost:
             named = such_as(lost[:EXAMPLES], len(lost))
-            yield Finding(f"the target's list {key} lost {len(lost)} of its values{named}", SCHEMA_HINT, full=True)
+            yield GuardFinding(f"the target's list {key} lost {len(lost)} of its values{named}", SCHEMA_HINT, full=True)
 
 
-def _is_closed(session: Session, vocabulary: str) -> bool:
+def _is_closed(session: RunContext, vocabulary: str) -> bool:
     known = session.target_schema.vocabularies.get(vocabulary)
     return known is not None and known.closed

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.guards.finding import EXAMPLES, such_as
 from dam_sync.engine.report import REFUSED
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
@@ -38,7 +38,7 @@ ACCEPTED, CLOSED = "accepted", "closed"
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class ExposureJudgement:
     """What was decided for one asset. `losses` name what the operator accepted, and why it is written closed; `parked`
     is set when it must not be written. status: that of the draft, or that of the asset at the target where the draft
     leaves it as it is."""
@@ -54,7 +54,7 @@ class Exposure:
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
-def judge(session: Session, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> Exposure:
+def judge(session: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
     """Whether the asset may be written as drafted. known: the target's containers; others will be made."""
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
     status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
@@ -64,14 +64,14 @@ def judge(session: Session, asset: Asset, drafted: Drafted, link: LinkRow | None
     refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
     losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
     if not refused:
-        return Exposure(losses, status=status)
+        return ExposureJudgement(losses, status=status)
     willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
     if willing and can_close(session):
-        return Exposure((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
-    return Exposure(parked=_parked(refused, link, can_close(session)))
+        return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
+    return ExposureJudgement(parked=_parked(refused, link, can_close(session)))
 
 
-def expected(session: Session, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
+def expected(session: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should hold of an asset that was moved, and what shows more than it may."""
     known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
     exposure = judge(session, asset, drafted, link, known)
@@ -80,7 +80,7 @@ def expected(session: Session, asset: Asset, drafted: Drafted, link: LinkRow) ->
     return exposure.applied(drafted), []
 
 
-def seen_though_closed(session: Session, draft: Draft, actual: Asset) -> list[Difference]:
+def seen_though_closed(session: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
     """What shows that an asset of the target, which was to be hidden, can be seen by ordinary users."""
     if not draft.closed:
         return []
@@ -92,7 +92,7 @@ def seen_though_closed(session: Session, draft: Draft, actual: Asset) -> list[Di
     return [Difference(EXPOSURE, "hidden from ordinary users", told_groups(there.groups))]
 
 
-def can_close(session: Session) -> bool:
+def can_close(session: RunContext) -> bool:
     """Whether the target can hide an asset, also one that it has."""
     return session.target_schema.closes and Operation.UPDATE in session.target.operations
 
@@ -102,7 +102,7 @@ def job_line(rules: Sequence[ExposureRule]) -> str:
     return f"policy: {{exposure: {{{', '.join(f'{rule.value}: accept' for rule in rules)}}}}}"
 
 
-async def remember_release(session: Session, asset: Asset, parked: Outcome) -> None:
+async def remember_release(session: RunContext, asset: Asset, parked: Outcome) -> None:
     """Keep the first of the release dates for which assets are set aside, so that they come round by themselves."""
     release = asset.rights.release_at
     if release is None or release <= session.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
@@ -112,7 +112,7 @@ async def remember_release(session: Session, asset: Asset, parked: Outcome) -> N
         await session.store.note(DUE, instant_text(release))
 
 
-async def retry_exposed(session: Session) -> None:
+async def retry_exposed(session: RunContext) -> None:
     """Put back what was set aside by another policy or mapping, or for a release date that has come; safe to repeat."""
     if session.ask.only:
         return
@@ -130,7 +130,7 @@ async def retry_exposed(session: Session) -> None:
         await store.note(DUE, "")
 
 
-async def told_exposure(session: Session, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+async def told_exposure(session: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """For the report: by rule, what was set aside, by this run or an earlier one, and what of `losses` (the run's, by
     path and rule) is written by the operator's word, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
@@ -158,7 +158,7 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     )
 
 
-def _found(session: Session, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
+def _found(session: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
     decided = replace(drafted.decided, same=session.target_schema.holds) if session.alike else drafted.decided
     audience, limits = session.target.audience(replace(draft, closed=False)), session.target.limits
     return widenings(asset, draft, audience, decided, session.clock.now(), limits.precision)

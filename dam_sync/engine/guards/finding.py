@@ -12,7 +12,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GuardFinding:
     """Why going on may be a mistake, and what to do. `--accept-changes` always goes on; `full`: `--full` does as well,
     for it reads and maps every asset again."""
 
@@ -21,7 +21,7 @@ class Finding:
     full: bool = False
 
 
-def refuse(findings: Sequence[Finding], ask: Ask) -> tuple[str, ...]:
+def refuse(findings: Sequence[GuardFinding], ask: Ask) -> tuple[str, ...]:
     """What the operator accepted, in words. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts what he was not told."""
     if not (ask.accept_changes or all(finding.full and ask.full for finding in findings)):

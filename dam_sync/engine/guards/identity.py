@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from dam_sync.engine.guards.finding import Finding
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.guards.finding import GuardFinding
+from dam_sync.engine.run_context import RunContext
 
 ORIGIN = "origin"  # the source's name by which our marks are made; it stays when the source gets another name
 
@@ -21,7 +21,7 @@ def user_key(side: str) -> str:
     return f"user:{side}"
 
 
-async def changed_identity(session: Session) -> AsyncIterator[Finding]:
+async def changed_identity(session: RunContext) -> AsyncIterator[GuardFinding]:
     """Another tenant or another login than those this state was made with; none for a state that holds nothing yet.
     A new secret of the same login is no other login."""
     if await session.store.is_blank():
@@ -29,7 +29,7 @@ async def changed_identity(session: Session) -> AsyncIterator[Finding]:
     for side, account in (("source", session.source_account), ("target", session.target_account)):
         tenant = await session.store.noted(tenant_key(side))
         if tenant not in (None, account.tenant):
-            yield Finding(
+            yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, the job file now leads to {account.tenant}",
                 "give the job another `state:` file; if it is the same library under another name, go on with "
                 "--accept-changes",
@@ -39,18 +39,18 @@ async def changed_identity(session: Session) -> AsyncIterator[Finding]:
             yield _other_user(side, str(user), account.user)
 
 
-def _other_user(side: str, before: str, now: str) -> Finding:
+def _other_user(side: str, before: str, now: str) -> GuardFinding:
     if side == "source":
         hint = (
             "another user may see other assets: --full reads and maps everything this one sees; where both see the "
             "same, go on with --accept-changes"
         )
-        return Finding(f"the source is now read as {now}, before it was read as {before}", hint, full=True)
+        return GuardFinding(f"the source is now read as {now}, before it was read as {before}", hint, full=True)
     hint = "see that this user has the same rights, then go on with --accept-changes"
-    return Finding(f"the target is now written as {now}, before it was written as {before}", hint)
+    return GuardFinding(f"the target is now written as {now}, before it was written as {before}", hint)
 
 
-async def use_origin(session: Session) -> str:
+async def use_origin(session: RunContext) -> str:
     """Let our marks be made by the name the source had when the state was begun; gives that name."""
     origin = session.source_account.tenant
     if not await session.store.is_blank():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from dam_sync.engine.guards.finding import Finding, refuse
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
@@ -20,7 +20,7 @@ LOST_HINT = (
 )
 
 
-async def refuse_lost_state(session: Session) -> None:
+async def refuse_lost_state(session: RunContext) -> None:
     """Raises SafetyStop when the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
     store = session.store
@@ -37,7 +37,7 @@ async def known_marks(store: SqlStore) -> None:
         await store.note(IMPORTED, False)
 
 
-async def _unlinked_marks(session: Session) -> int:
+async def _unlinked_marks(session: RunContext) -> int:
     field, tenant = session.crosswalk.marker, session.source_account.tenant
     if field is None:
         return 0
@@ -48,16 +48,16 @@ async def _unlinked_marks(session: Session) -> int:
     return marked
 
 
-def refuse_marks(session: Session, marked: int) -> None:
+def refuse_marks(session: RunContext, marked: int) -> None:
     """Raises SafetyStop when there are `marked` assets of ours that this state does not know."""
     if marked:
         session.accept(refuse([lost_state(marked)], session.ask))
 
 
-def lost_state(marked: int) -> Finding:
+def lost_state(marked: int) -> GuardFinding:
     """What is wrong, and the ways forward."""
     assets = "1 asset" if marked == 1 else f"{marked:,} assets"
-    return Finding(
+    return GuardFinding(
         f"the target has {assets} with the markers of this source, and the state has no links to them: a run would "
         "create them again",
         LOST_HINT,

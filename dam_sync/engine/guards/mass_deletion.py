@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from dam_sync.engine.guards.finding import EXAMPLES, Finding, refuse, such_as
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse, such_as
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import TRASH, Service
@@ -34,7 +34,7 @@ GONE, SWEPT = "gone", "swept"  # notes: linked assets known to be gone, and the 
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Disappearance:
     """How many linked assets are gone from the source, how many of them were known to be `before`, some of them."""
 
     known: int
@@ -62,17 +62,17 @@ class Loss:
         """Whether more went away at once than people remove by hand."""
         return self.emptied or (self.before is not None and self.fresh > max(FEW, self.alive * MOST_GONE))
 
-    def finding(self) -> Finding:
+    def finding(self) -> GuardFinding:
         """In words."""
         named = such_as(self.examples, self.gone)
-        return Finding(
+        return GuardFinding(
             f"{self.fresh:,} of {self.alive:,} assets moved from the source before are gone from it or in its trash "
             f"since the last run{named}",
             GONE_HINT,
         )
 
 
-async def unseen_source(session: Session) -> AsyncIterator[Finding]:
+async def unseen_source(session: RunContext) -> AsyncIterator[GuardFinding]:
     """The source shows nothing, or far less than what is linked and not known to be gone. Where it tells no count,
     some linked assets are asked for."""
     store, total = session.store, session.source_account.total
@@ -80,12 +80,12 @@ async def unseen_source(session: Session) -> AsyncIterator[Finding]:
         return
     if total is None:
         if await _mostly_gone(session.source, [link.source for link in await store.sample_links(SAMPLE)]):
-            yield Finding("the source shows none of the assets that were moved from it before", RIGHTS_HINT)
+            yield GuardFinding("the source shows none of the assets that were moved from it before", RIGHTS_HINT)
     elif (found := _few(await store.link_count(), total, await known_gone(store))) is not None:
         yield found
 
 
-async def emptied_target(session: Session) -> AsyncIterator[Finding]:
+async def emptied_target(session: RunContext) -> AsyncIterator[GuardFinding]:
     """The target shows far fewer assets than are linked, and those asked for are not there. Its index may be behind
     its writes, so the count alone proves nothing."""
     known, total = await session.store.link_count(), session.target_account.total
@@ -93,10 +93,12 @@ async def emptied_target(session: Session) -> AsyncIterator[Finding]:
         return
     if await target_is_empty(session):
         told = "shows no count" if total is None else f"shows {total:,} assets"
-        yield Finding(f"the target {told}, {known:,} were moved into it, and those asked for are gone", EMPTIED_HINT)
+        yield GuardFinding(
+            f"the target {told}, {known:,} were moved into it, and those asked for are gone", EMPTIED_HINT
+        )
 
 
-async def target_is_empty(session: Session) -> bool:
+async def target_is_empty(session: RunContext) -> bool:
     """Whether most of some linked assets, spread over the library, are gone from the target, also once its index can
     be behind no more."""
     asked = [link.target for link in await session.store.sample_links(SAMPLE)]
@@ -106,42 +108,42 @@ async def target_is_empty(session: Session) -> bool:
     return await _mostly_gone(session.target, asked)
 
 
-async def refuse_incredible_listing(session: Session, listed: int) -> None:
+async def refuse_incredible_listing(session: RunContext, listed: int) -> None:
     """Raises SafetyStop when a listing of everything has nothing, far less than the source counts, or far less than
     what is linked. It is then forgotten, so that the next run lists again."""
     total = session.source_account.total or 0
     found = _few(await session.store.link_count(), listed, await known_gone(session.store))
     if found is None and listed < total * SHRUNK:
-        found = Finding(f"the source counts {total:,} assets and its listing has {listed:,}", RIGHTS_HINT)
+        found = GuardFinding(f"the source counts {total:,} assets and its listing has {listed:,}", RIGHTS_HINT)
     await _refuse_listing(session, found)
 
 
-async def refuse_mass_removal(session: Session, *, whole: bool) -> None:
+async def refuse_mass_removal(session: RunContext, *, whole: bool) -> None:
     """Raises SafetyStop when far more linked assets went away since the last run than people remove by hand. The
     listing is then forgotten."""
-    loss = await loss_of(session, whole=whole)
+    loss = await disappearance_of(session, whole=whole)
     await _refuse_listing(session, loss.finding() if loss.massive else None)
 
 
-async def refuse_mostly_unlisted(session: Session, listed: int) -> None:
+async def refuse_mostly_unlisted(session: RunContext, listed: int) -> None:
     """Raises SafetyStop when a verification's listing of the source has far too few of the linked assets."""
     known = await session.store.link_count()
-    loss = Loss(known, max(0, known - listed), await _noted_gone(session.store))
+    loss = Disappearance(known, max(0, known - listed), await _noted_gone(session.store))
     if loss.massive:
         session.accept(refuse([loss.finding()], session.ask))
 
 
-async def loss_of(session: Session, *, whole: bool) -> Loss:
+async def disappearance_of(session: RunContext, *, whole: bool) -> Disappearance:
     """What is gone by the listing of this run; whole: it lists everything, so that what it does not show is gone."""
     store = session.store
     since = session.run.id if whole else int(await store.noted(SWEPT) or 0)
     gone, examples = await store.gone(since, EXAMPLES)
-    return Loss(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
+    return Disappearance(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
 
 
-async def keep_loss(session: Session, *, whole: bool) -> None:
+async def keep_disappearance(session: RunContext, *, whole: bool) -> None:
     """Remember, at the end of a run, what is known to be gone, so that the next one tells what is new."""
-    loss = await loss_of(session, whole=whole)
+    loss = await disappearance_of(session, whole=whole)
     if loss.gone != loss.before:
         await session.store.note(GONE, loss.gone)
     if whole:
@@ -153,7 +155,7 @@ async def known_gone(store: SqlStore) -> int:
     return await _noted_gone(store) or 0
 
 
-async def _refuse_listing(session: Session, found: Finding | None) -> None:
+async def _refuse_listing(session: RunContext, found: GuardFinding | None) -> None:
     if found is None:
         return
     try:
@@ -163,12 +165,12 @@ async def _refuse_listing(session: Session, found: Finding | None) -> None:
         raise
 
 
-def _few(known: int, seen: int, gone: int) -> Finding | None:
-    loss = Loss(known, max(0, known - seen), gone)
+def _few(known: int, seen: int, gone: int) -> GuardFinding | None:
+    loss = Disappearance(known, max(0, known - seen), gone)
     if known and loss.emptied:
-        return Finding(f"the source shows {seen:,} assets, {known:,} were moved from it before", RIGHTS_HINT)
+        return GuardFinding(f"the source shows {seen:,} assets, {known:,} were moved from it before", RIGHTS_HINT)
     if not known and not seen:
-        return Finding(NOTHING_SEEN, f"{NOTHING_HINT}, go on with --accept-changes")
+        return GuardFinding(NOTHING_SEEN, f"{NOTHING_HINT}, go on with --accept-changes")
     return None
 
 

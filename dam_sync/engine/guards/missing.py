@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HINT, is_gone, target_is_empty
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.store.rows import LinkRow
@@ -18,11 +18,11 @@ TARGET_HINT = "restore it there, or leave it; then `errors JOB --retry` and run 
 
 
 @dataclass(slots=True)
-class Missing:
+class MissingMonitor:
     """One run's count of what was not there. Once it stopped the run, `tripped` says so: what was parked before for
     this reason is then tried again by the next run."""
 
-    session: Session
+    session: RunContext
     read: int = 0
     gone_at_source: int = 0
     gone_at_target: int = 0
@@ -43,7 +43,7 @@ class Missing:
             message = (
                 f"{self.gone_at_source} of {self.read} assets looked for were listed by the source and are not there"
             )
-            self._stop(Finding(message, RIGHTS_HINT))
+            self._stop(GuardFinding(message, RIGHTS_HINT))
         return NotFound("gone between listing and reading", asset=asset, code=CAUSE, hint=READ_HINT)
 
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
@@ -67,9 +67,9 @@ class Missing:
             self._next_look *= FEW
             if await target_is_empty(self.session):
                 self._next_look = 1
-                self._stop(Finding("the assets moved into the target before are gone from it", EMPTIED_HINT))
+                self._stop(GuardFinding("the assets moved into the target before are gone from it", EMPTIED_HINT))
 
-    def _stop(self, finding: Finding) -> None:
+    def _stop(self, finding: GuardFinding) -> None:
         try:
             self.session.accept(refuse([finding], self.session.ask))
         except SafetyStop:

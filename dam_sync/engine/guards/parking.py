@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.store.rows import Outcome, Work
@@ -15,11 +15,11 @@ HINT = "mend the cause, then run the same command again; `--continue-parked` par
 
 
 @dataclass(slots=True)
-class Parking:
+class ParkingMonitor:
     """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
     back. What is set aside by the exposure guard, and what an earlier run parked, says nothing about the job."""
 
-    session: Session
+    session: RunContext
     parked: int = 0
     cause: str = ""
     over: bool = False  # an asset got through, or was parked for another cause

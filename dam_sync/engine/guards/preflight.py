@@ -8,20 +8,20 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from dam_sync.engine.guards.drift import MAPPING, SCHEMA, changed_mapping, changed_schema, schema_facts
-from dam_sync.engine.guards.finding import Finding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.identity import ORIGIN, changed_identity, tenant_key, use_origin, user_key
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
-from dam_sync.engine.run_context import Session
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.values import Json
 from dam_sync.store.store import SqlStore
 
-Guard: TypeAlias = Callable[[Session], AsyncIterator[Finding]]
+Guard: TypeAlias = Callable[[RunContext], AsyncIterator[GuardFinding]]
 GUARDS: tuple[Guard, ...] = (changed_identity, unseen_source, emptied_target, changed_mapping, changed_schema)
 VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as things are now with --accept-changes"
 
 
-async def refuse_before_run(session: Session) -> None:
+async def refuse_before_run(session: RunContext) -> None:
     """Raises SafetyStop where going on would be a mistake; else remembers what is gone on with."""
     facts = await _facts(session)
     session.accept(refuse([finding async for finding in _findings(session)], session.ask))
@@ -35,7 +35,7 @@ async def refuse_before_run(session: Session) -> None:
             group.create_task(session.store.note(key, value))
 
 
-async def refuse_before_verify(session: Session) -> None:
+async def refuse_before_verify(session: RunContext) -> None:
     """The same for a verification, which leaves what is remembered as it is."""
     found = [finding async for finding in _findings(session)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
@@ -53,13 +53,13 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
         )
 
 
-async def _findings(session: Session) -> AsyncIterator[Finding]:
+async def _findings(session: RunContext) -> AsyncIterator[GuardFinding]:
     for guard in GUARDS:
         async for finding in guard(session):
             yield finding
 
 
-async def _facts(session: Session) -> dict[str, Json]:
+async def _facts(session: RunContext) -> dict[str, Json]:
     facts: dict[str, Json] = {MAPPING: session.crosswalk.digest, SCHEMA: schema_facts(session)}
     for side, account in (("source", session.source_account), ("target", session.target_account)):
         facts[tenant_key(side)] = account.tenant

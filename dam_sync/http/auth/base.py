@@ -18,14 +18,14 @@ import jwt
 from jwt.warnings import InsecureKeyLengthWarning
 
 from dam_sync.http.error_rules import explanation, shown_code
-from dam_sync.http.messages import Reply, Request
+from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
-from dam_sync.model.ports import Vault
+from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json
 
-Exchange: TypeAlias = Callable[[Request], Awaitable[Reply]]
+Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Sends a call without credentials, in the name of an authenticator."""
 
 ALGORITHMS = ("HS256", "HS384", "HS512")
@@ -185,7 +185,7 @@ class Granted:
     async def _renewed(self) -> None:
         raise ConfigError("this credential cannot be renewed")
 
-    async def _ask(self, fields: Mapping[str, str], form: bool) -> Reply:
+    async def _ask(self, fields: Mapping[str, str], form: bool) -> Response:
         body = urlencode(fields).encode() if form else json.dumps(dict(fields)).encode()
         kind = "application/x-www-form-urlencoded" if form else "application/json"
         return await self._send(
@@ -203,12 +203,12 @@ class Granted:
             accept=REFUSED,
         )
 
-    async def _send(self, request: Request) -> Reply:
+    async def _send(self, request: Request) -> Response:
         if self._exchange is None:
             raise ContractBroken("this credential belongs to no client yet")
         return await self._exchange(request)
 
-    def _use(self, reply: Reply, data: Json) -> None:
+    def _use(self, reply: Response, data: Json) -> None:
         token = data.get("access_token") if isinstance(data, dict) else None
         if not isinstance(token, str) or not token:
             raise ContractBroken("the token answer has no access_token", operation=reply.operation)
@@ -249,7 +249,7 @@ class RotatingToken(Granted):
         client_id: str,
         client_secret: str,
         refresh_token: str,
-        vault: Vault,
+        vault: CredentialStore,
         vault_name: str,
         clock: Clock,
         encoding: Literal["json", "form"] = "json",
@@ -279,7 +279,7 @@ class RotatingToken(Granted):
             )
         self._use(reply, data)
 
-    async def _spend(self, refresh_token: str) -> Reply:
+    async def _spend(self, refresh_token: str) -> Response:
         return await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
 
     async def _newest(self) -> str:
@@ -318,7 +318,7 @@ def seconds_of(value: Json) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def refusal_of(reply: Reply, hint: str) -> Denied:
+def refusal_of(reply: Response, hint: str) -> Denied:
     """What a token server said when it refused."""
     message, code = explanation(reply.headers, reply.body)
     text = refusal_text("the token server refused", reply.status, message)

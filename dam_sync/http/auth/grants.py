@@ -22,11 +22,11 @@ from dam_sync.http.auth.base import (
     refusal_of,
     seconds_of,
 )
-from dam_sync.http.messages import Reply, Request
+from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
-from dam_sync.model.ports import Vault
+from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json, instant_text, parse_instant
 
 Fields: TypeAlias = Mapping[str, str]
@@ -113,7 +113,7 @@ class _SharedGrant(Granted):
         self._client = client
         hide(client.client_secret)
 
-    def _take(self, reply: Reply) -> None:
+    def _take(self, reply: Response) -> None:
         """The answer in use; a token with little life left is used to its end, for asking gives the same one."""
         self._use(reply, reply.json())
         left = None if self._renew_at is None else (self._renew_at - self._clock.monotonic()) / RENEW_AT
@@ -177,7 +177,9 @@ class SharedConsent(_SharedGrant):
     file comes before what the vault holds of an older one. Raises Denied when the newest is refused.
     """
 
-    def __init__(self, client: OAuthClient, consent: Consent, vault: Vault, vault_name: str, clock: Clock) -> None:
+    def __init__(
+        self, client: OAuthClient, consent: Consent, vault: CredentialStore, vault_name: str, clock: Clock
+    ) -> None:
         super().__init__(client, clock)
         self._consent = consent
         self._vault = vault
@@ -204,7 +206,7 @@ class SharedConsent(_SharedGrant):
             return {"grant_type": "refresh_token", **self._client.fields, "refresh_token": refresh_token}
         return {**self._client.fields, **self._consent.code_fields}
 
-    def _refused(self, reply: Reply) -> Denied:
+    def _refused(self, reply: Response) -> Denied:
         return refusal_of(reply, AGREE_AGAIN)
 
     def _is_news(self, kept: _Kept) -> bool:
@@ -218,7 +220,7 @@ class SharedConsent(_SharedGrant):
         self._headers = bearer(kept.access_token)
         self._renew_at = None if left is None else self._clock.monotonic() + left
 
-    async def _keep(self, reply: Reply, kept: _Kept | None) -> None:
+    async def _keep(self, reply: Response, kept: _Kept | None) -> None:
         data = reply.json()
         found = data if isinstance(data, dict) else {}
         access, refresh = str(found.get("access_token") or ""), str(found.get("refresh_token") or "")

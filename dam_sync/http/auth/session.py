@@ -8,7 +8,7 @@ from typing import Any
 
 from dam_sync.http.auth.base import REFUSED, Granted, refusal_text
 from dam_sync.http.error_rules import explanation
-from dam_sync.http.messages import Reply
+from dam_sync.http.messages import Response
 from dam_sync.http.redaction import hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
@@ -57,7 +57,7 @@ class SessionLogin(Granted):
         self._take(reply)
         self._kept_until = self._clock.monotonic() + KEPT.total_seconds()
 
-    def _take(self, reply: Reply) -> None:
+    def _take(self, reply: Response) -> None:
         data: Any = reply.json()
         session = data.get("session") if isinstance(data, dict) else None
         if not isinstance(session, dict) or not session.get("authorization"):
@@ -80,7 +80,7 @@ class SessionLogin(Granted):
         return left - reserve if left > 2 * reserve else max(left / 2, 1.0)
 
 
-def _denied(reply: Reply) -> Denied:
+def _denied(reply: Response) -> Denied:
     message, _ = explanation(reply.headers, reply.body)
     key = reply.status == 403 and message.casefold() == "forbidden"
     text = "the API key was refused" if key else "the login was refused"

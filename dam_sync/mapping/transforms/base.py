@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dam_sync.mapping.results import ANY, SPEAKING, Fate, Kept, Made, Note, Shape, Tongue
+from dam_sync.mapping.results import ANY, SPEAKING, LanguagePreference, ListResult, Note, Outcome, Result, ValueType
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.values import Scalar
@@ -19,33 +19,33 @@ Words = Annotated[
     Field(min_length=1, json_schema_extra={"anyOf": [{"type": "string"}, {"type": "array"}]}),
 ]
 """One word or several."""
-FATES: Mapping[str, Fate] = {
-    "park": Fate.PARKED,
-    "drop": Fate.DROPPED,
-    "keep": Fate.KEPT,
-    "null": Fate.EMPTY,
-    "note": Fate.KEPT,
+FATES: Mapping[str, Outcome] = {
+    "park": Outcome.PARKED,
+    "drop": Outcome.DROPPED,
+    "keep": Outcome.KEPT,
+    "null": Outcome.EMPTY,
+    "note": Outcome.KEPT,
 }
 
 
-def fate_of(choice: str | None) -> Fate:
+def fate_of(choice: str | None) -> Outcome:
     """What a verb's own argument says about a value that does not fit; None leaves it to the line's on_error."""
-    return FATES[choice] if choice else Fate.FAILED
+    return FATES[choice] if choice else Outcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TransformContext:
     """What verbs may look things up in. `terms` by the target's vocabulary key. unknown_groups: names that were looked
     up at the target and are not there."""
 
-    tongue: Tongue = field(default_factory=Tongue)
+    tongue: LanguagePreference = field(default_factory=LanguagePreference)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     rules: Mapping[str, VocabularyRule] = field(default_factory=dict)
     terms: Mapping[str, TermIndex] = field(default_factory=dict)
     unknown_groups: frozenset[str] = frozenset()
 
 
-class Verb(BaseModel):
+class Transform(BaseModel):
     """One step of a pipe; its fields are its arguments. Verbs are total: they give a value or a note, never an error.
 
     short: the argument that a bare value stands for (`{split: ";"}`). takes: shapes it works on; values of another
@@ -57,16 +57,16 @@ class Verb(BaseModel):
     summary: ClassVar[str]
     example: ClassVar[str]
     short: ClassVar[str] = ""
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT})
     each_language: ClassVar[bool] = False  # one text in, one text out: goes through every language of a text
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """The shape of its results for values of this shape."""
-        return Shape.TEXT
+        return ValueType.TEXT
 
-    def misfit(self, shape: Shape) -> str:
+    def misfit(self, shape: ValueType) -> str:
         """Why values of this shape cannot go in; empty when they can."""
-        if shape in self.takes or (Shape.TEXT in self.takes and shape in SPEAKING):
+        if shape in self.takes or (ValueType.TEXT in self.takes and shape in SPEAKING):
             return ""
         return f"{self.name} takes {' or '.join(sorted(self.takes))}, not a {shape.value}"
 
@@ -74,39 +74,39 @@ class Verb(BaseModel):
         """Whether several values may come out, when `many` says whether several go in."""
         return many
 
-    def faults(self, setting: Setting) -> Iterator[str]:
+    def faults(self, setting: TransformContext) -> Iterator[str]:
         """What can be told to be wrong before any value is seen."""
         yield from ()
 
 
-class EachVerb(Verb):
+class EachTransform(Transform):
     """Works on one value after the other."""
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
         """What comes of one value."""
-        return Made((value,))
+        return Result((value,))
 
-    def text_of(self, value: Scalar, setting: Setting) -> str | Made:
+    def text_of(self, value: Scalar, setting: TransformContext) -> str | Result:
         """The text to work on, or the note that there is none."""
         text = setting.tongue.text(value)
         if text is None:
             return self.fail(f"takes text, not a {type(value).__name__.lower()}")
         return text
 
-    def fail(self, detail: str, choice: str | None = None) -> Made:
+    def fail(self, detail: str, choice: str | None = None) -> Result:
         """No value; what becomes of the asset is said by `choice` or the line's on_error."""
-        return Made((), Note(self.name, detail, fate_of(choice)))
+        return Result((), Note(self.name, detail, fate_of(choice)))
 
 
-class ListVerb(Verb):
+class ListTransform(Transform):
     """Works on all values at once."""
 
-    takes: ClassVar[frozenset[Shape]] = ANY
+    takes: ClassVar[frozenset[ValueType]] = ANY
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """Values go through as they are."""
         return shape
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
         """What comes of the list."""
-        return Kept(tuple((value, (index,)) for index, value in enumerate(values)))
+        return ListResult(tuple((value, (index,)) for index, value in enumerate(values)))

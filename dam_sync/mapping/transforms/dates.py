@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field
 
-from dam_sync.mapping.results import Fate, Made, Note, Shape, aware, shown
-from dam_sync.mapping.transforms.base import EachVerb, Setting, Words
+from dam_sync.mapping.results import Note, Outcome, Result, ValueType, aware, shown
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.values import Scalar, instant_text
 
@@ -26,16 +26,16 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-class _Moment(EachVerb):
+class _Moment(EachTransform):
     """What `date` and `datetime` have in common."""
 
     short: ClassVar[str] = "in"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.DATE, Shape.INSTANT})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.DATE, ValueType.INSTANT})
     in_: Words = Field(default=(ISO,), alias="in")
     out: str | None = Field(default=None, min_length=1)
     zone: str = "UTC"
 
-    def faults(self, setting: Setting) -> Iterator[str]:
+    def faults(self, setting: TransformContext) -> Iterator[str]:
         """Unknown zones and formats that no date fits."""
         if self.zone not in _zones():
             yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
@@ -59,10 +59,10 @@ class _Moment(EachVerb):
                 return found
         return None
 
-    def spelt(self, moment: datetime | date) -> Made:
+    def spelt(self, moment: datetime | date) -> Result:
         """As text in the format `out`."""
         try:
-            return Made((moment.strftime(self.out or ""),))
+            return Result((moment.strftime(self.out or ""),))
         except ValueError:
             return self.fail(f"{moment} cannot be written as {self.out}")
 
@@ -72,20 +72,20 @@ class Date(_Moment):
     summary: ClassVar[str] = "a day, read by the first format of `in` that fits; an instant is taken in `zone`"
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """A date, or text where `out` is given."""
-        return Shape.TEXT if self.out else Shape.DATE
+        return ValueType.TEXT if self.out else ValueType.DATE
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
-            return self.spelt(found) if self.out else Made((found,))
+            return self.spelt(found) if self.out else Result((found,))
         moment = _local(found, self.place)
-        made = self.spelt(moment.date()) if self.out else Made((moment.date(),))
-        return replace(made, note=Note(self.name, "the time of day", Fate.KEPT)) if moment.time() != time() else made
+        made = self.spelt(moment.date()) if self.out else Result((moment.date(),))
+        return replace(made, note=Note(self.name, "the time of day", Outcome.KEPT)) if moment.time() != time() else made
 
 
 class DateTime(_Moment):
@@ -93,20 +93,20 @@ class DateTime(_Moment):
     summary: ClassVar[str] = "an instant, read as `date` reads; a day becomes its midnight in `zone`"
     example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """An instant, or text where `out` is given."""
-        return Shape.TEXT if self.out else Shape.INSTANT
+        return ValueType.TEXT if self.out else ValueType.INSTANT
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is no instant of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
             found = datetime.combine(found, time(), self.place)
         if self.out == ISO:
-            return Made((instant_text(aware(found)),))
-        return self.spelt(_local(found, self.place)) if self.out else Made((aware(found),))
+            return Result((instant_text(aware(found)),))
+        return self.spelt(_local(found, self.place)) if self.out else Result((aware(found),))
 
 
 def _usable(form: str) -> bool:

@@ -9,100 +9,100 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dam_sync.mapping.results import ANY, Made, Shape, Tongue, number_text, shown
-from dam_sync.mapping.transforms.base import EachVerb, Setting
-from dam_sync.model.values import Json, Localized, Place, Row, Scalar, value_from_json, value_to_json
+from dam_sync.mapping.results import ANY, LanguagePreference, Result, ValueType, number_text, shown
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext
+from dam_sync.model.values import GeoPoint, Json, Localized, Row, Scalar, value_from_json, value_to_json
 
 DEGREES = re.compile(r"[+-]?\d{1,3}(?:\.\d{1,400})?", re.ASCII)
 BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 ROW = "row"
 
 
-class AsText(EachVerb):
+class AsText(EachTransform):
     name: ClassVar[str] = "text"
     summary: ClassVar[str] = (
         "any value as text: ISO dates, instants in UTC, true and false, plain numbers, labels, names, "
         "`latitude, longitude, address`, rows as JSON"
     )
     example: ClassVar[str] = "text"
-    takes: ClassVar[frozenset[Shape]] = ANY
+    takes: ClassVar[frozenset[ValueType]] = ANY
     each_language: ClassVar[bool] = True
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = canonical_text(value, setting.tongue)
-        return self.fail(f"{shown(value)} has no text") if text is None else Made((text,))
+        return self.fail(f"{shown(value)} has no text") if text is None else Result((text,))
 
 
-class AsPlace(EachVerb):
+class AsPlace(EachTransform):
     name: ClassVar[str] = "place"
     summary: ClassVar[str] = "a place from text: `latitude, longitude, address` in degrees, or an address alone"
     example: ClassVar[str] = "place"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.PLACE})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.PLACE})
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """A place."""
-        return Shape.PLACE
+        return ValueType.PLACE
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
-        if isinstance(value, Place):
-            return Made((value,))
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
+        if isinstance(value, GeoPoint):
+            return Result((value,))
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         place = read_place(text)
-        return self.fail("there is neither a point nor an address") if place is None else Made((place,))
+        return self.fail("there is neither a point nor an address") if place is None else Result((place,))
 
 
-class AsRow(EachVerb):
+class AsRow(EachTransform):
     name: ClassVar[str] = "rows"
     summary: ClassVar[str] = "a row from the JSON that `text` writes; another text becomes its one cell `cell`"
     example: ClassVar[str] = "{rows: {cell: note}}"
     short: ClassVar[str] = "cell"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.ROW})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.ROW})
     cell: str = ""
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """A row."""
-        return Shape.ROW
+        return ValueType.ROW
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         if isinstance(value, Row):
-            return Made((value,))
+            return Result((value,))
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         row = read_row(text)
         if row is None and self.cell:
             row = Row({self.cell: text})
-        return self.fail(f"{shown(text)} is no row in JSON, and no cell is named") if row is None else Made((row,))
+        return self.fail(f"{shown(text)} is no row in JSON, and no cell is named") if row is None else Result((row,))
 
 
-class Language(EachVerb):
+class Language(EachTransform):
     name: ClassVar[str] = "language"
     summary: ClassVar[str] = "says in which language a text is; of a text in several languages takes that one"
     example: ClassVar[str] = "{language: en}"
     short: ClassVar[str] = "locale"
     locale: str = Field(min_length=1)
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         locale = self.locale.lower()
         if isinstance(value, Localized):
             found = value.texts.get(locale, "")
-            return Made((Localized({locale: found}),)) if found else self.fail(f"there is no text in {locale}")
+            return Result((Localized({locale: found}),)) if found else self.fail(f"there is no text in {locale}")
         text = self.text_of(value, setting)
-        return text if isinstance(text, Made) else Made((Localized({locale: text}),))
+        return text if isinstance(text, Result) else Result((Localized({locale: text}),))
 
 
-def canonical_text(value: Scalar, tongue: Tongue) -> str | None:
+def canonical_text(value: Scalar, tongue: LanguagePreference) -> str | None:
     """The one way to write a value as text, the same everywhere; None for rows with what JSON cannot hold."""
     match value:
         case bool():
             return "true" if value else "false"
-        case Place():
+        case GeoPoint():
             return place_text(value)
         case Row():
             return row_text(value)
@@ -110,7 +110,7 @@ def canonical_text(value: Scalar, tongue: Tongue) -> str | None:
             return tongue.text(value)
 
 
-def place_text(place: Place) -> str:
+def place_text(place: GeoPoint) -> str:
     """`48.4, -4.5, Brest`; an address alone where there is no point, led by `, , ` if it looks like a point."""
     latitude, longitude, address = _degrees(place.latitude), _degrees(place.longitude), place.address.strip()
     if latitude or longitude:
@@ -118,7 +118,7 @@ def place_text(place: Place) -> str:
     return f", , {address}" if _point(address) else address
 
 
-def read_place(text: str) -> Place | None:
+def read_place(text: str) -> GeoPoint | None:
     """The inverse of `place_text`; what is no point on the globe is an address. None for a blank."""
     plain = text.strip()
     point = _point(plain)
@@ -126,8 +126,8 @@ def read_place(text: str) -> Place | None:
         latitude, longitude, address = point
         on_globe = abs(latitude or 0) <= 90 and abs(longitude or 0) <= 180
         if on_globe and not (latitude is None and longitude is None and not address):
-            return Place(latitude, longitude, address)
-    return Place(address=plain) if plain else None
+            return GeoPoint(latitude, longitude, address)
+    return GeoPoint(address=plain) if plain else None
 
 
 def _point(text: str) -> tuple[float | None, float | None, str] | None:

@@ -7,56 +7,56 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dam_sync.mapping.results import SPEAKING, Fate, Kept, Note, Shape, same_key, shape_of
-from dam_sync.mapping.transforms.base import ListVerb, Setting
+from dam_sync.mapping.results import SPEAKING, ListResult, Note, Outcome, ValueType, same_key, shape_of
+from dam_sync.mapping.transforms.base import ListTransform, TransformContext
 from dam_sync.model.values import Scalar
 
 Constant = str | bool | int | float
 
 
-class Unique(ListVerb):
+class Unique(ListTransform):
     name: ClassVar[str] = "unique"
     summary: ClassVar[str] = "leaves out repeated values"
     example: ClassVar[str] = "unique"
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
-        """See `ListVerb.whole`."""
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+        """See `ListTransform.whole`."""
         found: dict[object, tuple[Scalar, list[int]]] = {}
         for index, value in enumerate(values):
             found.setdefault(same_key(value), (value, []))[1].append(index)
-        return Kept(tuple((value, (positions[0],)) for value, positions in found.values()))
+        return ListResult(tuple((value, (positions[0],)) for value, positions in found.values()))
 
 
-class First(ListVerb):
+class First(ListTransform):
     name: ClassVar[str] = "first"
     summary: ClassVar[str] = "only the first value"
     example: ClassVar[str] = "first"
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
-        """See `ListVerb.whole`."""
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+        """See `ListTransform.whole`."""
         kept = tuple((value, (index,)) for index, value in enumerate(values[:1]))
-        note = Note(self.name, f"{len(values) - 1} more values", Fate.DROPPED) if len(values) > 1 else None
-        return Kept(kept, note)
+        note = Note(self.name, f"{len(values) - 1} more values", Outcome.DROPPED) if len(values) > 1 else None
+        return ListResult(kept, note)
 
     def many(self, many: bool) -> bool:
         """One."""
         return False
 
 
-class Join(ListVerb):
+class Join(ListTransform):
     name: ClassVar[str] = "join"
     summary: ClassVar[str] = "one text from several values, with `with` between them"
     example: ClassVar[str] = '{join: "; "}'
     short: ClassVar[str] = "with"
-    takes: ClassVar[frozenset[Shape]] = SPEAKING
+    takes: ClassVar[frozenset[ValueType]] = SPEAKING
     with_: str = Field(alias="with")
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """Text."""
-        return Shape.TEXT
+        return ValueType.TEXT
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
-        """See `ListVerb.whole`."""
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+        """See `ListTransform.whole`."""
         texts = [(setting.tongue.text(value), index) for index, value in enumerate(values)]
         known = [(text, index) for text, index in texts if text is not None]
         note = None
@@ -64,40 +64,40 @@ class Join(ListVerb):
             silent = sorted({shape_of(values[index]).value for text, index in texts if text is None})
             note = Note(self.name, f"takes values with a text, not {', '.join(silent)}")
         if not known:
-            return Kept((), note)
-        return Kept(((self.with_.join(text for text, _ in known), tuple(index for _, index in known)),), note)
+            return ListResult((), note)
+        return ListResult(((self.with_.join(text for text, _ in known), tuple(index for _, index in known)),), note)
 
     def many(self, many: bool) -> bool:
         """One."""
         return False
 
 
-class Default(ListVerb):
+class Default(ListTransform):
     name: ClassVar[str] = "default"
     summary: ClassVar[str] = "this value where there is none"
     example: ClassVar[str] = "{default: Worldwide}"
     short: ClassVar[str] = "value"
     value: Constant
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
-        """See `ListVerb.whole`."""
-        return super().whole(values, setting) if values else Kept(((self.value, ()),))
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+        """See `ListTransform.whole`."""
+        return super().whole(values, setting) if values else ListResult(((self.value, ()),))
 
 
-class Const(ListVerb):
+class Const(ListTransform):
     name: ClassVar[str] = "const"
     summary: ClassVar[str] = "this value in place of any there are"
     example: ClassVar[str] = "{const: Cleared}"
     short: ClassVar[str] = "value"
     value: Constant
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """The shape of the constant."""
         return shape_of(self.value)
 
-    def whole(self, values: Sequence[Scalar], setting: Setting) -> Kept:
-        """See `ListVerb.whole`."""
-        return Kept(((self.value, tuple(range(len(values)))),)) if values else Kept(())
+    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+        """See `ListTransform.whole`."""
+        return ListResult(((self.value, tuple(range(len(values)))),)) if values else ListResult(())
 
     def many(self, many: bool) -> bool:
         """One."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from dam_sync.config.diagnostics import Place, Written, faults_from
-from dam_sync.mapping.transforms.base import EachVerb, ListVerb, Setting, Verb
+from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
+from dam_sync.mapping.transforms.base import Transform
 from dam_sync.mapping.transforms.dates import Date, DateTime
 from dam_sync.mapping.transforms.kinds import AsPlace, AsRow, AsText, Language
 from dam_sync.mapping.transforms.lists import Const, Default, First, Join, Unique
@@ -25,25 +25,23 @@ from dam_sync.mapping.transforms.text import (
     Truncate,
     Upper,
 )
-from dam_sync.mapping.transforms.values import AsJson, Flag, LookUp, Match, Number, Pluck
-from dam_sync.model.diagnostic import Fault, nearest
+from dam_sync.mapping.transforms.values import AsJson, Flag, LookUp, MatchTerm, Number, Pluck
+from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
-__all__ = ["LATER", "VERBS", "EachVerb", "ListVerb", "Setting", "Verb", "verb_from"]
-
-VERBS: Mapping[str, type[Verb]] = {
+VERBS: Mapping[str, type[Transform]] = {
     verb.name: verb
     for verb in (
         *(Nfc, Trim, Casefold, Upper, Lower, Title, StripPrefix, Truncate, SafeName, StripHtml, Escape),
         *(Split, Join, Unique, First, Default, Const),
-        *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, Match),
+        *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, MatchTerm),
     )
 }
 LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})
 """Documented words that are not part of this release."""
 
 
-def verb_from(step: Json, place: Place, written: Written, faults: list[Fault]) -> Verb | None:
+def transform_from(step: Json, place: KeyPath, written: SourceMap, faults: list[Diagnostic]) -> Transform | None:
     """The verb of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; faults are added to the list."""
     name, given = _taken_apart(step)
     if name is None:
@@ -73,7 +71,7 @@ def _taken_apart(step: Json) -> tuple[str | None, Json]:
     return None, {}
 
 
-def _arguments(kind: type[Verb], given: Json) -> Json:
+def _arguments(kind: type[Transform], given: Json) -> Json:
     if given is None:
         return {}
     if isinstance(given, dict):
@@ -81,11 +79,13 @@ def _arguments(kind: type[Verb], given: Json) -> Json:
     return {kind.short: given} if kind.short else {"": given}
 
 
-def _faults(kind: type[Verb], error: ValidationError, place: Place, written: Written, nested: bool) -> Iterator[Fault]:
+def _faults(
+    kind: type[Transform], error: ValidationError, place: KeyPath, written: SourceMap, nested: bool
+) -> Iterator[Diagnostic]:
     """The errors told at the step: an argument's own line only where the file has one for it."""
     schema = kind.model_json_schema(by_alias=True)
-    inner = Written(written.file, {}, {})
-    for fault in faults_from(inner, error.errors(include_url=False, include_input=False), schema):
+    inner = SourceMap(written.file, {}, {})
+    for fault in diagnostics_of(inner, error.errors(include_url=False, include_input=False), schema):
         if fault.key == "file" or not nested:
             message = fault.message if nested or "unknown key" not in fault.message else "takes no arguments"
             yield written.fault(place, message)

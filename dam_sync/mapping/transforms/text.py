@@ -11,108 +11,108 @@ from pydantic import Field
 
 from dam_sync.mapping.filenames import safe_name, whole_letters
 from dam_sync.mapping.html_text import text_of_html
-from dam_sync.mapping.results import Fate, Made, Note, shown
-from dam_sync.mapping.transforms.base import EachVerb, Setting
+from dam_sync.mapping.results import Note, Outcome, Result, shown
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.model.values import Scalar
 
 
-class TextVerb(EachVerb):
+class TextTransform(EachTransform):
     """One text in, one text out."""
 
     each_language: ClassVar[bool] = True
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        return text if isinstance(text, Made) else Made((self.change(text),))
+        return text if isinstance(text, Result) else Result((self.change(text),))
 
     def change(self, text: str) -> str:
         """The text that comes of this one."""
         return text
 
 
-class Nfc(TextVerb):
+class Nfc(TextTransform):
     name: ClassVar[str] = "nfc"
     summary: ClassVar[str] = "puts letters and their accents together (Unicode NFC)"
     example: ClassVar[str] = "nfc"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return unicodedata.normalize("NFC", text)
 
 
-class Trim(TextVerb):
+class Trim(TextTransform):
     name: ClassVar[str] = "trim"
     summary: ClassVar[str] = "removes blanks at both ends"
     example: ClassVar[str] = "trim"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return text.strip()
 
 
-class Casefold(TextVerb):
+class Casefold(TextTransform):
     name: ClassVar[str] = "casefold"
     summary: ClassVar[str] = "small letters, so that spellings differing in case alone become equal"
     example: ClassVar[str] = "casefold"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return unicodedata.normalize("NFC", text.casefold())
 
 
-class Upper(TextVerb):
+class Upper(TextTransform):
     name: ClassVar[str] = "upper"
     summary: ClassVar[str] = "capital letters"
     example: ClassVar[str] = "upper"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return text.upper()
 
 
-class Lower(TextVerb):
+class Lower(TextTransform):
     name: ClassVar[str] = "lower"
     summary: ClassVar[str] = "small letters"
     example: ClassVar[str] = "lower"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return text.lower()
 
 
-class Title(TextVerb):
+class Title(TextTransform):
     name: ClassVar[str] = "title"
     summary: ClassVar[str] = "a capital letter at the start of each word"
     example: ClassVar[str] = "title"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return re.sub(r"[^\W\d_]+(?:['’][^\W\d_]+)*", lambda word: word[0][:1].upper() + word[0][1:].lower(), text)
 
 
-class Escape(TextVerb):
+class Escape(TextTransform):
     name: ClassVar[str] = "escape"
     summary: ClassVar[str] = "writes text so that it reads the same inside HTML"
     example: ClassVar[str] = "escape"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         return html.escape(text, quote=False)
 
 
-class StripHtml(TextVerb):
+class StripHtml(TextTransform):
     name: ClassVar[str] = "strip_html"
     summary: ClassVar[str] = "the text of HTML, paragraphs on lines of their own"
     example: ClassVar[str] = "strip_html"
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in text_of_html(text).split("\n"))
         return "\n".join(line for line in lines if line)
 
 
-class StripPrefix(TextVerb):
+class StripPrefix(TextTransform):
     name: ClassVar[str] = "strip_prefix"
     summary: ClassVar[str] = "removes a beginning; one that starts with / only as whole folder names"
     example: ClassVar[str] = "{strip_prefix: /Library}"
@@ -120,14 +120,14 @@ class StripPrefix(TextVerb):
     text: str = Field(min_length=1)
 
     def change(self, text: str) -> str:
-        """See `TextVerb.change`."""
+        """See `TextTransform.change`."""
         prefix = self.text.rstrip("/") if self.text.startswith("/") else self.text
         rest = text.removeprefix(prefix)
         inside = not self.text.startswith("/") or rest == "" or rest.startswith("/")
         return rest if inside else text
 
 
-class Truncate(EachVerb):
+class Truncate(EachTransform):
     name: ClassVar[str] = "truncate"
     summary: ClassVar[str] = "at most `max` letters; `on_cut`: park, drop, or note that something was cut"
     example: ClassVar[str] = "{truncate: {max: 255, on_cut: park}}"
@@ -136,18 +136,18 @@ class Truncate(EachVerb):
     max: int = Field(ge=1)
     on_cut: Literal["park", "drop", "note"] | None = None
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        if isinstance(text, Made) or len(text) <= self.max:
-            return text if isinstance(text, Made) else Made((text,))
+        if isinstance(text, Result) or len(text) <= self.max:
+            return text if isinstance(text, Result) else Result((text,))
         detail = f"{len(text)} letters, at most {self.max}: {shown(text)}"
         if self.on_cut != "note":
             return self.fail(detail, self.on_cut)
-        return Made((whole_letters(text, self.max).rstrip(),), Note(self.name, detail, Fate.KEPT))
+        return Result((whole_letters(text, self.max).rstrip(),), Note(self.name, detail, Outcome.KEPT))
 
 
-class SafeName(EachVerb):
+class SafeName(EachTransform):
     name: ClassVar[str] = "safe_name"
     summary: ClassVar[str] = "a file name every system takes, of at most `max` letters; keeps the extension"
     example: ClassVar[str] = "{safe_name: {max: 128}}"
@@ -155,25 +155,25 @@ class SafeName(EachVerb):
     each_language: ClassVar[bool] = True
     max: int = Field(default=255, ge=8)
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        return text if isinstance(text, Made) else Made((safe_name(text, self.max),))
+        return text if isinstance(text, Result) else Result((safe_name(text, self.max),))
 
 
-class Split(EachVerb):
+class Split(EachTransform):
     name: ClassVar[str] = "split"
     summary: ClassVar[str] = "several values from one text, cut at `on`"
     example: ClassVar[str] = '{split: ";"}'
     short: ClassVar[str] = "on"
     on: str = Field(min_length=1)
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
-        return Made(tuple(part.strip() for part in text.split(self.on) if part.strip()))
+        return Result(tuple(part.strip() for part in text.split(self.on) if part.strip()))
 
     def many(self, many: bool) -> bool:
         """Several, always."""

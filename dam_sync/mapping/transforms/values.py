@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dam_sync.mapping.results import ANY, SPEAKING, Fate, Made, Note, Shape, shape_of, shown
-from dam_sync.mapping.transforms.base import EachVerb, Setting, Words, fate_of
+from dam_sync.mapping.results import ANY, SPEAKING, Note, Outcome, Result, ValueType, shape_of, shown
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words, fate_of
 from dam_sync.mapping.vocabulary import TermIndex, path_text
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.values import Person, Place, Row, Scalar, Term, value_to_json
+from dam_sync.model.values import GeoPoint, Person, Row, Scalar, Term, value_to_json
 
 LONGEST_NUMBER = 400  # the smallest and the largest number take some 330 digits
 WORDS_TRUE = ("Yes", "true", "1")
@@ -26,95 +26,99 @@ Unmatched = Annotated[
 ]
 
 
-class Number(EachVerb):
+class Number(EachTransform):
     name: ClassVar[str] = "number"
     summary: ClassVar[str] = "a number from text; `decimal` is the sign before the fraction"
     example: ClassVar[str] = '{number: {decimal: ","}}'
     short: ClassVar[str] = "decimal"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.NUMBER})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.NUMBER})
     decimal: Literal[".", ","] = "."
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """A number."""
-        return Shape.NUMBER
+        return ValueType.NUMBER
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return Made((value,))
+            return Result((value,))
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         plain = _digits(text, self.decimal)
         if plain is None:
             return self.fail(f"{shown(text)} is no number")
         if "." not in plain:
-            return Made((int(plain),))
+            return Result((int(plain),))
         number = float(plain)
         if math.isinf(number):
             return self.fail(f"{shown(text)} is too large")
         exact = Decimal(plain) == Decimal(repr(number))
-        return Made((number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", Fate.KEPT))
+        return Result((number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", Outcome.KEPT))
 
 
-class Flag(EachVerb):
+class Flag(EachTransform):
     name: ClassVar[str] = "flag"
     summary: ClassVar[str] = "words for yes and no: a flag becomes the first of them, one of them becomes a flag"
     example: ClassVar[str] = "{flag: {true: [Yes, Oui], false: [No, Non]}}"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TEXT, Shape.FLAG})
+    takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.FLAG})
     yes: Words = Field(default=WORDS_TRUE, alias="true")
     no: Words = Field(default=WORDS_FALSE, alias="false")
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """The other one."""
-        return Shape.TEXT if shape is Shape.FLAG else Shape.FLAG
+        return ValueType.TEXT if shape is ValueType.FLAG else ValueType.FLAG
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         if isinstance(value, bool):
-            return Made(((self.yes if value else self.no)[0],))
+            return Result(((self.yes if value else self.no)[0],))
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         word = text.strip().casefold()
         for words, flag in ((self.yes, True), (self.no, False)):
             if word in (known.casefold() for known in words):
-                return Made((flag,))
+                return Result((flag,))
         return self.fail(f"{shown(text)} is neither yes nor no")
 
 
-class Pluck(EachVerb):
+class Pluck(EachTransform):
     name: ClassVar[str] = "pluck"
     summary: ClassVar[str] = (
         "one part: label, id or path of a term, name of a person, address of a place, cell of a row"
     )
     example: ClassVar[str] = "{pluck: path}"
     short: ClassVar[str] = "key"
-    takes: ClassVar[frozenset[Shape]] = frozenset({Shape.TERM, Shape.PERSON, Shape.PLACE, Shape.ROW})
+    takes: ClassVar[frozenset[ValueType]] = frozenset(
+        {ValueType.TERM, ValueType.PERSON, ValueType.PLACE, ValueType.ROW}
+    )
     key: str = Field(min_length=1)
     locale: str = ""
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """Text, or a number for latitude and longitude."""
-        return Shape.NUMBER if shape is Shape.PLACE and self.key in ("latitude", "longitude") else Shape.TEXT
+        return (
+            ValueType.NUMBER if shape is ValueType.PLACE and self.key in ("latitude", "longitude") else ValueType.TEXT
+        )
 
-    def misfit(self, shape: Shape) -> str:
+    def misfit(self, shape: ValueType) -> str:
         """See `Verb.misfit`."""
         parts = PARTS.get(shape)
         if parts is None or self.key in parts:
             return super().misfit(shape)
         return f"a {shape.value} has no {self.key}; {nearest(self.key, parts)}"
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         if isinstance(value, Row):
             return self._cell(value, setting)
         if shape_of(value) not in PARTS or self.key not in PARTS[shape_of(value)]:
             return self.fail(f"a {shape_of(value).value} has no {self.key}")
         part = self._part(value, setting)
-        return self.fail(f"the {shape_of(value).value} has no {self.key}") if part in ("", None) else Made((part,))
+        return self.fail(f"the {shape_of(value).value} has no {self.key}") if part in ("", None) else Result((part,))
 
-    def _part(self, value: Scalar, setting: Setting) -> str | int | float:
+    def _part(self, value: Scalar, setting: TransformContext) -> str | int | float:
         match value, self.key:
             case Term(), "label":
                 return value.labels.get(self.locale, "") if self.locale else setting.tongue.label(value)
@@ -124,32 +128,32 @@ class Pluck(EachVerb):
                 return value.id
             case Person(), _:
                 return value.name
-            case Place(), "address":
+            case GeoPoint(), "address":
                 return value.address
-            case Place(), key:
+            case GeoPoint(), key:
                 degrees = value.latitude if key == "latitude" else value.longitude
                 return "" if degrees is None else degrees
         return ""
 
-    def _cell(self, row: Row, setting: Setting) -> Made:
+    def _cell(self, row: Row, setting: TransformContext) -> Result:
         cell = row.cells.get(self.key, ())
         texts = [setting.tongue.text(part) for part in (cell if isinstance(cell, tuple) else (cell,))]
         known = tuple(text for text in texts if text)
-        return Made(known) if known else self.fail(f"the row has no {self.key}")
+        return Result(known) if known else self.fail(f"the row has no {self.key}")
 
 
-class AsJson(EachVerb):
+class AsJson(EachTransform):
     name: ClassVar[str] = "json"
     summary: ClassVar[str] = "any value as JSON text, for rows and places that a target cannot hold"
     example: ClassVar[str] = "json"
-    takes: ClassVar[frozenset[Shape]] = ANY
+    takes: ClassVar[frozenset[ValueType]] = ANY
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
-        return Made((json.dumps(value_to_json(value), ensure_ascii=False, sort_keys=True),))
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
+        return Result((json.dumps(value_to_json(value), ensure_ascii=False, sort_keys=True),))
 
 
-class LookUp(EachVerb):
+class LookUp(EachTransform):
     name: ClassVar[str] = "lookup"
     summary: ClassVar[str] = "the value beside this one in a table of `lookups`"
     example: ClassVar[str] = "{lookup: country}"
@@ -157,44 +161,44 @@ class LookUp(EachVerb):
     table: str = Field(alias="name")
     unmatched: Unmatched = None
 
-    def faults(self, setting: Setting) -> Iterator[str]:
+    def faults(self, setting: TransformContext) -> Iterator[str]:
         """Unknown tables."""
         if self.table not in setting.lookups:
             yield f"there is no lookup {self.table}; {nearest(self.table, setting.lookups)}".rstrip("; ")
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         text = self.text_of(value, setting)
-        if isinstance(text, Made):
+        if isinstance(text, Result):
             return text
         table = setting.lookups.get(self.table)
         found = table.find(text) if table else None
         if found is not None:
-            return Made((found,))
+            return Result((found,))
         choice = self.unmatched or (table.unmatched if table else None)
         note = Note(self.name, f"{shown(text)} is not in {self.table}", fate_of(choice))
-        return Made((text,) if choice == "keep" else (), note)
+        return Result((text,) if choice == "keep" else (), note)
 
 
-class Match(EachVerb):
+class MatchTerm(EachTransform):
     name: ClassVar[str] = "vocabulary"
     summary: ClassVar[str] = "the target's term, found or made by a rule of `vocabularies`"
     example: ClassVar[str] = "{vocabulary: subject}"
     short: ClassVar[str] = "name"
-    takes: ClassVar[frozenset[Shape]] = SPEAKING
+    takes: ClassVar[frozenset[ValueType]] = SPEAKING
     rule: str = Field(alias="name")
 
-    def gives(self, shape: Shape) -> Shape:
+    def gives(self, shape: ValueType) -> ValueType:
         """A term."""
-        return Shape.TERM
+        return ValueType.TERM
 
-    def faults(self, setting: Setting) -> Iterator[str]:
+    def faults(self, setting: TransformContext) -> Iterator[str]:
         """Unknown rules."""
         if self.rule not in setting.rules:
             yield f"there is no vocabulary {self.rule}; {nearest(self.rule, setting.rules)}".rstrip("; ")
 
-    def each(self, value: Scalar, setting: Setting) -> Made:
-        """See `EachVerb.each`."""
+    def each(self, value: Scalar, setting: TransformContext) -> Result:
+        """See `EachTransform.each`."""
         rule = setting.rules.get(self.rule)
         if rule is None:
             return self.fail(f"there is no vocabulary {self.rule}")
@@ -203,9 +207,9 @@ class Match(EachVerb):
 
 
 PARTS = {
-    Shape.TERM: ("label", "id", "path"),
-    Shape.PERSON: ("name", "id"),
-    Shape.PLACE: ("address", "latitude", "longitude"),
+    ValueType.TERM: ("label", "id", "path"),
+    ValueType.PERSON: ("name", "id"),
+    ValueType.PLACE: ("address", "latitude", "longitude"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dam_sync.model import options
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.connecting import connected
 from dam_sync.services.a_hypermedia.service import HypermediaService
@@ -15,7 +15,7 @@ def _are_numbers(titles: Any) -> bool:
     return all(str(number).isdecimal() for number in titles.values())
 
 
-KIND = Kind(
+KIND = Connector(
     name=facts.NAME,
     summary="hypermedia DAM: forms, thesauri, folders, labels, file versions; no webhooks",
     settings={

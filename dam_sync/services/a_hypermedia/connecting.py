@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
-from dam_sync.http.client import Client, Wiring
+from dam_sync.http.client import Client, ClientConfig
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
 from dam_sync.services.a_hypermedia import facts
@@ -18,7 +18,7 @@ _TOKEN_LIFE = timedelta(minutes=10)  # wire A 1.3: sign short, 5 to 60 min
 def connected(context: Context) -> HypermediaService:
     """The service over a client of its own; no call is made yet. Raises ConfigError."""
     pace = context.paced(facts.LIMITS.pace)
-    wiring = Wiring.of(context, facts.NAME, credential(context), facts.RULES, pace)
+    wiring = ClientConfig.of(context, facts.NAME, credential(context), facts.RULES, pace)
     return HypermediaService(Client(replace(wiring, headers=_headers(context))), context)
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from dam_sync.crawl.pagers import Keyset, Page, PageNumber, Pager, Params
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
@@ -104,7 +104,7 @@ class Crawling:
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""
         scan = _Scan(self._searching, self._rich, shard)
-        async with aclosing(walk(scan.fetch, scan.pager(), cursor)) as pages:
+        async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
                 yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
 
@@ -162,7 +162,7 @@ class _Scan:
         """Newest first for changes: a media that changes meanwhile moves to the front, so nothing is skipped."""
         return "updateDate desc" if self._by == "updateDate" else "importDate"
 
-    @reads_answer
+    @interprets_response
     def entry(self, row: Json) -> Entry:
         """A row as an entry."""
         return entry_of(row, self._whole.get(wanted_id(row)), deleted=self.trash)

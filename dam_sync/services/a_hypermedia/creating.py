@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.audience import Audience
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.forms import Form, Forms
@@ -56,7 +56,7 @@ class Creating:
         self._uploading = uploading
         self._writing = writing
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps, finding: Finding) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal, finding: Finding) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
         hidden = is_hidden(plan.writes, await self._knowledge.statuses.get())
@@ -102,7 +102,7 @@ class Creating:
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
     async def _made(
-        self, plan: Planned, path: str, content: Content | None, steps: Steps, finding: Finding
+        self, plan: Planned, path: str, content: Content | None, steps: Journal, finding: Finding
     ) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt made it."""
         fresh: list[str] = []

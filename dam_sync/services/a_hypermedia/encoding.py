@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import TypeVar
 
 from dam_sync.model.errors import InvalidValue
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
 from dam_sync.services.a_hypermedia.forms import FormField
 from dam_sync.services.a_hypermedia.hal import instant
 
@@ -76,7 +76,7 @@ def _plain(value: Scalar) -> Json:
             return value.isoformat()
         case Person(name=name):
             return name
-        case Place(address=address):
+        case GeoPoint(address=address):
             return address
         case Localized(texts):
             return next(iter(texts.values()), "")
@@ -112,8 +112,8 @@ def _encoded_person(field: FormField, value: Scalar) -> Json:
 
 def _encoded_place(field: FormField, value: Scalar) -> Json:
     if isinstance(value, str):
-        value = Place(address=value)
-    if not isinstance(value, Place):
+        value = GeoPoint(address=value)
+    if not isinstance(value, GeoPoint):
         raise InvalidValue(f"field {field.name} takes a place, not {type(value).__name__}")
     parts = {"latitude": value.latitude, "longitude": value.longitude, "address": value.address or None}
     return {key: part for key, part in parts.items() if part is not None}
@@ -131,7 +131,7 @@ def _encoded_cell(value: Value) -> Json:
             return [_encoded_cell(item) for item in value]
         case Term():
             return {**({"id": _number_if(value.id)} if value.id else {}), "title": value.label}
-        case Place():
+        case GeoPoint():
             return {"latitude": value.latitude, "longitude": value.longitude, "address": value.address}
         case Row(cells):
             return {key: _encoded_cell(cell) for key, cell in cells.items()}

@@ -16,9 +16,9 @@ from dam_sync.model.errors import (
     SessionGone,
     TooLarge,
 )
-from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Held
+from dam_sync.model.support import YES, Feature, Support
 
 NAME = "a_hypermedia"
 
@@ -123,11 +123,11 @@ RULES = (
 )
 
 # spec 000, Resources; wire A 3 (read), 6 (write). Rights, release and expiry are fields of the customer's own (3.1)
-HOLDS: Mapping[Feature, Held] = {
+HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
-    Feature.ATTACHMENTS: Held("yes", "where the instance takes them"),
-    Feature.DIGESTS: Held("MD5", "MD5, of what was stored"),
+    Feature.ATTACHMENTS: Support("yes", "where the instance takes them"),
+    Feature.DIGESTS: Support("MD5", "MD5, of what was stored"),
     Feature.TEXT: YES,
     Feature.LONG_TEXT: YES,
     Feature.HTML: YES,
@@ -137,29 +137,31 @@ HOLDS: Mapping[Feature, Held] = {
     Feature.INSTANT: YES,
     Feature.TERM: YES,
     Feature.PLACE: YES,
-    Feature.PERSON: Held("yes", "those the field's list has"),
+    Feature.PERSON: Support("yes", "those the field's list has"),
     Feature.EMAIL: YES,
     Feature.URL: YES,
     Feature.ROWS: YES,
-    Feature.MULTIPLE: Held("in lists, persons, thesauri and field sets", "in lists, persons, thesauri and field sets"),
+    Feature.MULTIPLE: Support(
+        "in lists, persons, thesauri and field sets", "in lists, persons, thesauri and field sets"
+    ),
     Feature.LOCALIZED: YES,
-    Feature.TERMS: Held("yes", "added to thesauri; lists are closed"),
+    Feature.TERMS: Support("yes", "added to thesauri; lists are closed"),
     Feature.HIERARCHY: YES,
     Feature.TERM_LOCALES: YES,
     Feature.SYNONYMS: YES,
     Feature.FOLDER: YES,
-    Feature.COLLECTION: Held("baskets, where asked for", "", "baskets are working lists of single users"),
-    Feature.LABEL: Held("yes", "assigned, never made"),
-    Feature.STATUS: Held("yes", "those the instance has"),
-    Feature.RELATIONS: Held("yes", "of types that a media shows already"),
-    Feature.CREATED: Held("yes", ""),
-    Feature.LINKS: Held("permalinks, where asked for, one call for each asset", ""),
-    Feature.TRASH: Held("yes", "moved there, never purged"),
+    Feature.COLLECTION: Support("baskets, where asked for", "", "baskets are working lists of single users"),
+    Feature.LABEL: Support("yes", "assigned, never made"),
+    Feature.STATUS: Support("yes", "those the instance has"),
+    Feature.RELATIONS: Support("yes", "of types that a media shows already"),
+    Feature.CREATED: Support("yes", ""),
+    Feature.LINKS: Support("permalinks, where asked for, one call for each asset", ""),
+    Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
 LEAVES = (
-    Leaving("a temporary file no media was made of, a selection", timedelta(hours=1), "A 6.2, 6.5"),
-    Leaving("in the staging folder, a media without our mark whose source asset is gone", None, "A 6.12"),
+    OrphanRetention("a temporary file no media was made of, a selection", timedelta(hours=1), "A 6.2, 6.5"),
+    OrphanRetention("in the staging folder, a media without our mark whose source asset is gone", None, "A 6.12"),
 )
 
 ASSUMPTIONS = (

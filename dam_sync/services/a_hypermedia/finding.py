@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dam_sync.aio.single_flight import Once
+from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -30,7 +30,7 @@ class Finding:
         self.title = staging
         self._lag = lag
         self._claims: dict[str, str] = {}
-        self.staging = Once(self._staging_folder)
+        self.staging = SingleFlight(self._staging_folder)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """The media that carries the marker; the oldest where there are several. Waits out the lag before None."""
@@ -64,7 +64,7 @@ class Finding:
                     return asset
         return ""
 
-    async def claim(self, asset: str, marker: Marker | None, steps: Steps, resumed: bool) -> None:
+    async def claim(self, asset: str, marker: Marker | None, steps: Journal, resumed: bool) -> None:
         """Make sure the media is ours alone before it is marked. Raises SessionGone when another work took it over."""
         owner = marker.value if marker else ""
         taken = self._claims.setdefault(asset, owner) != owner

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
 
@@ -107,7 +107,7 @@ class Forms:
         return f"media_{key}" if key in self.by_key else key
 
 
-@reads_answer
+@interprets_response
 def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languages: bool) -> FormField:
     """One field as read; what the form leaves out is taken from the instance-wide sheet field of the same name."""
     name = str(item.get("internalName") or item.get("name") or item.get("id"))
@@ -143,7 +143,7 @@ def _source(links: Mapping[str, Json], prefix: str, kind: str, forced: bool) -> 
     return None
 
 
-@reads_answer
+@interprets_response
 def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> Forms:
     """Forms as read, in order of id, with unique names, field keys and vocabulary keys.
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, parse_instant
 
@@ -34,7 +34,7 @@ class Words:
         return f"{self.header_prefix}{name}"
 
 
-@reads_answer
+@interprets_response
 def link(resource: Json, relation: str) -> str:
     """The address under a relation; a bare string and an array are read too (wire A 11.4). Empty when absent."""
     found = (resource.get("_links") or {}).get(relation) if isinstance(resource, dict) else None
@@ -45,13 +45,13 @@ def link(resource: Json, relation: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-@reads_answer
+@interprets_response
 def own_link(resource: Json, words: Words, name: str) -> str:
     """The address under a relation of the service's own, whose name comes with the prefix or bare (wire A 3.2)."""
     return link(resource, words.rel(name)) or link(resource, name)
 
 
-@reads_answer
+@interprets_response
 def embedded(resource: Json, key: str) -> list[Any]:
     """What is embedded under a key, always as a list: one object, an array or nothing (wire A 0, 11.1)."""
     found = (resource.get("_embedded") or {}).get(key) if isinstance(resource, dict) else None
@@ -60,13 +60,13 @@ def embedded(resource: Json, key: str) -> list[Any]:
     return list(found) if isinstance(found, list) else [found]
 
 
-@reads_answer
+@interprets_response
 def either(resource: Json, key: str) -> list[Any]:
     """The same under the singular or the plural of a key that nobody has shown (wire A 0)."""
     return embedded(resource, key) or embedded(resource, f"{key}s")
 
 
-@reads_answer
+@interprets_response
 def oddity(resource: Json) -> str:
     """Why an answer is no resource in HAL (wire A 0); empty when it is one. An answer that some proxy or a fault made
     must not pass for an empty list."""
@@ -80,7 +80,7 @@ def oddity(resource: Json) -> str:
     return ""
 
 
-@reads_answer
+@interprets_response
 def total_of(page: Json) -> int | None:
     """`totalCount`, or `childrenCount` of a tree."""
     return whole(page.get("totalCount", page.get("childrenCount"))) if isinstance(page, dict) else None
@@ -109,7 +109,7 @@ def file_address(href: str) -> str:
     return parts._replace(scheme=scheme, path=_SLASHES.sub("/", parts.path)).geturl()
 
 
-@reads_answer
+@interprets_response
 def whole(value: Json) -> int | None:
     """A count or size; it has been seen as text (wire A 6.1)."""
     if isinstance(value, bool) or value is None:
@@ -120,7 +120,7 @@ def whole(value: Json) -> int | None:
         return None
 
 
-@reads_answer
+@interprets_response
 def moment(value: Json) -> datetime | None:
     """An instant in RFC 3339, or in seconds or milliseconds since 1970."""
     if not value or isinstance(value, bool):
@@ -138,13 +138,13 @@ def instant(when: datetime) -> str:
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@reads_answer
+@interprets_response
 def same_name(one: Json, other: str) -> bool:
     """Whether two names differ in nothing but their Unicode form, which a service may change."""
     return unicodedata.normalize("NFC", str(one or "")) == unicodedata.normalize("NFC", other)
 
 
-@reads_answer
+@interprets_response
 def wanted_id(row: Json) -> str:
     """The id of a row. Raises ContractBroken when it has none."""
     found = row.get("id") if isinstance(row, dict) else None

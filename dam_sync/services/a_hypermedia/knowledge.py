@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from dam_sync.aio.single_flight import Once, together
+from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
@@ -36,12 +36,12 @@ class Knowledge:
         self._spoken = spoken
         self.zone = spoken.zone
         self._walked = False
-        self.locales = Once(self._languages)
-        self.forms = Once(self._forms)
-        self.statuses = Once(self._statuses)
-        self.labels = Once(self._labels)
-        self.top = Once(lambda: self.folder(""))
-        self.folders = Once(self._folders)
+        self.locales = SingleFlight(self._languages)
+        self.forms = SingleFlight(self._forms)
+        self.statuses = SingleFlight(self._statuses)
+        self.labels = SingleFlight(self._labels)
+        self.top = SingleFlight(lambda: self.folder(""))
+        self.folders = SingleFlight(self._folders)
 
     async def schema(self) -> Schema:
         """The neutral schema of the instance; the top of the folder tree is read for what writing will cost."""
@@ -63,7 +63,7 @@ class Knowledge:
         places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
         return Sense(words, forms, await self.statuses.get(), places, self.zone)
 
-    async def _covering(self, known: Once[Forms], ids: Iterable[str]) -> Forms:
+    async def _covering(self, known: SingleFlight[Forms], ids: Iterable[str]) -> Forms:
         forms = await known.get()
         return forms if all(identity in forms.by_id for identity in ids) else await known.renewed(forms)
 
@@ -127,7 +127,7 @@ class Knowledge:
         waiting = [""]
         while waiting:
             chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
-            nodes = await together([self._node(parent, fresh) for parent in chunk])
+            nodes = await gather_or_raise([self._node(parent, fresh) for parent in chunk])
             for parent, node in zip(chunk, nodes, strict=True):
                 for child in embedded(node, "child"):
                     identity = wanted_id(child)

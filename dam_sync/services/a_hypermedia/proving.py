@@ -11,9 +11,9 @@ from datetime import datetime, tzinfo
 import structlog
 
 from dam_sync.aio.single_flight import Proven
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.clock import Clock
-from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Person, Row, Scalar, Term, Value
 from dam_sync.services.a_hypermedia.forms import FormField
 from dam_sync.services.a_hypermedia.values import decode
 from dam_sync.services.a_hypermedia.writes import Put
@@ -62,7 +62,7 @@ def first_of_each(puts: Iterable[Put], way: str) -> dict[str, Put]:
     return found
 
 
-@reads_answer
+@interprets_response
 def kept(put: Put, item: Json, zone: tzinfo) -> bool:
     """Whether a metadata item read back says what was written; spelling that a service may change is not compared."""
     field = put.of or FormField(put.field)
@@ -90,9 +90,9 @@ def _spelt(field: FormField, value: Scalar) -> object:
     match value:
         case Term(label=name) | Person(name=name):
             return _text(name).casefold()
-        case Place(latitude=float() | int() as latitude, longitude=float() | int() as longitude):
+        case GeoPoint(latitude=float() | int() as latitude, longitude=float() | int() as longitude):
             return round(latitude, 4), round(longitude, 4)
-        case Place(address=address):
+        case GeoPoint(address=address):
             return _text(address)
         case datetime():
             return int(value.timestamp())

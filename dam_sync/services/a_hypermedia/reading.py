@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Json
@@ -96,7 +96,7 @@ class Reading:
             losses=(*asset.losses, *away, *lost),
         )
 
-    @reads_answer
+    @interprets_response
     def is_whole(self, media: Json) -> bool:
         """Whether a media says all there is, so that no call of its own is needed."""
         return not self._public_links and not needs_more_calls(media)
@@ -160,7 +160,7 @@ class Reading:
         reply = await self._tenant.call(ask)
         return served_language(reply.headers) or language, resource_of(reply)
 
-    @reads_answer
+    @interprets_response
     def _has_languages(self, media: Json, sense: Sense) -> bool:
         form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
         return form is not None and any(field.localized for field in form.fields.values())

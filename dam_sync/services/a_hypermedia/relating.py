@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.hal import file_address, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.proving import Proofs
@@ -31,7 +31,7 @@ class Relating:
         self._reading = reading
         self._kinds = dict(link_types)  # ids by title
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
         the bytes, and nothing takes them back, so they are checked before. Raises IntegrityError."""
         name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
@@ -86,7 +86,7 @@ class Relating:
             )
         )
 
-    async def _announce(self, asset: str, content: Content) -> Reply:
+    async def _announce(self, asset: str, content: Content) -> Response:
         body = {"fileName": content.name, "mediaType": content.media_type, "fileSize": content.size}
         ask = Ask("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
         reply = await self._tenant.call(ask)
@@ -153,8 +153,8 @@ class Relating:
         raise Unsupported(f"the media shows no type of link {title!r}", asset=asset, hint=hint)
 
 
-@reads_answer
-def _body(reply: Reply) -> Json:
+@interprets_response
+def _body(reply: Response) -> Json:
     return reply.json() if reply.body.strip() else {}
 
 
@@ -168,7 +168,7 @@ async def _shown(reading: Awaitable[list[Json]], asset: str, what: str) -> list[
         raise Unsupported(f"the instance lists no {what} by its API", asset=asset) from error
 
 
-@reads_answer
+@interprets_response
 def _is_online(attachment: Json) -> bool:
     """Whether its bytes have come."""
     return str(attachment.get("status")).upper() == "ONLINE"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dam_sync.aio.single_flight import Once
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.values import Json
@@ -31,7 +31,7 @@ class Rich:
         self._knowledge = knowledge
         self._reading = reading
         self._searching = searching
-        self.proven = Once(self._prove)
+        self.proven = SingleFlight(self._prove)
 
     @property
     def fields(self) -> tuple[str, str]:
@@ -82,6 +82,6 @@ class Rich:
         }
 
 
-@reads_answer
+@interprets_response
 def _same_state(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
     return one.get("updateDate") == other.get("updateDate")

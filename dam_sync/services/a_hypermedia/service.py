@@ -13,8 +13,8 @@ from dam_sync.http.client import Client
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.limits import Limits, Tempo
-from dam_sync.model.ports import Content, Steps, Stream
+from dam_sync.model.limits import Limits, MeasuredPace
+from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
@@ -91,7 +91,7 @@ class HypermediaService(Service):
         return self._client.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._client.tempo
 
@@ -142,7 +142,7 @@ class HypermediaService(Service):
         """See `Service.find`."""
         return await self._finding.find(marker)
 
-    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
         """See `Service.half_made`; between its create and its mark nothing but the step tells of it."""
         made = await steps.recall("create")
         return AssetId(str(made["id"])) if made is not None else await self.find(marker)
@@ -160,7 +160,7 @@ class HypermediaService(Service):
         for place in await self._knowledge.containers():
             yield place
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`."""
         return await self._creating.create(draft, content, steps, self._finding)
 
@@ -172,7 +172,7 @@ class HypermediaService(Service):
         """See `Service.update`."""
         await self._writing.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.replace`."""
         await self._writing.replace(asset, content, steps)
 
@@ -188,7 +188,7 @@ class HypermediaService(Service):
         """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path, parent)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.attach`."""
         await self._relating.attach(asset, content, steps)
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dam_sync.aio.single_flight import together
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import gather_or_raise
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Placement
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
@@ -55,7 +55,7 @@ class Taxonomy:
 
     async def _families(self, parents: Sequence[Term]) -> list[list[Term]]:
         """The children of several parents, complete, read at the same time."""
-        return await together([self._children(parent) for parent in parents])
+        return await gather_or_raise([self._children(parent) for parent in parents])
 
     async def _children(self, parent: Term) -> list[Term]:
         language = (await self._knowledge.locales.get())[0]
@@ -244,12 +244,12 @@ def _locale(code: str) -> str:
     return code.lower().replace("_", "-")
 
 
-@reads_answer
+@interprets_response
 def _by_locale(found: Json) -> dict[str, Any]:
     """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
     return {_locale(locale): value for locale, value in (found or {}).items()}
 
 
-@reads_answer
+@interprets_response
 def _texts(found: Json) -> dict[str, str]:
     return {locale: str(text) for locale, text in _by_locale(found).items() if text}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import quote
 
-from dam_sync.aio.single_flight import Once
-from dam_sync.http.client import Client, Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.http.client import Client, Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
@@ -87,9 +87,9 @@ class Tenant:
         self.words = words
         self.clock = clock
         self._signed = signed
-        self.gate = Once(self._enter)
+        self.gate = SingleFlight(self._enter)
 
-    async def call(self, ask: Ask) -> Reply:
+    async def call(self, ask: Ask) -> Response:
         """One call. Raises what the rules say."""
         headers = {}
         if ask.language:
@@ -189,8 +189,8 @@ class Tenant:
 _DIGITS = 19  # of a number that every JSON reader takes
 
 
-@reads_answer
-def resource_of(reply: Reply) -> Json:
+@interprets_response
+def resource_of(reply: Response) -> Json:
     """The resource of an answer. Raises ContractBroken when it is none."""
     body = reply.json()
     if problem := oddity(body):
@@ -198,8 +198,8 @@ def resource_of(reply: Reply) -> Json:
     return body
 
 
-@reads_answer
-def made_id(reply: Reply) -> str:
+@interprets_response
+def made_id(reply: Response) -> str:
     """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
     location = reply.headers.get("location", "")
     if location:
@@ -224,7 +224,7 @@ def _bare(href: str) -> str:
     return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
 
 
-@reads_answer
+@interprets_response
 def _release(text: Json) -> tuple[int, ...]:
     """A dotted number, compared number by number (wire A 10)."""
     return tuple(int(part) for part in re.findall(r"\d+", str(text or "")))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Callable
 
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
-from dam_sync.model.ports import Budget, Content, Steps
+from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import api_path, link, tail
@@ -27,7 +27,7 @@ class Uploading:
         self._tenant = tenant
         self._budget = budget
 
-    async def send(self, content: Content, steps: Steps, name: str = "file") -> str:
+    async def send(self, content: Content, steps: Journal, name: str = "file") -> str:
         """The path of the descriptor, recorded in `steps` under `name`; safe to repeat.
 
         Raises TooLarge, SessionGone when the descriptor ended meanwhile.
@@ -153,7 +153,7 @@ async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + MIB]
 
 
-@reads_answer
+@interprets_response
 def next_expected(descriptor: Json, complete: int) -> int:
     """The first offset of `nextExpectedRanges`; `complete` where there is none (wire A 6.2)."""
     ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
@@ -167,8 +167,8 @@ def next_expected(descriptor: Json, complete: int) -> int:
     return int(start)
 
 
-@reads_answer
-def _descriptor(reply: Reply, files: str) -> str:
+@interprets_response
+def _descriptor(reply: Response, files: str) -> str:
     """Location first; else the link or id of the body (wire A 6.1)."""
     location = reply.headers.get("location", "")
     if location:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.mistyped import is_textual
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.model.values import GeoPoint, Json, Person, Row, Scalar, Term, Value, parse_instant
 from dam_sync.services.a_hypermedia.forms import FormField
 
 _HALF_DAY = timedelta(hours=12)
@@ -22,7 +22,7 @@ class Strange(ValueError):
     """JSON that is no value of its type of field."""
 
 
-@reads_answer
+@interprets_response
 def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json] | None = None) -> Value | None:
     """The value of a metadata item; None when it is empty. strange: takes what has another shape and is left out."""
     found = _found(item)
@@ -34,7 +34,7 @@ def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json]
     return values[0] if values else None
 
 
-@reads_answer
+@interprets_response
 def decode_untyped(item: Json, strange: list[Json] | None = None) -> Value | None:
     """The value of a field whose form is not known: as its JSON looks."""
     found = _found(item)
@@ -122,10 +122,10 @@ def _row(raw: Json) -> Scalar | None:
 def _place(raw: Json) -> Scalar | None:
     if not isinstance(raw, dict):
         text = _plain(raw)
-        return Place(address=text) if text else None
+        return GeoPoint(address=text) if text else None
     latitude, longitude = (_first_degrees(raw, names) for names in (_LATITUDE, _LONGITUDE))
-    place = Place(latitude, longitude, _plain(raw.get("address")))
-    if place != Place():
+    place = GeoPoint(latitude, longitude, _plain(raw.get("address")))
+    if place != GeoPoint():
         return place
     if any(part not in (None, "") for part in raw.values()):
         raise Strange(raw)
@@ -140,7 +140,7 @@ def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
     return found
 
 
-@reads_answer
+@interprets_response
 def degrees(raw: Json) -> float | int | None:
     """A latitude or longitude; read as text too."""
     found = _number(raw) if is_textual(raw) else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.mistyped import is_textual, text_in, unreadable
@@ -58,7 +58,7 @@ DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate":
 # -- listings ----------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def revision_of(media: Json) -> Revision:
     """Changes with `updateDate` and, as a second witness of a new file version, with the size of the file.
 
@@ -69,14 +69,14 @@ def revision_of(media: Json) -> Revision:
     return Revision(f"{instant_text(when) if when else ''}~{'' if size is None else size}")
 
 
-@reads_answer
+@interprets_response
 def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> Entry:
     """A search row."""
     changed = moment(row.get("trashDate") if deleted else None) or moment(row.get("updateDate"))
     return Entry(AssetId(wanted_id(row)), revision_of(row), changed, asset, deleted)
 
 
-@reads_answer
+@interprets_response
 def status_of(item: Json) -> Status:
     """A custom status; some say their base status as a link or not at all, then the title is all there is."""
     title = str(item.get("title") or item.get("name") or "")
@@ -86,7 +86,7 @@ def status_of(item: Json) -> Status:
 # -- one media ---------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
     """A media read in one or several languages, the first reading whole; `versions` holds only the current file.
 
@@ -119,7 +119,7 @@ def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
     )
 
 
-@reads_answer
+@interprets_response
 def restrictions_of(media: Json) -> frozenset[Restriction]:
     """What narrows who has the media, as far as it is told: a level of download below the original (wire A 3.1). Rights
     of folders are not (5.1)."""
@@ -129,7 +129,7 @@ def restrictions_of(media: Json) -> frozenset[Restriction]:
     )
 
 
-@reads_answer
+@interprets_response
 def metadata_of(
     readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo, losses: list[Loss]
 ) -> dict[str, Value]:
@@ -174,7 +174,7 @@ def _add_language(values: dict[str, Value], key: str, language: str, value: Valu
         values.setdefault(key, value)
 
 
-@reads_answer
+@interprets_response
 def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
     """The file of the media; nothing for a media that is metadata only."""
     name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
@@ -185,14 +185,14 @@ def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
     return (_file(media, identity, name, link(media, words.rel("hires"))),)
 
 
-@reads_answer
+@interprets_response
 def version_of(media: str, item: Json, words: Words) -> FileRef:
     """One item of the list of file versions (wire A 3.2)."""
     name = text_in(item, "originalFileName", "filename", [])
     return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
 
 
-@reads_answer
+@interprets_response
 def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
     """Sorts file versions oldest first, the current one last; by number, else by date, else by id (wire A 3.2)."""
     is_current = bool(item.get("current")) or wanted_id(item) == current
@@ -201,27 +201,27 @@ def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
     return (is_current, number, made.timestamp() if made else 0.0, wanted_id(item).zfill(20))
 
 
-@reads_answer
+@interprets_response
 def attachment_of(media: str, item: Json, words: Words) -> FileRef:
     """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
     name = text_in(item, "fileName", "attachments", []) or text_in(item, "title", "attachments", [])
     return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, words, "download-link"))
 
 
-@reads_answer
+@interprets_response
 def is_online(item: Json) -> bool:
     """Whether the bytes of an attachment can be had; one that says nothing of its state is (wire A 3.2)."""
     return str(item.get("status") or "ONLINE").upper() == "ONLINE"
 
 
-@reads_answer
+@interprets_response
 def offline_loss(item: Json) -> Loss:
     """An attachment whose bytes the service does not give out."""
     name = str(item.get("fileName") or item.get("title") or item.get("id"))
     return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
 
 
-@reads_answer
+@interprets_response
 def file_losses(item: Json, path: str = "filename") -> list[Loss]:
     """What a file says of itself in a shape that cannot be read."""
     losses: list[Loss] = []
@@ -247,19 +247,19 @@ def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
     )
 
 
-@reads_answer
+@interprets_response
 def folder_ids(media: Json) -> list[str]:
     """Folders the media is directly in."""
     return [wanted_id(folder) for folder in placed_in(media, "folder")]
 
 
-@reads_answer
+@interprets_response
 def placed_in(media: Json, kind: str) -> list[Json]:
     """The folders or labels embedded in a media (wire A 3.1)."""
     return either(media, kind)
 
 
-@reads_answer
+@interprets_response
 def has_full_shape(row: Json) -> bool:
     """Whether a row carries what only whole media carry (wire A 2.5)."""
     return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
@@ -267,7 +267,7 @@ def has_full_shape(row: Json) -> bool:
     )
 
 
-@reads_answer
+@interprets_response
 def has_counts_of(row: Json, media: Json) -> bool:
     """Whether a row says of versions, attachments and links what the whole media says; one that is silent would hide
     them (wire A 2.5)."""
@@ -275,19 +275,19 @@ def has_counts_of(row: Json, media: Json) -> bool:
     return all(key in row and row[key] == media.get(key) for key in counts)
 
 
-@reads_answer
+@interprets_response
 def needs_more_calls(media: Json) -> bool:
     """Whether versions, attachments or links of a media are to be read by calls of their own (wire A 3.3)."""
     return version_count(media) > 1 or attachment_count(media) > 0 or (whole(media.get("mediaLinkCount")) or 0) > 0
 
 
-@reads_answer
+@interprets_response
 def version_count(media: Json) -> int:
     """How many file versions the media says it has."""
     return whole(media.get("fileVersionCount")) or 0
 
 
-@reads_answer
+@interprets_response
 def attachment_count(media: Json) -> int:
     """Attachments in any state."""
     counts = media.get("attachmentCounts")

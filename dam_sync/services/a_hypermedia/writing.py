@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dam_sync.aio.single_flight import together
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.aio.single_flight import gather_or_raise
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
@@ -21,7 +21,7 @@ from dam_sync.model.errors import (
     SessionGone,
     Unsupported,
 )
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.hal import link, same_name, tail, wanted_id, whole
@@ -117,7 +117,7 @@ class Writing:
     async def _not_kept(self, asset: str, writes: Writes, way: str) -> list[Put]:
         """The writes in a form that is not proven yet and showed no effect."""
         firsts = first_of_each(writes.puts, way)
-        shown = await together(
+        shown = await gather_or_raise(
             [self._proofs.holds(form, partial(self._kept, asset, put)) for form, put in firsts.items()]
         )
         return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
@@ -175,7 +175,7 @@ class Writing:
         reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
         body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
         if writes.sets_status:
-            with reading_answer("the links of a media"):
+            with interpreting_response("the links of a media"):
                 links = dict(body.get("_links") or {})
             relation = self._tenant.words.rel("custom-status")
             links.pop(relation, None)
@@ -276,7 +276,7 @@ class Writing:
                 hint="take it out there by hand, or `errors JOB --retry` and run again",
             )
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         path = await self._uploading.send(content, steps, f"{name}:file")
@@ -406,7 +406,7 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
     return places
 
 
-@reads_answer
+@interprets_response
 def holds(media: Json, content: Content, md5: str) -> bool:
     """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dam_sync.model import options
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import KINDS
 from dam_sync.services.b_documents.service import DocumentsService
@@ -21,7 +21,7 @@ def _are_ways(states: Any) -> bool:
     return isinstance(states, dict) and all(isinstance(ways, dict) for ways in states.values())
 
 
-KIND = Kind(
+KIND = Connector(
     name=facts.NAME,
     summary="a content platform: typed documents in folders, vocabularies, collections, versions; no webhooks",
     settings={

@@ -20,8 +20,8 @@ from dam_sync.http.auth.grants import (
     OAuthClient,
     SharedConsent,
 )
-from dam_sync.http.client import Client, Reply, Request, Wiring
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Client, ClientConfig, Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
@@ -106,7 +106,7 @@ class Line:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
         options = Options.of(context.options)
         pace = context.paced(facts.LIMITS.pace)
-        wiring = Wiring.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
+        wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named
         limits = replace(facts.LIMITS, pace=pace)
         base = context.base_url.rstrip("/")
@@ -143,7 +143,7 @@ class Line:
             return hidden
         return None if reply.status == 404 else reply.object()
 
-    async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Reply:
+    async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
         would run as a script, ContractBroken for an answer that is neither void nor documents (wire B 6.1)."""
         for text in _all_texts(params):
@@ -160,8 +160,8 @@ class Line:
         return reply
 
 
-@reads_answer
-def _refuse_nothing_done(reply: Reply) -> None:
+@interprets_response
+def _refuse_nothing_done(reply: Response) -> None:
     """An answer that something on the way gave does not say that the operation ran."""
     said = reply.json()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
@@ -326,7 +326,7 @@ def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> s
     return value
 
 
-@reads_answer
+@interprets_response
 def _all_texts(data: Json) -> list[str]:
     if isinstance(data, str):
         return [data]

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.aio.single_flight import Turns
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
@@ -45,7 +45,7 @@ class Tree:
     folders: dict[str, Folder] = field(default_factory=dict)
     _titles: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    @reads_answer
+    @interprets_response
     def add(self, row: Json) -> Folder:
         """A folder of a listing, or one met above a document; one of the trash takes no title from others."""
         path, trashed = str(row.get("path") or ""), wire.is_trashed(row)
@@ -91,7 +91,7 @@ class Containers:
     _unseen: set[str] = field(default_factory=set)  # ids of collections that no listing gives
     _closed: str = ""  # id of the closed folder, once it is sure that it is closed
     _foreseen: set[str] = field(default_factory=set)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: KeyedLock = field(default_factory=KeyedLock)
 
     async def all(self) -> AsyncIterator[Placement]:
         """Folders, parents first, then collections."""
@@ -307,12 +307,12 @@ def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return [spelled(title) for title in one] == [spelled(title) for title in other]
 
 
-@reads_answer
+@interprets_response
 def _is_called(row: Json, title: str) -> bool:
     return spelled(str(row.get("title") or "")) == spelled(title)
 
 
-@reads_answer
+@interprets_response
 def _names_of(row: Json, root: Root) -> tuple[str, ...]:
     """By names, where a folder between cannot be seen."""
     path = str(row.get("path") or "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import Line
@@ -38,7 +38,7 @@ class Creator:
     uploads: Uploads
     writer: Writer
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one. A
         document that is not for all is made in a closed folder, given its rights there, and moved at last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
@@ -94,7 +94,7 @@ class Creator:
     async def _any(self) -> Json:
         return self.line.clock.token()[: facts.NAME_LETTERS]
 
-    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, steps: Steps) -> Json:
+    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, steps: Journal) -> Json:
         """The document with its file, made by us or by an earlier try."""
         key = str(await steps.once("key", self._token, harmless=True))
         handle = await self.uploads.send(content, steps) if content else None
@@ -121,7 +121,7 @@ class Creator:
             await self.uploads.drop(handle)
         return row
 
-    async def _with_file(self, row: Json, content: Content, handle: Json, steps: Steps) -> Json:
+    async def _with_file(self, row: Json, content: Content, handle: Json, steps: Journal) -> Json:
         """The document may have been made without its file, in silence: then the file is sent again (wire B 6.4)."""
         if await holds((row.get("properties") or {}).get(wire.CONTENT), content):
             return row
@@ -137,7 +137,7 @@ class Creator:
         finally:
             await self.uploads.drop(again)
 
-    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, steps: Steps) -> None:
+    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, steps: Journal) -> None:
         """Dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:

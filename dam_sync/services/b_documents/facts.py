@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
-from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Held
+from dam_sync.model.support import YES, Feature, Support
 
 NAME = "b_documents"
 
@@ -134,49 +134,53 @@ RULES = (
 )
 
 # spec 001, Resources, Service B; wire B 3 (read), 6 (write)
-HOLDS: Mapping[Feature, Held] = {
+HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
-    Feature.VERSIONS: Held("yes", "checked in, numbered anew"),
+    Feature.VERSIONS: Support("yes", "checked in, numbered anew"),
     Feature.ATTACHMENTS: YES,
-    Feature.DIGESTS: Held("MD5, or what the server is set to", "compared after each upload"),
+    Feature.DIGESTS: Support("MD5, or what the server is set to", "compared after each upload"),
     Feature.TEXT: YES,
     Feature.LONG_TEXT: YES,
-    Feature.HTML: Held("where an option names the field", "as text"),
+    Feature.HTML: Support("where an option names the field", "as text"),
     Feature.NUMBER: YES,
     Feature.FLAG: YES,
-    Feature.DATE: Held("where an option names the field", "as midnight"),
+    Feature.DATE: Support("where an option names the field", "as midnight"),
     Feature.INSTANT: YES,
     Feature.TERM: YES,
-    Feature.PLACE: Held("in a complex property of its own", "in a complex property of its own"),
-    Feature.PERSON: Held("user names", "user names"),
-    Feature.EMAIL: Held("where an option names the field", "as text"),
-    Feature.URL: Held("where an option names the field", "as text"),
+    Feature.PLACE: Support("in a complex property of its own", "in a complex property of its own"),
+    Feature.PERSON: Support("user names", "user names"),
+    Feature.EMAIL: Support("where an option names the field", "as text"),
+    Feature.URL: Support("where an option names the field", "as text"),
     Feature.ROWS: YES,
     Feature.MULTIPLE: YES,
-    Feature.LOCALIZED: Held("", ""),
-    Feature.TERMS: Held("yes", "added"),
+    Feature.LOCALIZED: Support("", ""),
+    Feature.TERMS: Support("yes", "added"),
     Feature.HIERARCHY: YES,
-    Feature.TERM_LOCALES: Held("where the vocabulary has them", "where the vocabulary has them"),
-    Feature.SYNONYMS: Held("", ""),
-    Feature.FOLDER: Held("one for each asset", "one for each asset"),
-    Feature.CATEGORY: Held("", ""),
+    Feature.TERM_LOCALES: Support("where the vocabulary has them", "where the vocabulary has them"),
+    Feature.SYNONYMS: Support("", ""),
+    Feature.FOLDER: Support("one for each asset", "one for each asset"),
+    Feature.CATEGORY: Support("", ""),
     Feature.COLLECTION: YES,
-    Feature.SECTION: Held("where an option asks for them", "", "a published copy stays behind when its asset changes"),
-    Feature.LABEL: Held("", ""),
+    Feature.SECTION: Support(
+        "where an option asks for them", "", "a published copy stays behind when its asset changes"
+    ),
+    Feature.LABEL: Support("", ""),
     Feature.TAGS: YES,
-    Feature.MACHINE_TAGS: Held("", ""),
-    Feature.STATUS: Held("life cycle states", "life cycle states"),
+    Feature.MACHINE_TAGS: Support("", ""),
+    Feature.STATUS: Support("life cycle states", "life cycle states"),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
-    Feature.GROUPS: Held("who may read, by local and inherited rights", "right to read, nothing inherited"),
-    Feature.RELATIONS: Held("kinds that an option names", "kinds that an option names"),
-    Feature.CREATED: Held("yes", "restored by administrators"),
-    Feature.LINKS: Held("download addresses, where asked for", "", "the server makes its own"),
-    Feature.TRASH: Held("yes", "moved there, never purged"),
+    Feature.GROUPS: Support("who may read, by local and inherited rights", "right to read, nothing inherited"),
+    Feature.RELATIONS: Support("kinds that an option names", "kinds that an option names"),
+    Feature.CREATED: Support("yes", "restored by administrators"),
+    Feature.LINKS: Support("download addresses, where asked for", "", "the server makes its own"),
+    Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
 LEAVES = (
-    Leaving("an upload batch of which we lost the name, or whose source asset is gone", timedelta(hours=4), "B 6.2"),
+    OrphanRetention(
+        "an upload batch of which we lost the name, or whose source asset is gone", timedelta(hours=4), "B 6.2"
+    ),
 )
 
 ASSUMPTIONS = (

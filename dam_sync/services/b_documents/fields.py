@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
@@ -144,7 +144,7 @@ class Server:
         return False
 
 
-@reads_answer
+@interprets_response
 def server_of(types: Json, schemas: Json, directories: Json, options: Options) -> Server:
     """From `/config/types`, `/config/schemas` and `/directory`. Raises ContractBroken."""
     found = _types_of(types)
@@ -269,7 +269,7 @@ def _members(body: Json) -> dict[str, Json]:
     return {key: told for key, told in body.items() if not key.startswith("@") and key not in ("name", "prefix")}
 
 
-@reads_answer
+@interprets_response
 def info_of(key: str, told: Json) -> FieldInfo | None:
     """A property from its type's words, alone or with constraints; None for blobs and what holds them."""
     wire = str(told if isinstance(told, str) else told.get("type") or "complex")
@@ -337,7 +337,7 @@ def _prefix(parameters: Json) -> str:
     return USER if all(told == "true" for told in both) else ""
 
 
-@reads_answer
+@interprets_response
 def enumerated(values: Json) -> tuple[str, ...]:
     """A list written as an array, as JSON text, or bracketed without quotes (assumption 19)."""
     if isinstance(values, list):

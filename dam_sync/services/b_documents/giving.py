@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
@@ -77,11 +77,11 @@ class Giver:
 
     async def _remove(self, asset: AssetId, aces: Iterable[Json]) -> None:
         for ace in aces:
-            with reading_answer("the rights of a document"):
+            with interpreting_response("the rights of a document"):
                 params = {"id": str(ace["id"]), "acl": "local"}
             await self.line.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
 
-    @reads_answer
+    @interprets_response
     def _refuse_strangers(self, asset: AssetId, row: Json, groups: frozenset[str], user: str) -> None:
         if others := strangers(row, groups | {user}):
             raise Rejected(
@@ -93,7 +93,7 @@ class Giver:
             )
 
 
-@reads_answer
+@interprets_response
 def stale(row: Json, groups: frozenset[str]) -> list[Json]:
     """The document's own grants of `Read` to others than these."""
     return [ace for ace in local_grants(row) if ace.get("permission") == READ and ace.get("username") not in groups]

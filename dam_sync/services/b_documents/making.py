@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -77,7 +77,7 @@ class Making:
         found: Json = await self.line.at_path(new.path, hidden=STRANGER)
         return found
 
-    async def _post(self, new: New, key: str, replays: bool) -> Reply:
+    async def _post(self, new: New, key: str, replays: bool) -> Response:
         body = {"entity-type": "document", "type": new.type, "name": new.name, "properties": dict(new.properties)}
         headers = {**WHOLE, **NO_DROP, "Idempotency-Key": new.key(key), **timeout_headers(self.line, new.seconds)}
         return await self.line.client.send(
@@ -140,8 +140,8 @@ def timeout_headers(line: Line, seconds: float | None) -> dict[str, str]:
     return {line.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
 
 
-@reads_answer
-def _is_claimed(reply: Reply) -> bool:
+@interprets_response
+def _is_claimed(reply: Response) -> bool:
     """Whether a 409 says that the same key is under way: it has no body and echoes the key (wire B 6.8)."""
     return not reply.body.strip() and "idempotency-key" in reply.headers
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dam_sync.aio.single_flight import Once
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts, wire
@@ -21,10 +21,10 @@ class Publications:
     """The tree of sections is read once, copies of some assets by one query for each hundred of them."""
 
     search: Search
-    _sections: Once[dict[str, Json]] = field(init=False)
+    _sections: SingleFlight[dict[str, Json]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sections = Once(self._read)
+        self._sections = SingleFlight(self._read)
 
     async def of(self, assets: Sequence[AssetId]) -> dict[AssetId, frozenset[Placement]]:
         """The sections of each asset that has a copy in one."""
@@ -48,7 +48,7 @@ def _living_sections(after: str) -> str:
     return select(LIVE, "ecm:isTrashed = 0", after, source="Section")
 
 
-@reads_answer
+@interprets_response
 def _path(sections: dict[str, Json], uid: str) -> tuple[str, ...]:
     """Titles from the highest section down; what a section hangs under that is none is not part of it."""
     titles: list[str] = []

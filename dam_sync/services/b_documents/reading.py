@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from dam_sync.aio.single_flight import together
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
@@ -81,14 +81,16 @@ class Reader:
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
         server, options = await self.tenancy.server.get(), self.line.options
-        rows = await together([self._with_rights(row) for row in rows])
+        rows = await gather_or_raise([self._with_rights(row) for row in rows])
         user = (await self.tenancy.user.get()).name
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.taxonomy.stored(needed(server, used))
         joined = {uid for row in rows for uid in wire.collection_ids(row)}
         collections = await self.containers.collections(joined) if joined else {}
-        related = await together([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
+        related = (
+            await gather_or_raise([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
+        )
         published = await self.publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
         found = []
         for number, row in enumerate(rows):
@@ -152,7 +154,7 @@ class Reader:
         reply = await self.line.operate(
             "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
         )
-        with reading_answer("linked documents"):
+        with interpreting_response("linked documents"):
             rows = reply.object().get("entries") or () if reply.status != 204 else ()
             return [wire.uid_of(row) for row in rows]
 
@@ -161,7 +163,7 @@ def _versions_of(some: str, after: str) -> str:
     return select("ecm:isVersion = 1", some, after)
 
 
-@reads_answer
+@interprets_response
 def _addresses(row: Json) -> dict[str, str]:
     """Where the main file can be had for as long as the document stays: the server's own address of it, without the
     token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Loss
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json
@@ -54,7 +54,7 @@ class _Reading:
     refused: list[str] = field(default_factory=list)
     denied: set[str] = field(default_factory=set)  # those of `refused` behind whom somebody is let in
 
-    @reads_answer
+    @interprets_response
     def take(self, ace: Json) -> bool:
         """Whether the entries behind this one count."""
         name, permission = (ace.get("username"), ace.get("permission")) if isinstance(ace, dict) else (None, None)
@@ -83,7 +83,7 @@ class _Reading:
         return True
 
 
-@reads_answer
+@interprets_response
 def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
     """Who may read a document. everybody: names that stand for all users. user: of the job, who is left out together
     with administrators, unless nobody else may read."""
@@ -106,7 +106,7 @@ def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
     )
 
 
-@reads_answer
+@interprets_response
 def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
     """Who may read, now or at some time, beside these and administrators; `HIDDEN` where nobody can tell."""
     lists = lists_of(row)
@@ -118,7 +118,7 @@ def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
     return frozenset(reading.readers | reading.for_a_time | unread) - known - {facts.ADMINISTRATORS}
 
 
-@reads_answer
+@interprets_response
 def lists_of(row: Json) -> list[list[Json]] | None:
     """The entries by list, inherited ones last; None where the service shows none. The enricher writes `acls` and
     `aces`, `@acl` writes `acl` and `ace` (wire B 3)."""
@@ -126,13 +126,13 @@ def lists_of(row: Json) -> list[list[Json]] | None:
     return None if lists is None else [_entries(acl) for acl in sorted(lists, key=_is_inherited)]
 
 
-@reads_answer
+@interprets_response
 def local_grants(row: Json) -> list[Json]:
     """The granting entries of the document's own list; inherited ones are computed and never written (wire B 5.3)."""
     return [ace for ace in _local(row) if isinstance(ace, dict) and ace.get("granted") is True and ace.get("id")]
 
 
-@reads_answer
+@interprets_response
 def is_blocked(row: Json) -> bool:
     """Whether the document inherits nothing."""
     blocked = (facts.EVERYONE, "Everything", False)

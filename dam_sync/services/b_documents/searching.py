@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
-from dam_sync.crawl.pagination import walk
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
@@ -69,7 +69,7 @@ class Search:
             hits = await self.page(f"{asked} ORDER BY ecm:uuid ASC", size, headers)
             return Page(hits.rows, hits.total)
 
-        async with aclosing(walk(fetch, Keyset(size, "uid"), start)) as pages:
+        async with aclosing(paginate(fetch, Keyset(size, "uid"), start)) as pages:
             async for page, cursor in pages:
                 yield tuple(page.rows), cursor
 
@@ -87,7 +87,7 @@ class Search:
         return hits_of(reply.json())
 
 
-@reads_answer
+@interprets_response
 def hits_of(reply: Json) -> Hits:
     """An answer. Raises ContractBroken when it is none. An index counts documents that it does not show, so its total
     is no promise."""

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.limits import MIB, Tempo
-from dam_sync.model.ports import Content, Steps, Stream
+from dam_sync.model.limits import MIB, MeasuredPace
+from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
@@ -62,7 +62,7 @@ class DocumentsService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._line.client.tempo
 
@@ -110,7 +110,7 @@ class DocumentsService(Service):
         """See `Service.find`; the repository is never behind, so there is no lag to wait out."""
         return await self._creator.find(marker)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`."""
         return await self._creator.create(draft, content, steps)
 
@@ -122,7 +122,7 @@ class DocumentsService(Service):
         """See `Service.update`; folders are moved here, collections are bulk work."""
         await self._writer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.replace`."""
         await self._writer.replace(asset, content, steps)
 
@@ -142,7 +142,7 @@ class DocumentsService(Service):
         """See `Service.place`; a folder takes assets over from where they are, and gives none away."""
         await self._containers.place(container, add, remove)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.attach`."""
         await self._writer.attach(asset, content, steps)
 

@@ -10,11 +10,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from dam_sync.aio.single_flight import Turns
+from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
@@ -40,7 +40,7 @@ class Taxonomy:
     line: Line
     tenancy: Tenancy
     _known: dict[str, Listed] = field(default_factory=dict)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: KeyedLock = field(default_factory=KeyedLock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents before children."""
@@ -128,7 +128,7 @@ class Taxonomy:
             return Page(rows, total if isinstance(total, int) and total >= 0 else None)
 
         found: list[Json] = []
-        async with aclosing(walk(fetch, Offset(facts.ENTRIES))) as pages:
+        async with aclosing(paginate(fetch, Offset(facts.ENTRIES))) as pages:
             async for page, _ in pages:
                 found.extend(page.rows)
         return found
@@ -143,7 +143,7 @@ def enum_of(server: Server, vocabulary: str) -> Listed:
     return Listed(terms, {value: value for value in terms})
 
 
-@reads_answer
+@interprets_response
 def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
     """Terms, parents before children; an entry whose parent is missing stands at the top."""
     pending = [(directory, row, _text(row, "parent")) for directory, row in rows]
@@ -163,7 +163,7 @@ def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
     return listed
 
 
-@reads_answer
+@interprets_response
 def term_of(directory: Directory, row: Json, parent: Term | None) -> Term:
     """One entry. Its id is the path of entry ids, as documents store it."""
     properties = row.get("properties") or {}
@@ -212,7 +212,7 @@ def _known(listed: Listed, term: Term) -> Term | None:
     return next(found, None)
 
 
-@reads_answer
+@interprets_response
 def _entry_id(row: Json) -> str:
     identity = row.get("id") or (row.get("properties") or {}).get("id") or ""
     if not isinstance(identity, str | int):
@@ -220,7 +220,7 @@ def _entry_id(row: Json) -> str:
     return str(identity)
 
 
-@reads_answer
+@interprets_response
 def _text(row: Json, name: str) -> str:
     value = (row.get("properties") or {}).get(name)
     return str(value) if value else ""

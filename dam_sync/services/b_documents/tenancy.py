@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from dam_sync.aio.single_flight import Once, Turns, together
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.aio.single_flight import KeyedLock, SingleFlight, gather_or_raise
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
@@ -59,18 +59,18 @@ class Tenancy:
 
     line: Line
     search: Search
-    server: Once[Server] = field(init=False)
-    release: Once[Release] = field(init=False)
-    user: Once[User] = field(init=False)
-    root: Once[Root] = field(init=False)
+    server: SingleFlight[Server] = field(init=False)
+    release: SingleFlight[Release] = field(init=False)
+    user: SingleFlight[User] = field(init=False)
+    root: SingleFlight[Root] = field(init=False)
     principals: dict[str, bool] = field(default_factory=dict)  # users and groups that were looked up
-    looking: Turns = field(default_factory=Turns)
+    looking: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        self.server = Once(self._server)
-        self.release = Once(self._release)
-        self.user = Once(self._user)
-        self.root = Once(self._root)
+        self.server = SingleFlight(self._server)
+        self.release = SingleFlight(self._release)
+        self.user = SingleFlight(self._user)
+        self.root = SingleFlight(self._root)
 
     async def probe(self) -> Account:
         """Prove the credential on its own user, tell the release, count what it sees (wire B 1.5)."""
@@ -148,7 +148,7 @@ class Tenancy:
 
     async def _server(self) -> Server:
         """Three calls: types, schemas with constraints, directories (wire B 5.1, 5.2)."""
-        types, schemas, directories = await together(
+        types, schemas, directories = await gather_or_raise(
             [
                 self.line.get(facts.TYPES, f"{facts.API}/config/types"),
                 self.line.get(facts.SCHEMAS, f"{facts.API}/config/schemas", headers={"fetch-schema": "fields"}),
@@ -161,12 +161,12 @@ class Tenancy:
         """From the capabilities; a server without them tells it elsewhere (wire B 10)."""
         try:
             told = await self.line.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
-            with reading_answer("the capabilities"):
+            with interpreting_response("the capabilities"):
                 text = str((told.get("server") or {}).get("distributionVersion") or "")
                 names = list(told.get("repository") or {})
         except NotFound:
             told = await self.line.get(facts.CMIS, "/json/cmis")
-            with reading_answer("the repositories"):
+            with interpreting_response("the repositories"):
                 names = list(told)
                 text = str((told[names[0]] if names else {}).get("productVersion") or "")
         own = self.line.options.repository
@@ -175,7 +175,7 @@ class Tenancy:
     async def _user(self) -> User:
         return _user_of(await self._logged_in())
 
-    async def _logged_in(self) -> Reply:
+    async def _logged_in(self) -> Response:
         path = f"{facts.API}/automation/login"
         return await self.line.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
 
@@ -226,8 +226,8 @@ def below(root: Root) -> str:
     return f"ecm:ancestorId = {quoted(root.uid)}" if root.path else ""
 
 
-@reads_answer
-def _user_of(reply: Reply) -> User:
+@interprets_response
+def _user_of(reply: Response) -> User:
     data = reply.json()
     name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""
     if not name:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Budget, Content, Steps
+from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.connection import Line
@@ -27,7 +27,7 @@ class Uploads:
     line: Line
     budget: Budget
 
-    async def send(self, content: Content, steps: Steps, name: str = "file") -> Json:
+    async def send(self, content: Content, steps: Journal, name: str = "file") -> Json:
         """`{"batch", "index"}`. Safe to repeat. Raises SessionGone when the batch ended, IntegrityError."""
         if content.size <= facts.SINGLE_BYTES:
             return await send_single(content, self._whole, steps, name, keep=facts.BATCH_KEPT)

@@ -9,10 +9,10 @@ from math import isfinite
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value, parse_instant
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
 from dam_sync.services.b_documents.fields import GROUP, USER, FieldInfo
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
@@ -23,7 +23,7 @@ SLASH = "/"  # between the ids of our terms, see `Taxonomy`
 _WHOLE = frozenset({"integer", "long"})
 
 
-@reads_answer
+@interprets_response
 def fitting(info: FieldInfo, data: Json) -> tuple[Json, bool]:
     """The part of a property's data that is of the type that the schema says, and whether that is all of it."""
     if data is None or data == "":
@@ -103,12 +103,12 @@ def _person(data: Json) -> Person:
     return Person(name.removeprefix(USER), name)
 
 
-def _place(data: Json) -> Place | None:
+def _place(data: Json) -> GeoPoint | None:
     """Empty parts are no place."""
     told = data if isinstance(data, dict) else {}
     latitude, longitude = told.get("latitude"), told.get("longitude")
-    found = Place(latitude, longitude, str(told.get("address") or ""))
-    return None if found == Place() else found
+    found = GeoPoint(latitude, longitude, str(told.get("address") or ""))
+    return None if found == GeoPoint() else found
 
 
 def _moment(info: FieldInfo, text: str, zone: ZoneInfo) -> Scalar:
@@ -177,7 +177,7 @@ def _cell(part: FieldInfo, value: Value | None) -> Value | None:
 
 
 def _place_out(info: FieldInfo, value: Scalar) -> Json:
-    if isinstance(value, Place):
+    if isinstance(value, GeoPoint):
         return {"latitude": value.latitude, "longitude": value.longitude, "address": value.address or None}
     if isinstance(value, str):
         return {"latitude": None, "longitude": None, "address": value}
@@ -251,7 +251,7 @@ def _text_of(value: Scalar) -> str:
             return value.label
         case Person():
             return value.name
-        case Place():
+        case GeoPoint():
             point = "" if value.latitude is None else f"{value.latitude}, {value.longitude}"
             return "; ".join(part for part in (value.address, point) if part)
         case Row(cells):
@@ -325,7 +325,7 @@ def _worth(data: Json) -> Json:
         return str(data).lower()
 
 
-@reads_answer
+@interprets_response
 def words_of(rows: Sequence[Json], key: str) -> frozenset[str]:
     """The texts under `key` of rows that are objects, or the rows themselves."""
     found = (row.get(key) if isinstance(row, dict) else row for row in rows)

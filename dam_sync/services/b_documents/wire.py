@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
@@ -40,7 +40,7 @@ class Around:
     user: str = ""  # of the job
 
 
-@reads_answer
+@interprets_response
 def uid_of(row: Json) -> AssetId:
     """The document's id. Raises ContractBroken without one."""
     uid = row.get("uid") if isinstance(row, dict) else None
@@ -49,33 +49,33 @@ def uid_of(row: Json) -> AssetId:
     return AssetId(str(uid))
 
 
-@reads_answer
+@interprets_response
 def is_asset(row: Json) -> bool:
     """Whether a listed document is one of ours; the query has said so already (assumption 1)."""
     return not (row.get("isVersion") or row.get("isProxy") or facts.NO_ASSET_FACETS & set(row.get("facets") or ()))
 
 
-@reads_answer
+@interprets_response
 def is_trashed(row: Json) -> bool:
     """In the trash; older data has a state for it (wire B 6.5)."""
     return row.get("isTrashed") is True or row.get("state") == "deleted"
 
 
-@reads_answer
+@interprets_response
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
     """Moves with every change of the document, and where the path to it does (wire B 2.6)."""
     place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
 
 
-@reads_answer
+@interprets_response
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
     """A listed document; thin without `asset`."""
     changed = _moment(row.get("lastModified"))
     return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
 
 
-@reads_answer
+@interprets_response
 def asset_of(row: Json, server: Server, options: Options, around: Around) -> Asset:
     """A whole document as an asset."""
     properties = row.get("properties") or {}
@@ -158,7 +158,7 @@ def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
 def _moment(text: Json) -> datetime | None:
     """An instant, None also where the text is none: one document does not end a crawl."""
     try:
-        return moment(text)
+        return parse_timestamp(text)
     except ContractBroken:
         return None
 
@@ -177,13 +177,13 @@ def _placements(properties: Json, around: Around) -> frozenset[Placement]:
     return frozenset(found | ({Placement("folder", around.folder, around.folder_id)} if around.folder else set()))
 
 
-@reads_answer
+@interprets_response
 def collection_ids(row: Json) -> list[str]:
     """The collections a document says it is in (wire B 2.5)."""
     return [str(uid) for uid in (row.get("properties") or {}).get(COLLECTED) or ()]
 
 
-@reads_answer
+@interprets_response
 def status_of(row: Json, options: Options) -> str:
     """The neutral word for the life cycle state, or what the named property says (wire B 13)."""
     if is_trashed(row):
@@ -197,7 +197,7 @@ def status_of(row: Json, options: Options) -> str:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
     """The main files of versions and the live document, oldest first; a version that only changed words has the file
     of its neighbour (assumption 5). None where the live one has lost its file: an older one is not the current."""
@@ -223,7 +223,7 @@ def _is_same(one: FileRef, other: FileRef) -> bool:
     return bool(one.digests) and (one.name, one.size, one.digests) == (other.name, other.size, other.digests)
 
 
-@reads_answer
+@interprets_response
 def attachments_of(row: Json) -> tuple[FileRef, ...]:
     """Files beside the main one; items that lost their file are no files (wire B 6.4)."""
     rows = (row.get("properties") or {}).get(ATTACHED) or ()
@@ -234,7 +234,7 @@ def attachments_of(row: Json) -> tuple[FileRef, ...]:
     )
 
 
-@reads_answer
+@interprets_response
 def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
     """A stored file; its id is the document's and the path inside it."""
     return FileRef(
@@ -247,7 +247,7 @@ def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
     )
 
 
-@reads_answer
+@interprets_response
 def size_of(blob: Json) -> int | None:
     """Bytes; the wire writes them as a text (wire B 3)."""
     try:
@@ -257,7 +257,7 @@ def size_of(blob: Json) -> int | None:
     return size if size >= 0 else None
 
 
-@reads_answer
+@interprets_response
 def digests_of(blob: Json) -> dict[str, str]:
     """The digest, where it is one: after a direct upload it is missing or something else for a while (wire B 3)."""
     name = str(blob.get("digestAlgorithm") or "").lower().replace("-", "").replace("_", "")
@@ -266,7 +266,7 @@ def digests_of(blob: Json) -> dict[str, str]:
     return {name: digest} if fits else {}
 
 
-@reads_answer
+@interprets_response
 def version_number(row: Json) -> tuple[int, int]:
     """Major and minor, by which versions are in order (assumption 4)."""
     properties = row.get("properties") or {}
@@ -277,7 +277,7 @@ def version_number(row: Json) -> tuple[int, int]:
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
 
 
-@reads_answer
+@interprets_response
 def may_have_versions(row: Json) -> bool:
     """Whether asking for versions is worth a call: one without a number never had any (wire B 3)."""
     return row.get("isCheckedOut") is False or version_number(row) != (0, 0) or row.get("versionLabel") is None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts, wire
 from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
@@ -187,7 +187,7 @@ class Writer:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """The old file is checked in as a version, then the new one is written (assumption 16). A lost answer is
         settled by looking at the current file."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
@@ -234,7 +234,7 @@ class Writer:
         )
         return reply.object()
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """One more file beside the main one; a lost answer is settled by looking whether it is there."""
         name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         handle = await self.uploads.send(content, steps, f"{name}:file")
@@ -298,7 +298,7 @@ class Writer:
             await self.line.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
 
 
-@reads_answer
+@interprets_response
 def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
     """The tags with their owners, some gone and some added."""
     now = [tag for tag in (row.get("properties") or {}).get(wire.TAGS) or () if isinstance(tag, dict)]
@@ -308,7 +308,7 @@ def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
     return [*kept, *({"label": tag, "username": user} for tag in added)]
 
 
-@reads_answer
+@interprets_response
 def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
     """Raises Rejected when the service dropped or changed what it was sent (wire B 6.4)."""
     if gone := lost(sent, reply.get("properties") or {}):
@@ -320,7 +320,7 @@ def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
         )
 
 
-@reads_answer
+@interprets_response
 def _blob(row: Json) -> Json:
     return (row.get("properties") or {}).get(wire.CONTENT)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dam_sync.model import options
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 
-KIND = Kind(
+KIND = Connector(
     name=facts.NAME,
     summary="a brand library: sections, collections, labels, custom fields of text, one API key, signed storage links",
     settings={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -19,7 +19,7 @@ class Anew:
     line: Line
     uploader: Uploader
 
-    async def sent(self, asset: AssetId, attachment: str, content: Content, steps: Steps, name: str = "file") -> bool:
+    async def sent(self, asset: AssetId, attachment: str, content: Content, steps: Journal, name: str = "file") -> bool:
         """Whether the attachment was given its file once more: only when it was waited for in vain before, for a slow
         service needs nothing but time. The same bytes, so it is safe to repeat."""
         waited = f"{name}:waited"

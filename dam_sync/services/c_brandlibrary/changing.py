@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
@@ -81,7 +81,7 @@ class Changer:
         body = {"data": {"attributes": {"filename": name}}}
         await self.line.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], again=True)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
         before = await steps.once("before", lambda: self._before(asset), harmless=True)
         address = await self.uploader.send(content, steps)
@@ -147,7 +147,7 @@ class Changer:
     async def _attachment(self, asset: str, attachment: str) -> Json:
         return await self.line.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
         name = _name(content)
         rows: list[Json] = []
@@ -178,7 +178,7 @@ class Changer:
         await steps.once(name, put, found=found)
         await steps.once(f"{name}:read-back", check, harmless=True)
 
-    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, steps: Steps) -> None:
+    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, steps: Journal) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
         waits = self.line.options.waits_ready
         fresh: list[Json] = []
@@ -247,7 +247,7 @@ def _same(told: Json, sent: Json) -> bool:
     return composed(str(told or "")) == composed(str(sent or ""))
 
 
-@reads_answer
+@interprets_response
 def _file_names(row: Json) -> Json:
     """File names of the attachments by id."""
     return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import cast
 
 from dam_sync.http.auth.base import Bearer
-from dam_sync.http.client import Client, Reply, Request, Wiring
-from dam_sync.http.interpreting import reading_answer
+from dam_sync.http.client import Client, ClientConfig, Request, Response
+from dam_sync.http.interpreting import interpreting_response
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, NotFound, TruncatedListing
 from dam_sync.model.limits import Limits
@@ -104,7 +104,7 @@ class Line:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
         options = Options.of(context.options)
         limits = limits_of(context, options)
-        wiring = Wiring.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
+        wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
         bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
         wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
         return cls(Client(wiring), context.clock, options, limits, context.read_only)
@@ -138,7 +138,7 @@ class Line:
             asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
             document = await self.listed(operation, ids, asked)
             before = len(rows)
-            with reading_answer("the rows of a list"):
+            with interpreting_response("the rows of a list"):
                 rows |= {str(row["id"]): row for row in document.rows}
             if document.ends(before, len(rows)):
                 break
@@ -172,7 +172,7 @@ class Line:
         asset: str = "",
         again: bool = False,
         accept: frozenset[int] = frozenset(),
-    ) -> Reply:
+    ) -> Response:
         """Send JSON with the operation's method; `again`: harmless to repeat."""
         method = operation.partition(" ")[0]
         try:
@@ -204,7 +204,7 @@ class Line:
             return
         await self.whoami()
 
-    async def whoami(self) -> Reply:
+    async def whoami(self) -> Response:
         """The user of the key. Raises Denied; the service says 404 to a bad key (spec 001, Authentication)."""
         try:
             reply = await self.client.send(self.reading(facts.WHOAMI))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dam_sync.aio.single_flight import Proven
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.anew import Anew
@@ -46,7 +46,7 @@ class Creator:
     def __post_init__(self) -> None:
         self.looks = Shared(self.line.clock, self._looked, self.line.made_at_once)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
         texts = await self.planner.texts(draft)
         section, collection = self.planner.homes(draft)
@@ -60,7 +60,7 @@ class Creator:
             await self._finish(made, draft, content, steps)
         return made
 
-    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps) -> None:
+    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, steps: Journal) -> None:
         with self.looks.seat() as looking:
             if draft.tags:
                 await self.values.add_tags(made, draft.tags, steps)
@@ -68,7 +68,7 @@ class Creator:
                 await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
             await steps.once("read-back", lambda: self._read_back(made, draft, content, steps, looking), harmless=True)
 
-    async def _refuse_visible(self, made: AssetId, draft: Draft, steps: Steps) -> None:
+    async def _refuse_visible(self, made: AssetId, draft: Draft, steps: Journal) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
         hides it, after it was hidden in another way, or deleted."""
         form = hiding_form(draft, self.line.clock.now())
@@ -93,7 +93,7 @@ class Creator:
         form = hiding_form(draft, self.line.clock.now())
         return form == DATED and not self.proven.proven([form])
 
-    async def _hide(self, made: AssetId, steps: Steps) -> None:
+    async def _hide(self, made: AssetId, steps: Journal) -> None:
         """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
         await self.line.edit(made, wire.approval(wire.PENDING), again=True)
         if (await self.reread(made))["attributes"].get("approved") is not False:
@@ -118,7 +118,9 @@ class Creator:
         )
         return True
 
-    async def _read_back(self, made: AssetId, draft: Draft, content: Content | None, steps: Steps, seat: Seat) -> Json:
+    async def _read_back(
+        self, made: AssetId, draft: Draft, content: Content | None, steps: Journal, seat: Seat
+    ) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
         waits = content is not None and self.line.options.waits_ready
         if waits:
@@ -181,7 +183,7 @@ class _Making:
     section: str
     collection: str
     content: Content | None
-    steps: Steps
+    steps: Journal
 
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
@@ -214,7 +216,7 @@ class _Making:
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
-        with reading_answer("the asset made"):
+        with interpreting_response("the asset made"):
             return str(rows[0]["id"])
 
     async def _unused(self, content: Content) -> str:
@@ -233,7 +235,7 @@ async def _given(value: Json) -> Json:
     return value
 
 
-@reads_answer
+@interprets_response
 def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
     """Whether a row of a list says all that is compared: dates may come with single assets alone (wire C 3.2)."""
     if content is not None and not related(row, "attachments"):
@@ -254,7 +256,7 @@ def hiding_form(draft: Draft, now: datetime) -> str:
     return DATED if (release is not None and release > now) or (expiry is not None and expiry <= now) else ""
 
 
-@reads_answer
+@interprets_response
 def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> None:
     """Raises Rejected when status or dates are not as they were written (wire C 6.3). held_back: the approval is to
     come."""
@@ -269,7 +271,7 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
             hint="the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
         )
     for name, text in wire.availability(draft.rights).items():
-        if name in attributes and moment(attributes[name]) != parse_instant(text):
+        if name in attributes and parse_timestamp(attributes[name]) != parse_instant(text):
             raise Rejected(
                 f"the asset was made, but {name} was not kept",
                 asset=row["id"],
@@ -278,7 +280,7 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
             )
 
 
-@reads_answer
+@interprets_response
 def refuse_other_file(row: Json, content: Content, waited: bool) -> None:
     """Raises IntegrityError when the file is missing, or has another size than was sent."""
     files = related(row, "attachments")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
 
@@ -36,7 +36,7 @@ class Document:
         return self.rows[0]
 
 
-@reads_answer
+@interprets_response
 def document_of(reply: Json, operation: str) -> Document:
     """A document from an answer; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
     if not isinstance(reply, dict):
@@ -56,7 +56,7 @@ def document_of(reply: Json, operation: str) -> Document:
     return Document(tuple(_row(row, included) for row in data), total if isinstance(total, int) else None, more)
 
 
-@reads_answer
+@interprets_response
 def made_of(reply: Json, operation: str) -> Json:
     """The resource an answer to a write tells: the first object with an id, however it is wrapped (wire C 11.39)."""
     waiting = [reply]
@@ -71,7 +71,7 @@ def made_of(reply: Json, operation: str) -> Json:
     raise ContractBroken("the answer to a write names no resource", operation=operation)
 
 
-@reads_answer
+@interprets_response
 def related(row: Json, name: str) -> list[Json]:
     """The related rows of that name; none where it was not included."""
     found: list[Json] = row["related"].get(name, [])

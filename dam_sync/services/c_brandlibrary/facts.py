@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
-from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Held
+from dam_sync.model.support import YES, Feature, Support
 
 NAME = "c_brandlibrary"
 
@@ -153,31 +153,33 @@ RULES = (
     ErrorRule(413, TooLarge),
 )
 
-HOLDS: Mapping[Feature, Held] = {
+HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
-    Feature.VERSIONS: Held("", "yes; the current one alone can be read"),
-    Feature.ATTACHMENTS: Held("yes", "75 files with the first"),
-    Feature.TEXT: Held("yes, any other value too", "yes, any other value as text"),
+    Feature.VERSIONS: Support("", "yes; the current one alone can be read"),
+    Feature.ATTACHMENTS: Support("yes", "75 files with the first"),
+    Feature.TEXT: Support("yes, any other value too", "yes, any other value as text"),
     Feature.TERM: YES,
-    Feature.MULTIPLE: Held("as a sample of assets shows", "yes"),
-    Feature.TERMS: Held("yes", "added; to restricted lists where the job allows it"),
-    Feature.COLLECTION: Held("yes", "one, when the asset is made"),
-    Feature.SECTION: Held("one for each asset", "one, when the asset is made"),
-    Feature.LABEL: Held("yes", ""),
+    Feature.MULTIPLE: Support("as a sample of assets shows", "yes"),
+    Feature.TERMS: Support("yes", "added; to restricted lists where the job allows it"),
+    Feature.COLLECTION: Support("yes", "one, when the asset is made"),
+    Feature.SECTION: Support("one for each asset", "one, when the asset is made"),
+    Feature.LABEL: Support("yes", ""),
     Feature.TAGS: YES,
-    Feature.MACHINE_TAGS: Held("yes", ""),
-    Feature.STATUS: Held("published, pending", "published, pending"),
+    Feature.MACHINE_TAGS: Support("yes", ""),
+    Feature.STATUS: Support("published, pending", "published, pending"),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
-    Feature.CREATED: Held("yes", ""),
-    Feature.LINKS: Held(
+    Feature.CREATED: Support("yes", ""),
+    Feature.LINKS: Support(
         "CDN links, where asked for, one call for each published asset", "", "the service makes its own"
     ),
 }
 
 LEAVES = (
-    Leaving("an address to upload to", timedelta(hours=24), "C 6.1"),
-    Leaving("an uploaded file of no asset, an upload session of which we lost the address", timedelta(days=7), "C 6.2"),
+    OrphanRetention("an address to upload to", timedelta(hours=24), "C 6.1"),
+    OrphanRetention(
+        "an uploaded file of no asset, an upload session of which we lost the address", timedelta(days=7), "C 6.2"
+    ),
 )
 
 ASSUMPTIONS = (

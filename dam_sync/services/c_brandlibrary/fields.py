@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Placement
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
@@ -61,7 +61,7 @@ def key_of(name: str) -> str:
     return f"{OWN}{name}" if name in _BUILT_IN else name
 
 
-@reads_answer
+@interprets_response
 def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
     """Keys by their names, trimmed; case tells them apart (wire C 5.2)."""
     found: dict[str, Key] = {}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Call
@@ -65,7 +65,7 @@ class Finder:
             ours = [row["id"] for row in document.rows if is_ours(row, marker)]
             if ours:
                 return str(ours[-1])  # the oldest, should there be two
-            made = [moment(row["attributes"].get("created_at")) for row in document.rows]
+            made = [parse_timestamp(row["attributes"].get("created_at")) for row in document.rows]
             if not made or document.more is False or (made[-1] is not None and made[-1] < since):
                 return None
             if number * facts.RECENT_PAGE >= (document.total or 0):
@@ -100,7 +100,7 @@ class Finder:
         return is_ours(row, marker)
 
 
-@reads_answer
+@interprets_response
 def is_ours(row: Json, marker: Marker) -> bool:
     """Whether this very token or value is on the asset."""
     if marks.token_in(row["attributes"].get("description")) == marks.token_of(marker):

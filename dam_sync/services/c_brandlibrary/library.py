@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dam_sync.aio.single_flight import Once
-from dam_sync.http.client import Reply
-from dam_sync.http.interpreting import MISREAD, reads_answer
+from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.http.client import Response
+from dam_sync.http.interpreting import MISREAD, interprets_response
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
@@ -36,11 +36,11 @@ class Library:
     def __init__(self, line: Line) -> None:
         self.line = line
         self.counted: int | None = None  # assets, as the library itself told when the key was proven
-        self.chosen = Once(self._choose)
-        self.keys = Once(self._keys)
-        self._sample = Once(self._several)
-        self._view_only = Once(self._find_view_only)
-        self._payload = Once(self._has_payload)
+        self.chosen = SingleFlight(self._choose)
+        self.keys = SingleFlight(self._keys)
+        self._sample = SingleFlight(self._several)
+        self._view_only = SingleFlight(self._find_view_only)
+        self._payload = SingleFlight(self._has_payload)
 
     async def id(self) -> str:
         """The id of the job's library. Raises ConfigError where the job does not say which."""
@@ -191,8 +191,8 @@ class Library:
         return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
 
 
-@reads_answer
-def _user_of(reply: Reply) -> tuple[str, str]:
+@interprets_response
+def _user_of(reply: Response) -> tuple[str, str]:
     """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
     try:
         rows = document_of(reply.json(), facts.WHOAMI).rows
@@ -203,13 +203,13 @@ def _user_of(reply: Reply) -> tuple[str, str]:
     return rows[0]["id"], str(rows[0]["attributes"].get("email") or "")
 
 
-@reads_answer
+@interprets_response
 def is_fileless(section: Json) -> bool:
     """Whether a section's assets have no files of their own."""
     return section["attributes"].get("default_asset_type") not in (None, "", facts.FILE_TYPE)
 
 
-@reads_answer
+@interprets_response
 def _names(row: Json) -> tuple[str, ...]:
     attributes = row["attributes"]
     return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
@@ -24,7 +24,7 @@ class Links:
     line: Line
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
-    @reads_answer
+    @interprets_response
     def keep(self, row: Json, counts: Mapping[str, int]) -> None:
         """Remember the links that came with an asset."""
         for attachment in related(row, "attachments"):

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.pagination import walk
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import NotFound, Transient, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
@@ -94,7 +94,7 @@ class Listing:
         for attempt in range(first, len(orders)):
             total = 0
             ordered = replace(wanted, sort=orders[attempt][0], order=orders[attempt][1])
-            async with aclosing(walk(_Fetch(self, ordered), Pages(wanted.size), start)) as pages:
+            async with aclosing(paginate(_Fetch(self, ordered), Pages(wanted.size), start)) as pages:
                 async for page, behind in pages:
                     fresh = {row["id"]: row for _, row in page.rows if row["id"] not in seen}
                     seen.update(fresh)
@@ -166,7 +166,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Fetch:
-    """Pages for `walk`, each row with the number of its reading, for a page may rightly come a second time."""
+    """Pages for `paginate`, each row with the number of its reading, for a page may rightly come a second time."""
 
     listing: Listing
     wanted: Wanted
@@ -189,7 +189,7 @@ def _short(total: int, got: int, wanted: Wanted) -> TruncatedListing:
     )
 
 
-@reads_answer
+@interprets_response
 def ids_of(rows: Sequence[Json]) -> frozenset[str]:
     """The ids of rows."""
     return frozenset(row["id"] for row in rows)

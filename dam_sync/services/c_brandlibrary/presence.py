@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.http.dates import moment
+from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Window
@@ -44,7 +44,7 @@ class Presence:
             )
             document = await self.line.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
-            made = moment(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
+            made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
             if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
                 return True
             if number * facts.LONG_PAGE >= (document.total or 0):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
 
-from dam_sync.aio.single_flight import Once, together
+from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reading_answer, reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
@@ -37,12 +37,12 @@ class Reader:
     library: Library
     listing: Listing
     links: Links
-    _dated: Once[frozenset[str] | None] = field(init=False)
+    _dated: SingleFlight[frozenset[str] | None] = field(init=False)
     _counts: dict[str, dict[str, int] | None] = field(default_factory=dict)
     _given: dict[str, set[str]] = field(default_factory=dict)  # relations that rows of each listing have
 
     def __post_init__(self) -> None:
-        self._dated = Once(self._search_dated)
+        self._dated = SingleFlight(self._search_dated)
 
     # -- shards ----------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Reader:
         )
         document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.library.id(),), asked)
         last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
-        changed = moment(last)
+        changed = parse_timestamp(last)
         return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
 
     async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
@@ -191,7 +191,7 @@ class Reader:
                 if old:
                     return
 
-    @reads_answer
+    @interprets_response
     def _relations(self, wanted: Wanted, rows: Sequence[Json]) -> frozenset[str]:
         """Names of the relations that rows of such a listing have; it may leave out those with nothing in them, or
         give only some of those that are asked for (wire C 2, 2.1)."""
@@ -207,7 +207,9 @@ class Reader:
         sense = await self.library.sense()
         dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
         lacking = [self._lacks(row, dated, given) for row in rows]
-        return tuple(await together([self._entry(*each, sense, counts) for each in zip(rows, lacking, strict=True)]))
+        return tuple(
+            await gather_or_raise([self._entry(*each, sense, counts) for each in zip(rows, lacking, strict=True)])
+        )
 
     async def _entry(self, row: Json, lacks: bool, sense: wire.Sense, counts: dict[str, int] | None) -> Entry:
         try:
@@ -222,7 +224,7 @@ class Reader:
         self.links.keep(row, known)
         return wire.entry_of(await self._linked(wire.asset_of(row, sense, known)))
 
-    @reads_answer
+    @interprets_response
     def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
         if not wire.is_whole(row, given):
@@ -269,7 +271,7 @@ class Reader:
         reply = await self.line.client.send(replace(request, accept=MISSING, asset=asset.id))
         if reply.status in MISSING:
             return asset
-        with reading_answer("the CDN link of an asset"):
+        with interpreting_response("the CDN link of an asset"):
             link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
         return replace(asset, source_links={"cdn": str(link)}) if link else asset
 
@@ -332,7 +334,7 @@ def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
     return (("include", wire.INCLUDE), ("fields", fields))
 
 
-@reads_answer
+@interprets_response
 def _more_than_one(rows: Sequence[Json]) -> dict[str, int]:
     return {row["id"]: wire.count_of(row) for row in rows if wire.count_of(row) > 1}
 
@@ -355,23 +357,23 @@ def _within(wanted: Wanted, piece: Window, exact: bool) -> Wanted:
     return replace(wanted, search=f"created_at:[{ends}]")
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+def _midnight(parse_timestamp: datetime) -> datetime:
+    return parse_timestamp.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-@reads_answer
+@interprets_response
 def _made_in(row: Json, window: Window) -> bool:
     return _in(row, "created_at", window)
 
 
-@reads_answer
+@interprets_response
 def _changed_in(row: Json, window: Window) -> bool:
     return _in(row, "updated_at", window)
 
 
-@reads_answer
+@interprets_response
 def _in(row: Json, name: str, window: Window) -> bool:
-    when = moment(row["attributes"].get(name))
+    when = parse_timestamp(row["attributes"].get(name))
     if when is None:
         return True
     return (window.since is None or when >= window.since) and (window.until is None or when < window.until)

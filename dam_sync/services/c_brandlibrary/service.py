@@ -9,8 +9,8 @@ from datetime import datetime
 from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.audience import Audience
-from dam_sync.model.limits import MIB, Tempo
-from dam_sync.model.ports import Content, Recorded, Steps, Stream
+from dam_sync.model.limits import MIB, MeasuredPace
+from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
@@ -64,7 +64,7 @@ class BrandLibraryService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._line.client.tempo
 
@@ -124,7 +124,7 @@ class BrandLibraryService(Service):
         """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path, parent)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`."""
         return await self._creator.create(draft, content, steps)
 
@@ -136,7 +136,7 @@ class BrandLibraryService(Service):
         """See `Service.update`; an asset stays in its section and collection."""
         await self._changer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.replace`; returns once the service has looked at the new file."""
         await self._changer.replace(asset, content, steps)
 
@@ -144,11 +144,11 @@ class BrandLibraryService(Service):
         """See `Service.remove`; an administrator can bring it back."""
         await self._changer.remove(asset)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.attach`."""
         await self._changer.attach(asset, content, steps)
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         """See `Service.sweep`."""
         return await self._creator.uploader.sweep(recorded)
 

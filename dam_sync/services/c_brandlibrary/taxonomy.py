@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from dam_sync.aio.single_flight import Once, Turns
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.aio.single_flight import KeyedLock, SingleFlight
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import (
     Conflict,
@@ -40,11 +40,11 @@ class Taxonomy:
     line: Line
     library: Library
     listing: Listing
-    places: Once[Places] = field(init=False)
-    _turns: Turns = field(default_factory=Turns)
+    places: SingleFlight[Places] = field(init=False)
+    _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        self.places = Once(self._places)
+        self.places = SingleFlight(self._places)
 
     # -- lists of allowed values -----------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ def _slug(name: str, token: str) -> str:
     return f"{plain[:40] or 'collection'}-{token[:6]}"
 
 
-@reads_answer
+@interprets_response
 def _parent(row: Json) -> str:
     """The neighbour of the label's own id, whichever end of the path it stands at (wire C 5.1)."""
     path = [str(each) for each in row["attributes"].get("path") or ()]

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import MIB, Part
-from dam_sync.model.ports import Budget, Content, Recorded, Steps, Vault
+from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -48,11 +48,11 @@ class Uploader:
 
     line: Line
     budget: Budget
-    vault: Vault | None
+    vault: CredentialStore | None
     way: int | None = None
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
-    async def send(self, content: Content, steps: Steps, name: str = "file") -> str:
+    async def send(self, content: Content, steps: Journal, name: str = "file") -> str:
         """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
         if content.size <= self.line.options.resumable_above:
             return str(await send_single(content, self._single, steps, name, keep=facts.OBJECT_LIFE))
@@ -63,7 +63,7 @@ class Uploader:
         await self.done(handle)  # not before the end is recorded: till then the session is needed to go on
         return str(handle["object"])
 
-    async def forget(self, steps: Steps, name: str = "file") -> None:
+    async def forget(self, steps: Journal, name: str = "file") -> None:
         """Send it anew: what it was given to may have used it up (wire C 6.9)."""
         await steps.forget(name, f"{name}:*")
 
@@ -116,7 +116,7 @@ class Uploader:
             return (self.way,)
         return {"auto": (0, 1, 2), "put": (0, 1), "post": (2,)}[self.line.options.upload_method]
 
-    async def _sent(self, slot: Slot, sent: _Sent, method: str, typed: bool) -> Reply:
+    async def _sent(self, slot: Slot, sent: _Sent, method: str, typed: bool) -> Response:
         """The whole body again after a broken connection: it overwrites."""
         request = Request(
             facts.SEND_FILE,
@@ -172,7 +172,7 @@ class Uploader:
             await self.vault.save(place, "")
         self._sessions.pop(place, None)
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         """End the sessions that no work goes on with; how many another process had left open. Safe to repeat."""
         places = await self.vault.names(_PLACE) if self.vault is not None else ()
         left = 0
@@ -262,7 +262,7 @@ class SessionWire:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
         return ticket
 
-    async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Reply:
+    async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Response:
         request = Request(
             facts.SEND_RANGES,
             "PUT",
@@ -287,15 +287,15 @@ async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + MIB]
 
 
-@reads_answer
-def _next_byte(reply: Reply) -> int:
+@interprets_response
+def _next_byte(reply: Response) -> int:
     """Behind the last byte kept; no `Range` means nothing was."""
     found = _END.match(reply.headers.get("range", "").replace(" ", ""))
     return int(found[1]) + 1 if found else 0
 
 
-@reads_answer
-def _told_location(reply: Reply) -> str:
+@interprets_response
+def _told_location(reply: Response) -> str:
     body = reply.json() if reply.body.strip() else {}
     return str(body.get("location") or "") if isinstance(body, dict) else ""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import Localized, Person, Place, Row, Scalar, Term, Value, value_to_json
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value, value_to_json
 
 BLANK = ""
 
@@ -42,7 +42,7 @@ def text_of(value: Scalar) -> str:
             return (value.id or " / ".join(value.path) or value.label).strip()
         case Person():
             return value.name.strip()
-        case Localized() | Place() | Row():
+        case Localized() | GeoPoint() | Row():
             return json.dumps(value_to_json(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         case _:
             return str(value).strip()

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.aio.single_flight import Turns
-from dam_sync.http.client import Reply
-from dam_sync.http.interpreting import MISREAD, reading_answer, reads_answer
+from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.http.client import Response
+from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
-from dam_sync.model.ports import Call, Steps
+from dam_sync.model.ports import Call, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts, wire
 from dam_sync.services.c_brandlibrary.connection import Line
@@ -45,7 +45,7 @@ class Values:
     library: Library
     finder: Finder
     shared: Shared[Owed, None] = field(init=False)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
         self.shared = Shared(self.line.clock, self._pay, self.line.made_at_once, facts.SHARED_LINGER)
@@ -77,7 +77,7 @@ class Values:
     # -- while an asset is made ------------------------------------------------------------------------------------
 
     async def add(
-        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Steps, seat: Seat
+        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Journal, seat: Seat
     ) -> None:
         """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
         before all; after a lost answer, or one that refused others', what is missing."""
@@ -123,7 +123,7 @@ class Values:
                 await self._post(await self._key(key), rows)
         return [None] * len(several)
 
-    async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Steps) -> None:
+    async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Journal) -> None:
         """The tags of a new asset, by one call."""
         left = sorted(tags)
 
@@ -197,7 +197,7 @@ class Values:
         for start in range(0, len(rows), facts.VALUE_BATCH):
             some = rows[start : start + facts.VALUE_BATCH]
             reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
-            with reading_answer("the values added"):
+            with interpreting_response("the values added"):
                 told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
             if None not in told and Counter(told) < Counter(text for text, _ in some):
                 raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
@@ -233,8 +233,8 @@ async def _true() -> Json:
     return True
 
 
-@reads_answer
-def told_names(reply: Reply) -> set[str]:
+@interprets_response
+def told_names(reply: Response) -> set[str]:
     """The names of tags that an answer tells (wire C 6.6)."""
     try:
         return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
@@ -248,13 +248,13 @@ def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
     return [tag for tag in tags if composed(tag).casefold() not in there]
 
 
-@reads_answer
+@interprets_response
 def tag_names(row: Json) -> frozenset[str]:
     """Names of the tags people gave."""
     return names_of(related(row, "tags"))
 
 
-@reads_answer
+@interprets_response
 def names_of(tags: Iterable[Json]) -> frozenset[str]:
     """Names of tags that no machine made."""
     return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))

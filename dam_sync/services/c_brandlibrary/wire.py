@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.codec import fingerprint
@@ -46,14 +46,14 @@ Counts = Mapping[str, int]
 """How many versions there are, by attachment id, where it is more than one."""
 
 
-@reads_answer
+@interprets_response
 def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
     """A whole asset from a row with its relations."""
     attributes = row["attributes"]
     lost: list[Loss] = []
     files = [file_of(each, row["id"], counts, lost) for each in attachments_of(row)]
     name = text_in(attributes, "name", "fields.name", lost)
-    changed = moment(attributes.get("updated_at"))
+    changed = parse_timestamp(attributes.get("updated_at"))
     asset = Asset(
         id=AssetId(row["id"]),
         revision=Revision(""),
@@ -68,17 +68,19 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
         tags=frozenset(_tags(row, lost, machine=False)),
         machine_tags=frozenset(_tags(row, lost, machine=True)),
         rights=Rights(
-            moment(attributes.get(DATES[0])), moment(attributes.get(DATES[1])), restrictions=restrictions_of(row, sense)
+            parse_timestamp(attributes.get(DATES[0])),
+            parse_timestamp(attributes.get(DATES[1])),
+            restrictions=restrictions_of(row, sense),
         ),
-        created_at=moment(attributes.get("created_at")),
+        created_at=parse_timestamp(attributes.get("created_at")),
         changed_at=changed,
-        imported_at=moment(attributes.get("created_at")),
+        imported_at=parse_timestamp(attributes.get("created_at")),
         losses=(*dict.fromkeys(lost), *_losses(row, counts)),
     )
     return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
 
 
-@reads_answer
+@interprets_response
 def restrictions_of(row: Json, sense: Sense) -> frozenset[Restriction]:
     """What narrows who has the asset: collections that lists leave out, and view-only, which shows as a file that was
     looked at and has no link (wire C 4), or by a search."""
@@ -100,7 +102,7 @@ def entry_of(asset: Asset) -> Entry:
     return Entry(asset.id, asset.revision, asset.changed_at, asset)
 
 
-@reads_answer
+@interprets_response
 def file_of(attachment: Json, asset: str, counts: Counts, lost: list[Loss]) -> FileRef:
     """One attachment; its id changes with every new version, whose bytes alone can be read. lost: takes what has
     another shape."""
@@ -127,7 +129,7 @@ def parts_of(file: str) -> tuple[str, str, int]:
     return asset, attachment, int(count) if count.isdigit() else 1
 
 
-@reads_answer
+@interprets_response
 def is_ready(attachment: Json) -> bool:
     """Whether the service has looked at the bytes (wire C 6.3)."""
     attributes = attachment["attributes"]
@@ -138,26 +140,26 @@ def is_ready(attachment: Json) -> bool:
     )
 
 
-@reads_answer
+@interprets_response
 def is_settled(row: Json) -> bool:
     """Whether every file of an asset that has files of its own was looked at."""
     return row["type"] not in FILES or all(is_ready(each) for each in attachments_of(row))
 
 
-@reads_answer
+@interprets_response
 def tells_dates(row: Json) -> bool:
     """Whether what an asset says of its availability comes from a date."""
     return str(row["attributes"].get("availability") or "") not in ALWAYS_OUT
 
 
-@reads_answer
+@interprets_response
 def attachments_of(row: Json) -> list[Json]:
     """The attachments of an asset by position, its file first; an id of which nothing is told is none (wire C 2)."""
     told = [each for each in related(row, "attachments") if each["attributes"]]
     return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
 
 
-@reads_answer
+@interprets_response
 def is_whole(row: Json, given: Collection[str] = ()) -> bool:
     """Whether every relation asked for came, with a row of its own for whatever it names.
 
@@ -167,7 +169,7 @@ def is_whole(row: Json, given: Collection[str] = ()) -> bool:
     return present and all(each["attributes"] for name in RELATIONS for each in related(row, name))
 
 
-@reads_answer
+@interprets_response
 def count_of(attachment: Json) -> int:
     """How many versions an attachment tells; 1 where it does not tell."""
     count = attachment["attributes"].get("version_count")
@@ -286,7 +288,7 @@ def _fields(row: Json, keys: Keys, title: str, lost: list[Loss]) -> dict[str, Va
     return found
 
 
-@reads_answer
+@interprets_response
 def values_of(row: Json) -> dict[str, dict[str, str]]:
     """Records of custom fields by name of their key: id and text of each (wire C 3.1)."""
     found: dict[str, dict[str, str]] = {}

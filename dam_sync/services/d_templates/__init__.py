@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dam_sync.model import options
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.service import TemplatesService
 
-KIND = Kind(
+KIND = Connector(
     name=facts.NAME,
     summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
     settings={

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
 from dam_sync.model.values import Json, Term, Value
@@ -237,7 +237,7 @@ def _empty(entry: Entry) -> Json:
     return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": [] if isinstance(entry.value, list) else ""}
 
 
-@reads_answer
+@interprets_response
 def _refuse(reply: Json, operation: str, asset: str) -> None:
     if failed(reply):
         raise InvalidValue(message_of(reply)[:200] or "refused", operation=operation, asset=asset)

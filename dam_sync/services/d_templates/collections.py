@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from dam_sync.aio.single_flight import together
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.pagination import walk
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.service import Membership, Shard
@@ -57,7 +57,7 @@ class Collections:
     async def members(self) -> AsyncIterator[Membership]:
         """All memberships, the bounded groups of them by one way or the other: see `_owners`."""
         group: list[tuple[Placement, list[str]]] = []
-        async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+        async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
             async for page, behind in pages:
                 group += [(_placement(row), _files_of(row)) for row in _real(page)]
                 if behind is None or sum(len(files) for _, files in group) >= facts.MEMBERS_A_TIME:
@@ -85,14 +85,14 @@ class Collections:
         ordered = sorted(missing)
         for start in range(0, len(ordered), facts.PAGE):
             some = ordered[start : start + facts.PAGE]
-            owners = await together([self._owner(file) for file in some])
+            owners = await gather_or_raise([self._owner(file) for file in some])
             found |= {file: owner for file, owner in zip(some, owners, strict=True) if owner}
         return found
 
     async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
         found: dict[str, AssetId] = {}
         scan = Scan(self.line, Shard("members", {"scan": BIN}))
-        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE))) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 found |= {record.file: AssetId(record.family) for record in records if record.file in wanted}
@@ -170,8 +170,12 @@ class Collections:
             raise Unsupported(f"there are no containers of kind {container.kind} here")
         for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
             some = slice(start, start + facts.MEMBER_BATCH)
-            come = [ids.file for ids in await together([self.families.known(asset) for asset in add[some]])]
-            gone = [file for files in await together([self._files(asset) for asset in remove[some]]) for file in files]
+            come = [ids.file for ids in await gather_or_raise([self.families.known(asset) for asset in add[some]])]
+            gone = [
+                file
+                for files in await gather_or_raise([self._files(asset) for asset in remove[some]])
+                for file in files
+            ]
             await self._filled(container.id, come, gone)
 
     async def _files(self, asset: AssetId) -> tuple[str, ...]:
@@ -259,7 +263,7 @@ class Collections:
     async def _all(self, *, again: bool = False) -> dict[str, Placement]:
         if again or self._known is None:
             known: dict[str, Placement] = {}
-            async with aclosing(walk(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+            async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
                 async for page, _ in pages:
                     for row in _real(page):
                         placement = _placement(row)
@@ -284,7 +288,7 @@ def _is_so(members: list[str], operation: str, files: list[str]) -> bool:
     return set(files) <= set(members) if operation == "add" else not set(files) & set(members)
 
 
-@reads_answer
+@interprets_response
 def _files_of(row: Json) -> list[str]:
     return [one for one in member_files(row) if one != facts.NIL]
 
@@ -295,7 +299,7 @@ def _real(page: Page) -> list[Json]:
     return [row for row in page.rows if row.get("collectionId")]
 
 
-@reads_answer
+@interprets_response
 def _placement(row: Json) -> Placement:
     identity = text_of(row, "collectionId")
     return Placement(KIND, (text_of(row, "name", "collectionName") or identity,), identity)

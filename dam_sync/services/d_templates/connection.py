@@ -12,14 +12,14 @@ from urllib.parse import quote, urlsplit
 
 from dam_sync.http.auth.base import Authenticator, RotatingToken
 from dam_sync.http.auth.session import SessionLogin
-from dam_sync.http.client import Client, Reply, Request, Wiring
+from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.error_rules import explanation
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
-from dam_sync.model.ports import Vault
+from dam_sync.model.ports import CredentialStore
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
@@ -124,7 +124,7 @@ class Line:
     options: Options
     limits: Limits
     host: str
-    vault: Vault | None
+    vault: CredentialStore | None
 
     @classmethod
     def open(cls, context: Context) -> Line:
@@ -134,7 +134,7 @@ class Line:
         rate = context.calls_per_second
         pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
-        wiring = Wiring.of(context, facts.NAME, credential_of(context, options), facts.RULES, kept)
+        wiring = ClientConfig.of(context, facts.NAME, credential_of(context, options), facts.RULES, kept)
         headers = {"X-API-Key": _needed(context.auth, "api_key"), "Accept": "application/json"}
         wiring = replace(wiring, headers=headers)
         limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.lag))
@@ -149,7 +149,7 @@ class Line:
         path = self.options.prefix + template.removeprefix("/v1").replace("{id}", quote(identity, safe=""))
         return Request(operation, method, path, asset=asset, **more)
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request) -> Response:
         """One call; its 403 is told by what it says. Raises Denied, NotFound, Rejected, InvalidValue, Conflict."""
         if 403 in request.accept:
             return await self.client.send(request)
@@ -163,7 +163,9 @@ class Line:
         request = self.request(operation, identity, asset=asset, **{"reads": True, "repeatable": True, **more})
         return (await self.send(request)).json()
 
-    async def write(self, operation: str, identity: str, body: Json, *, asset: str = "", again: bool = True) -> Reply:
+    async def write(
+        self, operation: str, identity: str, body: Json, *, asset: str = "", again: bool = True
+    ) -> Response:
         """One call that writes; `again`: may be sent twice."""
         return await self.send(self.request(operation, identity, asset=asset, json=body, repeatable=again))
 
@@ -181,8 +183,8 @@ class Line:
         return answer
 
 
-@reads_answer
-def refusal(reply: Reply) -> DamSyncError:
+@interprets_response
+def refusal(reply: Response) -> DamSyncError:
     """What a 403 means (wire D 7): the API key, no such thing, a bad body, or no right to this one."""
     message, _ = explanation(reply.headers, reply.body)
     said = message.casefold()

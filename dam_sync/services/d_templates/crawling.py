@@ -11,10 +11,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dam_sync.aio.single_flight import together
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.pagination import walk
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Entry
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
@@ -98,7 +98,7 @@ class Crawler:
         """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
         scan = Scan(self.line, Shard("count", {"scan": BIN}))
         number = 0
-        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE))) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
                 number += len(page.rows)
         return number
@@ -107,7 +107,7 @@ class Crawler:
         """See `Service.crawl`."""
         scan = Scan(self.line, shard)
         telling = _Telling(self, shard)
-        async with aclosing(walk(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 behind = None if telling.ends(records) else behind
@@ -176,7 +176,7 @@ class Scan:
                 raise ContractBroken("the scan gave one cursor twice", operation=facts.SCAN)
             body = {**self._body(), "cursor": cursor}
 
-    @reads_answer
+    @interprets_response
     def _is_fresh(self, row: Json) -> bool:
         if self.shard.params["scan"] == CHANGED:
             return True
@@ -226,7 +226,7 @@ class _Telling:
             fits = self._changed if self._scan == CHANGED else self._thrown
             wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
             rows = _grouped(records)
-            families = await together([self._load(one, rows[one]) for one in wanted if not self._told.get(one)])
+            families = await gather_or_raise([self._load(one, rows[one]) for one in wanted if not self._told.get(one)])
             families = [family for family in families if self._scan == CHANGED or family.deleted]
         for family in families:
             self._told.put(family.id, len(family.records))
@@ -246,7 +246,7 @@ class _Telling:
 
     async def _families(self, groups: dict[str, list[Record]]) -> list[Family]:
         """Those whose current record is on this page, and those told before with too few versions."""
-        found = await together([self._family(key, group) for key, group in groups.items()])
+        found = await gather_or_raise([self._family(key, group) for key, group in groups.items()])
         return [family for family in found if self._is_due(family, groups[family.id])]
 
     def _is_due(self, family: Family, here: list[Record]) -> bool:

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
-from dam_sync.model.limits import Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Held
+from dam_sync.model.support import YES, Feature, Support
 
 NAME = "d_templates"
 
@@ -117,36 +117,36 @@ RULES = (
     ErrorRule(400, InvalidValue),
 )
 
-_READ = Held("yes")
-_OPTION = Held("by option", "by option")
-HOLDS: Mapping[Feature, Held] = dict.fromkeys(Feature, Held()) | {
+_READ = Support("yes")
+_OPTION = Support("by option", "by option")
+HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
-    Feature.DIGESTS: Held("MD5"),
-    Feature.TEXT: Held("yes", "to 250 letters"),
-    Feature.LONG_TEXT: Held("yes", "to 10,000 letters"),
-    Feature.FLAG: Held("dropdowns of yes and no", "dropdowns of yes and no"),
+    Feature.DIGESTS: Support("MD5"),
+    Feature.TEXT: Support("yes", "to 250 letters"),
+    Feature.LONG_TEXT: Support("yes", "to 10,000 letters"),
+    Feature.FLAG: Support("dropdowns of yes and no", "dropdowns of yes and no"),
     Feature.DATE: YES,
     Feature.TERM: YES,
     Feature.ROWS: YES,
-    Feature.MULTIPLE: Held("dropdowns, tables", "dropdowns, tables"),
+    Feature.MULTIPLE: Support("dropdowns, tables", "dropdowns, tables"),
     Feature.TERMS: YES,
-    Feature.HIERARCHY: Held("cascades", "cascades"),
-    Feature.COLLECTION: Held("flat", "flat, to 4,999 assets"),
+    Feature.HIERARCHY: Support("cascades", "cascades"),
+    Feature.COLLECTION: Support("flat", "flat, to 4,999 assets"),
     Feature.TAGS: _OPTION,
     Feature.STATUS: _OPTION,
     Feature.RELEASE: _OPTION,
     Feature.EXPIRY: _OPTION,
-    Feature.GROUPS: Held("security templates", "security templates"),
-    Feature.RELATIONS: Held("one call for each asset", "three kinds"),
+    Feature.GROUPS: Support("security templates", "security templates"),
+    Feature.RELATIONS: Support("one call for each asset", "three kinds"),
     Feature.CREATED: _READ,
-    Feature.LINKS: Held(why="links end after seconds or days"),
+    Feature.LINKS: Support(why="links end after seconds or days"),
     Feature.TRASH: YES,
 }
 
 LEAVES = (
-    Leaving("an upload session without parts of which we lost the number", timedelta(hours=24), "D 6.2"),
-    Leaving("in the recycle bin, a record without a file and without our mark", None, "D 6.8, 6.9"),
+    OrphanRetention("an upload session without parts of which we lost the number", timedelta(hours=24), "D 6.2"),
+    OrphanRetention("in the recycle bin, a record without a file and without our mark", None, "D 6.8, 6.9"),
 )
 
 ASSUMPTIONS = (

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
@@ -166,7 +166,7 @@ def composed(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
-@reads_answer
+@interprets_response
 def template_of(reply: Json) -> Template:
     """One template as `GET /metadata/template/{id}` tells it, nested or flat (wire D 5.1)."""
     data = reply.get("template") if isinstance(reply.get("template"), dict) else reply
@@ -179,7 +179,7 @@ def template_of(reply: Json) -> Template:
     return Template(text_of(data, "templateId", "id"), text_of(data, "templateName", "name"), attributes)
 
 
-@reads_answer
+@interprets_response
 def attribute_of(item: Json) -> Attribute:
     """One attribute, under the older or the newer names of its flags (wire D 5.1)."""
     key = text_of(item, "searchField")
@@ -204,7 +204,7 @@ def attribute_of(item: Json) -> Attribute:
     )
 
 
-@reads_answer
+@interprets_response
 def values_of(item: Json) -> Values:
     """One vocabulary; its values come under `metadata` in the list and `metadataDocument` alone (wire D 5.3)."""
     document = item.get("metadataDocument") or item.get("metadata") or {}

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from dam_sync.aio.single_flight import Once, together
-from dam_sync.http.interpreting import reads_answer
-from dam_sync.http.messages import Reply
+from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.messages import Response
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
@@ -30,14 +30,14 @@ class Knowledge:
     """Learnt by calls at first need, then kept; vocabularies are learnt again when an unknown value turns up."""
 
     line: Line
-    forms: Once[Forms] = field(init=False)
-    security: Once[Security] = field(init=False)
+    forms: SingleFlight[Forms] = field(init=False)
+    security: SingleFlight[Security] = field(init=False)
     seen: int | None = None  # all records, when they were last counted by a scan
     _strange: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
 
     def __post_init__(self) -> None:
-        self.forms = Once(self._forms)
-        self.security = Once(self._security)
+        self.forms = SingleFlight(self._forms)
+        self.security = SingleFlight(self._security)
 
     async def probe(self) -> Account:
         """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
@@ -57,8 +57,8 @@ class Knowledge:
         """Id of the own user, as records name who made them."""
         return text_of(await self.line.ask(facts.USER), "userId")
 
-    @reads_answer
-    def _skew(self, reply: Reply) -> timedelta:
+    @interprets_response
+    def _skew(self, reply: Response) -> timedelta:
         """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
         ahead = reply.ahead_of(self.line.clock.now())
         return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
@@ -136,7 +136,7 @@ class Knowledge:
         items = [_bare(item) for item in listed(await self.line.ask(facts.TEMPLATES), "templates")]
         usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
         ids = [text_of(item, "templateId", "id") for item in usable or items]
-        templates = await together([self._template(identity) for identity in ids])
+        templates = await gather_or_raise([self._template(identity) for identity in ids])
         forms = Forms.of(templates, await self._lexicon())
         check(forms, self.line.options.named)
         return forms
@@ -167,6 +167,6 @@ def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
     }
 
 
-@reads_answer
+@interprets_response
 def _bare(item: Json) -> Json:
     return item["template"] if isinstance(item.get("template"), dict) else item

@@ -9,7 +9,7 @@ from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
@@ -134,7 +134,7 @@ def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:
     return [records[start:stop] for start, stop in pairwise(ends)]
 
 
-@reads_answer
+@interprets_response
 def _original(row: Json) -> str:
     components = [one for one in row.get("components") or () if isinstance(one, dict)]
     return next((text_of(one, "url") for one in components if one.get("componentRef") == "original"), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 
-from dam_sync.aio.single_flight import together
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.errors import NotFound, Rejected
@@ -44,7 +44,7 @@ class Reader:
         bare = await self._bare(families)
         if not self.line.options.relations:
             return bare
-        found = await together([self._seen(*each) for each in zip(bare, families, strict=True)])
+        found = await gather_or_raise([self._seen(*each) for each in zip(bare, families, strict=True)])
         return [asset for asset in found if asset is not None]
 
     async def _bare(self, families: list[Family]) -> list[Asset]:

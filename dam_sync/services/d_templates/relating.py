@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
@@ -68,7 +68,7 @@ class Relating:
             )
 
 
-@reads_answer
+@interprets_response
 def _entry(reply: Json) -> dict[str, Json]:
     entry = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     if not isinstance(entry, dict):

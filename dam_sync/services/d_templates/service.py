@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.limits import Tempo
-from dam_sync.model.ports import Content, Recorded, Steps, Stream
+from dam_sync.model.limits import MeasuredPace
+from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
@@ -57,7 +57,7 @@ class TemplatesService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._line.client.tempo
 
@@ -97,7 +97,7 @@ class TemplatesService(Service):
         """See `Service.find`."""
         return await self._finding.find(marker)
 
-    async def half_made(self, marker: Marker, steps: Steps) -> AssetId | None:
+    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
         """See `Service.half_made`."""
         made = await steps.recall("record")
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
@@ -114,7 +114,7 @@ class TemplatesService(Service):
         """See `Service.containers`."""
         return self._collections.all()
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`."""
         return await self._writer.create(draft, content, steps)
 
@@ -127,7 +127,7 @@ class TemplatesService(Service):
         """See `Service.update`; placements are bulk work, see `place`."""
         await self._changer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.replace`."""
         await self._writer.replace(asset, content, steps)
 
@@ -159,7 +159,7 @@ class TemplatesService(Service):
         """See `Service.relate`."""
         await self._relating.relate(asset, relation)
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         """See `Service.sweep`."""
         return await self._writer.uploader.sweep(recorded)
 

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Content, Recorded, Steps
+from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.connection import Line
@@ -50,7 +50,7 @@ class Made:
     parts: int = 0
 
     @classmethod
-    @reads_answer
+    @interprets_response
     def of(cls, data: Json) -> Made:
         """From its JSON form."""
         return cls(**data)
@@ -94,7 +94,7 @@ class LinkBook:
         """The record as it was made, where its links are kept: its upload can be gone on with."""
         return _made_of((await self._load()).get(file))
 
-    async def sweep(self, recorded: Recorded) -> list[Made]:
+    async def sweep(self, recorded: IsReferenced) -> list[Made]:
         """Take the links out that no work goes on with; the records of which another process had them."""
         if self.line.vault is None or not await self.line.vault.names(self._name):
             return []
@@ -130,13 +130,13 @@ class LinkBook:
             await self.line.vault.save(self._name, json.dumps(left) if left else "")
 
 
-@reads_answer
+@interprets_response
 def _links_of(entry: Json) -> tuple[str, ...]:
     """What lies in the vault for a file, in the form of today or as a bare list."""
     return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
 
 
-@reads_answer
+@interprets_response
 def _made_of(entry: Json) -> Made | None:
     return Made.of(entry["made"]) if isinstance(entry, dict) else None
 
@@ -215,7 +215,7 @@ class Uploader:
         self.sized = False
         return reply
 
-    async def send(self, made: Made, content: Content, steps: Steps) -> None:
+    async def send(self, made: Made, content: Content, steps: Journal) -> None:
         """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
         these very bytes and nobody is asked; else the service is, once it has looked at them. Raises SessionGone where
         the links of the record ended or are lost, StoreRefused where they did not end and the store takes nothing,
@@ -238,7 +238,7 @@ class Uploader:
             await steps.once("processed", lambda: self._processed(made, content), harmless=True)
         await self.book.drop(made.file, large=large)
 
-    async def _has_file(self, made: Made, steps: Steps) -> bool:
+    async def _has_file(self, made: Made, steps: Journal) -> bool:
         """Whether an earlier attempt whose links are lost brought the bytes there after all."""
         try:
             await self.book.find(made.file)
@@ -265,7 +265,7 @@ class Uploader:
         etag = _etag((await self.put(request)).headers).lower()
         return {"etag": etag, "md5": tally.md5}
 
-    async def put(self, request: Request) -> Reply:
+    async def put(self, request: Request) -> Response:
         """Send to an upload link. A refusal that is not the end of the link is tried once more, with the same link.
         Raises SessionGone for a link that ended, StoreRefused."""
         try:
@@ -280,7 +280,7 @@ class Uploader:
                 raise
             raise StoreRefused.of(error).within(asset=request.asset) from error
 
-    async def _in_parts(self, made: Made, content: Content, steps: Steps) -> None:
+    async def _in_parts(self, made: Made, content: Content, steps: Journal) -> None:
         wire = PartWire(self, made, content.size)
         bounds = replace(facts.BOUNDS, least=1)
         await send_streamed_parts(content, wire, bounds, steps, keep=facts.UPLOAD_LIFE)
@@ -331,7 +331,7 @@ class Uploader:
         await self.cancel(made)
         await self.book.drop(made.file, large=bool(made.upload))
 
-    async def sweep(self, recorded: Recorded) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         """See `Service.sweep`."""
         return sum([await self.cancel(made) for made in await self.book.sweep(recorded)])
 
@@ -347,7 +347,7 @@ class Uploader:
         return (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
 
 
-@reads_answer
+@interprets_response
 def _completes(reply: Json, made: Made) -> bool:
     """Whether an answer is the service's own word that the file is whole (wire D 6.3)."""
     return isinstance(reply, dict) and (reply.get("status") == "success" or made.file in reply.values())

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import assert_never
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.values import Json, Localized, Person, Place, Row, Scalar, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value
 from dam_sync.services.d_templates.forms import Attribute, Forms, Values
 from dam_sync.services.d_templates.wire import Entry, entries_of, number_of
 
@@ -22,7 +22,7 @@ _NOBODY = Values("", "", "", {})
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None) -> Value | None:
     """The value of one attribute; None when it is empty. `shown`: the service's own words for it, where it has any."""
     if attribute.cells:
@@ -259,13 +259,13 @@ def _words(attribute: Attribute, value: Scalar) -> str:
             return _named(attribute, value)
 
 
-def _named(attribute: Attribute, value: Term | Person | Place | Localized | Row) -> str:
+def _named(attribute: Attribute, value: Term | Person | GeoPoint | Localized | Row) -> str:
     match value:
         case Term():
             return value.label
         case Person():
             return value.name
-        case Place() | Localized() | Row():
+        case GeoPoint() | Localized() | Row():
             raise InvalidValue(f"attribute {attribute.key!r} takes no {type(value).__name__.lower()}")
         case _:
             assert_never(value)

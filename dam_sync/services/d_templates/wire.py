@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.values import Json
@@ -121,7 +121,7 @@ def revision_of(record: Record, deleted: bool) -> Revision:
     return Revision(f"{record.changed}/{record.object}/{file}{'/bin' if deleted else ''}")
 
 
-@reads_answer
+@interprets_response
 def record_of(row: Json) -> Record:
     """One record of a listing or of a look-up. Raises ContractBroken without its ids."""
     identity, file = text_of(row, "objectId"), text_of(row, "fileId")
@@ -152,13 +152,13 @@ def record_of(row: Json) -> Record:
     )
 
 
-@reads_answer
+@interprets_response
 def is_asset(row: Json) -> bool:
     """Searches may show records of other kinds (wire D 11.25)."""
     return isinstance(row, dict) and row.get("objectType", "Asset") == "Asset" and bool(row.get("objectId"))
 
 
-@reads_answer
+@interprets_response
 def records_of(reply: Json) -> list[Record]:
     """The records of a version list; an object around the array is survived."""
     rows = reply.get("result") or reply.get("data") if isinstance(reply, dict) else reply
@@ -185,7 +185,7 @@ def _attributes(items: Json) -> Iterator[Entry]:
     yield from entries_of(items)
 
 
-@reads_answer
+@interprets_response
 def entries_of(items: Json) -> Iterator[Entry]:
     """A list of attributes, whatever the spelling of their keys (wire D 3.2)."""
     for item in items if isinstance(items, list) else ():
@@ -216,7 +216,7 @@ def value_ids(entries: Iterable[Entry]) -> Iterator[str]:
 # -- small readings ----------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def moment(epoch: Json) -> datetime | None:
     """An instant from ms since 1970, as number or text; None where there is none."""
     number = number_of(epoch)
@@ -228,7 +228,7 @@ def milliseconds(when: datetime) -> int:
     return round(when.timestamp() * 1000)
 
 
-@reads_answer
+@interprets_response
 def number_of(value: Json) -> int:
     """A whole number, 0 where there is none (wire D 3.2: numbers or texts)."""
     try:
@@ -237,13 +237,13 @@ def number_of(value: Json) -> int:
         return 0
 
 
-@reads_answer
+@interprets_response
 def text_of(data: Json, *names: str) -> str:
     """The first of these members that holds something, as text."""
     return next((str(data[name]) for name in names if isinstance(data, dict) and data.get(name)), "")
 
 
-@reads_answer
+@interprets_response
 def hits(reply: Json) -> list[Json]:
     """The rows of a search, whose envelope may be an object or an array of one (wire D 2.6)."""
     envelope = reply[0] if isinstance(reply, list) and reply else reply
@@ -257,7 +257,7 @@ def hits(reply: Json) -> list[Json]:
     return rows
 
 
-@reads_answer
+@interprets_response
 def total_of(reply: Json) -> int | None:
     """All hits of a search, where it says so; `hitCount` is the page's (wire D 2.1)."""
     envelope = reply[0] if isinstance(reply, list) and reply else reply
@@ -265,7 +265,7 @@ def total_of(reply: Json) -> int | None:
     return int(total) if isinstance(total, int | float) and not isinstance(total, bool) else None
 
 
-@reads_answer
+@interprets_response
 def listed(reply: Json, *members: str) -> list[Json]:
     """The rows of an administrative list: a bare array, or one of these members (wire D 2.7, 5.4)."""
     if isinstance(reply, list):
@@ -277,7 +277,7 @@ def listed(reply: Json, *members: str) -> list[Json]:
     raise ContractBroken("a list came in no documented shape")
 
 
-@reads_answer
+@interprets_response
 def message_of(reply: Json) -> str:
     """What an answer says for people: an object's `message`, or a bare text (wire D 7)."""
     if isinstance(reply, list):
@@ -285,7 +285,7 @@ def message_of(reply: Json) -> str:
     return str(reply.get("message") or "") if isinstance(reply, dict) else reply if isinstance(reply, str) else ""
 
 
-@reads_answer
+@interprets_response
 def failed(reply: Json) -> bool:
     """Whether a success carries an error (wire D 11.5)."""
     one = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
@@ -305,7 +305,7 @@ def signed_headers(url: str) -> dict[str, str]:
     return {"content-type": "", **signed}
 
 
-@reads_answer
+@interprets_response
 def upload_links(reply: Json) -> tuple[str, ...]:
     """The upload links of a create, in order of their parts; one for a single file."""
     parts = reply.get("urls")
@@ -314,7 +314,7 @@ def upload_links(reply: Json) -> tuple[str, ...]:
     return (str(reply["url"]),) if reply.get("url") else ()
 
 
-@reads_answer
+@interprets_response
 def member_files(row: Json) -> Sequence[str]:
     """The files in a collection, without the nil id."""
     told = row.get("collectionDocument")

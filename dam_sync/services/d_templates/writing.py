@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
-from dam_sync.model.ports import Content, Steps
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.changing import Changer, entries_for, entry_json
@@ -38,7 +38,7 @@ class Writer:
 
     # -- create ----------------------------------------------------------------------------------------------------
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
         template = (await self.knowledge.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
@@ -77,7 +77,7 @@ class Writer:
         make: Callable[[], Awaitable[Made]],
         found: Callable[[], Awaitable[Made | None]] | None,
         content: Content | None,
-        steps: Steps,
+        steps: Journal,
         marker: Marker | None,
     ) -> Made:
         """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and created
@@ -99,7 +99,7 @@ class Writer:
         raise StoreRefused(f"{_AGAIN} records lost their upload links" + (f": {lost.message}" if lost else ""))
 
     async def _carried(
-        self, made: Made, content: Content, steps: Steps, marker: Marker | None, before: SessionGone | None
+        self, made: Made, content: Content, steps: Journal, marker: Marker | None, before: SessionGone | None
     ) -> SessionGone | None:
         """None when the bytes are there, else why they will never be. Where they will never be, or are others, no asset
         is left behind; a record that waits for a store which refuses its link stays for the next attempt.
@@ -120,14 +120,14 @@ class Writer:
             raise
         return None
 
-    async def _put_by(self, made: Made, steps: Steps, marker: Marker | None) -> None:
+    async def _put_by(self, made: Made, steps: Journal, marker: Marker | None) -> None:
         """A record whose bytes will never come, and the steps that led to it."""
         await self.uploader.give_up(made)
         await self.discard(made.family, made.object, marker)
         await steps.forget("record", "file", "parts:*", "processed")
 
     async def _once(
-        self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Steps
+        self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Journal
     ) -> Json:
         """The create itself; one that was refused is certain to have made nothing, so nothing is looked for later."""
         refused = False
@@ -202,7 +202,7 @@ class Writer:
 
     # -- replace ---------------------------------------------------------------------------------------------------
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
         settled: list[Family] = []
         before = await steps.once("before", lambda: self._settled(asset, settled), harmless=True)

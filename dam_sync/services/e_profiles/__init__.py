@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.model import options
-from dam_sync.model.service import Kind
+from dam_sync.model.service import Connector
 from dam_sync.services.e_profiles.facts import (
     ASSUMED_WRITES,
     ASSUMPTIONS,
@@ -16,7 +16,7 @@ from dam_sync.services.e_profiles.facts import (
 )
 from dam_sync.services.e_profiles.service import ProfilesService
 
-KIND = Kind(
+KIND = Connector(
     name=NAME,
     summary="a DAM API with one metadata type an asset, flat vocabularies, upload profiles and signed links",
     settings={

@@ -10,8 +10,8 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from dam_sync.http.auth.base import Authenticator, Bearer, RotatingToken, TokenAsBasic
-from dam_sync.http.client import Client, Reply, Request, Wiring
-from dam_sync.http.dates import http_date, moment
+from dam_sync.http.client import Client, ClientConfig, Request, Response
+from dam_sync.http.dates import http_date, parse_timestamp
 from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
@@ -97,7 +97,7 @@ class Line:
         options = Options.of(context)
         limits = limits_of(context, options)
         auth = credential_of(context, options)
-        wiring = Wiring.of(context, facts.NAME, auth, facts.RULES, limits.pace)
+        wiring = ClientConfig.of(context, facts.NAME, auth, facts.RULES, limits.pace)
         bases = {**wiring.bases, "tenant": _tenant_url(context)}
         client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
         return cls(client, auth, context.clock, options, limits, _tenant_url(context), context.read_only)
@@ -110,13 +110,15 @@ class Line:
         """A GET request on the right base."""
         return Request(operation, "GET", path, params=tuple(params), asset=asset, base=_base(path))
 
-    async def write(self, operation: str, path: str, body: Json, *, asset: str = "", repeatable: bool = True) -> Reply:
+    async def write(
+        self, operation: str, path: str, body: Json, *, asset: str = "", repeatable: bool = True
+    ) -> Response:
         """Send JSON with the operation's method."""
         method = operation.partition(" ")[0]
         request = Request(operation, method, path, json=body, asset=asset, repeatable=repeatable, base=_base(path))
         return await self.send_fresh(request) if self.is_recent(asset) else await self.client.send(request)
 
-    async def send_fresh(self, request: Request) -> Reply:
+    async def send_fresh(self, request: Request) -> Response:
         """Send about an asset that was just made: a 404 or 409 within the first minute is asked again (wire E 6.2)."""
         for wait in facts.FRESH_WAITS:
             try:
@@ -170,7 +172,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds until the next call may pass: `X-Ratelimit-Reset`, an instant, else `Retry-After` (wire E 7). It is of
     the service's clock, so that one's `Date` tells how far ahead it is; RESET_MOST at most, for clocks may be wrong."""
     try:
-        reset = moment(headers.get("x-ratelimit-reset"))
+        reset = parse_timestamp(headers.get("x-ratelimit-reset"))
     except ContractBroken:
         reset = None
     if reset is not None:

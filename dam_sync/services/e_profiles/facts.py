@@ -16,10 +16,10 @@ from dam_sync.model.errors import (
     TooLarge,
     Unsupported,
 )
-from dam_sync.model.limits import MIB, Leaving, Lifetimes, Limits, Pace, PartBounds
+from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.naming import Naming
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Held
+from dam_sync.model.support import YES, Feature, Support
 
 NAME = "e_profiles"
 
@@ -166,37 +166,39 @@ RULES = (
 )
 
 # spec 002, Resources, Service E; wire E 3 (read), 6 (write)
-HOLDS: Mapping[Feature, Held] = {
-    Feature.VERSIONS: Held("yes", "where the upload profile adds them"),
-    Feature.ATTACHMENTS: Held("where asked for, one call for each asset", ""),
-    Feature.TEXT: Held("yes", "1,280 letters"),
+HOLDS: Mapping[Feature, Support] = {
+    Feature.VERSIONS: Support("yes", "where the upload profile adds them"),
+    Feature.ATTACHMENTS: Support("where asked for, one call for each asset", ""),
+    Feature.TEXT: Support("yes", "1,280 letters"),
     Feature.LONG_TEXT: YES,
-    Feature.HTML: Held("", "as text"),
+    Feature.HTML: Support("", "as text"),
     Feature.NUMBER: YES,
-    Feature.FLAG: Held("a checkbox of one value, or of yes and no", "a checkbox of one value, or of yes and no"),
+    Feature.FLAG: Support("a checkbox of one value, or of yes and no", "a checkbox of one value, or of yes and no"),
     Feature.DATE: YES,
-    Feature.INSTANT: Held("", "as text; in date fields at midnight only"),
+    Feature.INSTANT: Support("", "as text; in date fields at midnight only"),
     Feature.TERM: YES,
-    Feature.PLACE: Held("", "address or point, as text"),
-    Feature.PERSON: Held("", "the name"),
-    Feature.EMAIL: Held("", "as text"),
-    Feature.URL: Held("", "as text"),
-    Feature.MULTIPLE: Held("in lists and checkboxes", "in lists and checkboxes"),
-    Feature.TERMS: Held("yes", "added"),
-    Feature.CATEGORY: Held("yes", "characters to be avoided in full width"),
-    Feature.COLLECTION: Held("yes", "filled; made as private ones"),
+    Feature.PLACE: Support("", "address or point, as text"),
+    Feature.PERSON: Support("", "the name"),
+    Feature.EMAIL: Support("", "as text"),
+    Feature.URL: Support("", "as text"),
+    Feature.MULTIPLE: Support("in lists and checkboxes", "in lists and checkboxes"),
+    Feature.TERMS: Support("yes", "added"),
+    Feature.CATEGORY: Support("yes", "characters to be avoided in full width"),
+    Feature.COLLECTION: Support("yes", "filled; made as private ones"),
     Feature.TAGS: YES,
-    Feature.MACHINE_TAGS: Held("yes", ""),
-    Feature.STATUS: Held("published, archived, trash", ""),
+    Feature.MACHINE_TAGS: Support("yes", ""),
+    Feature.STATUS: Support("published, archived, trash", ""),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
-    Feature.GROUPS: Held("yes", "those the tenant has, one at least"),
-    Feature.CREATED: Held("the first upload", ""),
-    Feature.LINKS: Held("embed links, where asked for", ""),
-    Feature.TRASH: Held("yes", "moved there, never purged"),
+    Feature.GROUPS: Support("yes", "those the tenant has, one at least"),
+    Feature.CREATED: Support("the first upload", ""),
+    Feature.LINKS: Support("embed links, where asked for", ""),
+    Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
-LEAVES = (Leaving("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),)
+LEAVES = (
+    OrphanRetention("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),
+)
 
 ASSUMPTIONS = (
     Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, parse_instant
@@ -104,7 +104,7 @@ class Tenant:
     everybody: frozenset[str] = frozenset()  # groups that stand for all users
 
 
-@reads_answer
+@interprets_response
 def viewable_of(rows: Iterable[Json]) -> dict[str, FieldInfo]:
     """The fields of `GET /v2/metadata/fields/viewable`, by display key."""
     return {str(row["display_key"]): _viewable(row) for row in rows if row.get("display_key")}
@@ -120,7 +120,7 @@ def _viewable(row: Json) -> FieldInfo:
     )
 
 
-@reads_answer
+@interprets_response
 def with_types(fields: Mapping[str, FieldInfo], types: Sequence[Json]) -> dict[str, FieldInfo]:
     """The same fields with what only the metadata types tell: required, editable, lists, and fields lost in paging."""
     known, open_ = dict(fields), _editable(types)
@@ -161,13 +161,13 @@ def _guessed(row: Json) -> str:
     return "numeric" if "num" in word else "text"
 
 
-@reads_answer
+@interprets_response
 def asset_types(types: Iterable[Json]) -> tuple[str, ...]:
     """Names of the metadata types that assets use; other uses are order forms (wire E 5.2)."""
     return tuple(str(row["name"]) for row in types if row.get("name") and _is_of_assets(row))
 
 
-@reads_answer
+@interprets_response
 def of_assets(types: Sequence[Json]) -> list[Json]:
     """The same as rows. Raises ContractBroken when types are listed and none is for assets: that reading is wrong."""
     found = [row for row in types if _is_of_assets(row)]
@@ -181,7 +181,7 @@ def _is_of_assets(row: Json) -> bool:
     return str(row.get("use") or "asset").casefold() == "asset"
 
 
-@reads_answer
+@interprets_response
 def profile_of(row: Json) -> Profile:
     """One upload profile (wire E 5.6)."""
     release = row.get("release_date")
@@ -194,7 +194,7 @@ def profile_of(row: Json) -> Profile:
     )
 
 
-@reads_answer
+@interprets_response
 def texts_of(rows: Json) -> frozenset[str]:
     """The texts of a list; what is none is left out."""
     return frozenset(row for row in rows if isinstance(row, str)) if isinstance(rows, list) else frozenset()

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
@@ -22,7 +22,7 @@ class Links:
     line: Line
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
-    @reads_answer
+    @interprets_response
     def keep(self, row: Json) -> None:
         """Remember the link that an asset object, of the current or an older version, came with."""
         self._keep(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))

@@ -10,9 +10,9 @@ from datetime import datetime
 from itertools import pairwise
 
 from dam_sync.crawl.pagers import Page, Params
-from dam_sync.crawl.pagination import walk
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -103,7 +103,7 @@ class Listing:
             promised = hits.total if promised is None else promised
             return new_of(hits, params)
 
-        async with aclosing(walk(fetch, ByUpload(), start)) as pages:
+        async with aclosing(paginate(fetch, ByUpload(), start)) as pages:
             async for page, behind in pages:
                 told += len(page.rows)
                 if behind is None:
@@ -158,16 +158,16 @@ def new_of(hits: wire.Hits, params: Mapping[str, Json]) -> Page:
     return Page(rows, hits.total - (len(hits.rows) - len(rows)))
 
 
-@reads_answer
+@interprets_response
 def _is_new(row: Json, after: datetime | None, known: frozenset[str]) -> bool:
     when = created(row)
     return after is None or when > after or (when == after and wire.id_of(row) not in known)
 
 
-@reads_answer
+@interprets_response
 def created(row: Json) -> datetime:
     """The upload instant of an asset. Raises ContractBroken without one."""
-    when = moment(row.get("created_date"))
+    when = parse_timestamp(row.get("created_date"))
     if when is None:
         raise ContractBroken("an asset came without `created_date`", operation=facts.SEARCH)
     return when

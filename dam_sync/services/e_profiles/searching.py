@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Page, Params, Scroll
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient, TruncatedListing
 from dam_sync.model.values import Json
@@ -70,7 +70,7 @@ class Search:
                 raise error.within(operation=request.operation) from None
             return Page(hits.rows, hits.total, hits.scroll)
 
-        async with aclosing(walk(fetch, Scroll(facts.PAGE))) as pages:
+        async with aclosing(paginate(fetch, Scroll(facts.PAGE))) as pages:
             async for page, cursor in pages:
                 fresh = tuple(row for row in page.rows if id_of(row) not in seen)
                 seen.update(id_of(row) for row in fresh)

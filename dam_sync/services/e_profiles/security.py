@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
@@ -24,17 +24,17 @@ NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def rights_of(security: Json, everybody: frozenset[str]) -> Rights:
     """Groups are names (wire E 3.1). One without a release date or a group is seen by nobody (spec 002: an asset left
     without values is unavailable); one of a group that stands for everybody has none to name."""
     if not isinstance(security, dict):
         return Rights(restrictions=frozenset({Restriction(RestrictionKind.UNRELEASED, HIDDEN)}))
-    groups, release = texts_of(security.get(GROUPS)), moment(security.get(RELEASE))
+    groups, release = texts_of(security.get(GROUPS)), parse_timestamp(security.get(RELEASE))
     missing = ((release is None, NO_RELEASE), (not groups, NO_GROUP))
     return Rights(
         release_at=release,
-        expires_at=moment(security.get(EXPIRATION)),
+        expires_at=parse_timestamp(security.get(EXPIRATION)),
         groups=frozenset() if groups & everybody else groups,
         restrictions=frozenset(Restriction(RestrictionKind.UNRELEASED, why) for holds, why in missing if holds),
     )
@@ -142,7 +142,7 @@ def widens(before: Json, body: Json) -> bool:
     """Whether the members of a change let in people, or at a time, that the security before it does not. Raises
     ContractBroken for a date that is none."""
     old = rights_of(before, frozenset())
-    release, expiry = moment(body.get(RELEASE)), moment(body.get(EXPIRATION))
+    release, expiry = parse_timestamp(body.get(RELEASE)), parse_timestamp(body.get(EXPIRATION))
     return (
         (GROUPS in body and not frozenset(body[GROUPS]) <= old.groups)
         or (release is not None and (old.release_at is None or release < old.release_at))
@@ -153,7 +153,7 @@ def widens(before: Json, body: Json) -> bool:
 def narrows(before: Json, body: Json) -> bool:
     """The same the other way round: whether it shuts somebody out, or earlier."""
     old = rights_of(before, frozenset())
-    release, expiry = moment(body.get(RELEASE)), moment(body.get(EXPIRATION))
+    release, expiry = parse_timestamp(body.get(RELEASE)), parse_timestamp(body.get(EXPIRATION))
     return (
         (GROUPS in body and not old.groups <= frozenset(body[GROUPS]))
         or (RELEASE in body and old.release_at is not None and (release is None or release > old.release_at))

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement
 from dam_sync.model.audience import Audience
-from dam_sync.model.limits import MIB, Tempo
-from dam_sync.model.ports import Content, Steps, Stream
+from dam_sync.model.limits import MIB, MeasuredPace
+from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
     Account,
@@ -71,7 +71,7 @@ class ProfilesService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`."""
         return self._line.client.tempo
 
@@ -119,7 +119,7 @@ class ProfilesService(Service):
         """See `Service.containers`."""
         return self._taxonomy.containers()
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """See `Service.create`."""
         return await self._writer.create(draft, content, steps)
 
@@ -127,7 +127,7 @@ class ProfilesService(Service):
         """See `Service.update`; placements are bulk work, see `place`."""
         await self._writer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """See `Service.replace`."""
         await self._writer.replace(asset, content, steps)
 

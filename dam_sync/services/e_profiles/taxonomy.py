@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, InvalidValue, Unsupported
@@ -147,7 +147,7 @@ class Taxonomy:
             return Page(wire.items_of(reply), reply.get("total_count") if isinstance(reply, dict) else None)
 
         rows: list[Json] = []
-        async with aclosing(walk(fetch, Offset(facts.PAGE, facts.COLLECTION_REACH))) as pages:
+        async with aclosing(paginate(fetch, Offset(facts.PAGE, facts.COLLECTION_REACH))) as pages:
             async for page, _ in pages:
                 rows.extend(page.rows)
         return rows

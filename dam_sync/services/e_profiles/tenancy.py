@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
-from dam_sync.crawl.pagination import walk
+from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
@@ -98,7 +98,7 @@ class Tenancy:
             return Page(rows)
 
         found: list[Json] = []
-        async with aclosing(walk(fetch, Keyset(facts.PAGE, "display_name"))) as pages:
+        async with aclosing(paginate(fetch, Keyset(facts.PAGE, "display_name"))) as pages:
             async for page, _ in pages:
                 found.extend(page.rows)
         return found

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
 
 
-@reads_answer
+@interprets_response
 def categories_of(tree: Json) -> Iterator[Placement]:
     """Every category of the v1 tree, parents before children (wire E 5.4). Raises ContractBroken."""
     rows = tree.get("categories") if isinstance(tree, dict) else None
@@ -54,7 +54,7 @@ class Inner:
         return place.path in self.paths or place.id.casefold() in self.ids
 
 
-@reads_answer
+@interprets_response
 def category_of(row: Json) -> Placement:
     """A row of the v2 category list. Raises ContractBroken for a path that is no list of texts."""
     parts = row.get("parts") or [row.get("name")]
@@ -63,7 +63,7 @@ def category_of(row: Json) -> Placement:
     return Placement("category", tuple(parts), str(row.get("id") or ""))
 
 
-@reads_answer
+@interprets_response
 def collections_of(rows: Sequence[Json]) -> list[Placement]:
     """One for each row of the v2 collection lists. A title that an earlier collection has too is told apart by the
     type, for they are different collections; one that two lists show is the same."""
@@ -85,7 +85,7 @@ def _titles(title: str, kind: str) -> Iterator[str]:
     yield from (f"{title} ({kind} {number})" for number in count(2))
 
 
-@reads_answer
+@interprets_response
 def assets_link(row: Json) -> str:
     """The search for a container's assets; may be missing (wire E 5.5). Raises ContractBroken for one that would find
     everything, or nothing."""
@@ -97,7 +97,7 @@ def assets_link(row: Json) -> str:
     return link
 
 
-@reads_answer
+@interprets_response
 def collection_link(row: Json) -> str:
     """The same of a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
     search, for there is no other way to read them."""

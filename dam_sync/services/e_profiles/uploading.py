@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dam_sync.http.client import FormPart, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import (
     ContractBroken,
@@ -19,7 +19,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Budget, Call, Content, Steps
+from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, wire
 from dam_sync.services.e_profiles.connection import Line
@@ -46,7 +46,7 @@ class Uploader:
     budget: Budget
     without_chunks: bool = False
 
-    async def upload(self, form: Form, content: Content, steps: Steps, found: Call | None) -> AssetId:
+    async def upload(self, form: Form, content: Content, steps: Journal, found: Call | None) -> AssetId:
         """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
         when the chunks ended before they were used; a repetition sends them anew."""
         refuse_larger(content, facts.LARGEST_BYTES)
@@ -73,7 +73,7 @@ class Uploader:
         self.line.uploaded(made)
         return made
 
-    async def _anew(self, gone: SessionGone, steps: Steps) -> None:
+    async def _anew(self, gone: SessionGone, steps: Journal) -> None:
         """Forgets what was sent. Once; when chunks sent anew are refused too, it was not for their end, and the refusal
         itself is raised."""
         sent_anew = await steps.recall(ANEW)
@@ -86,7 +86,7 @@ class Uploader:
 
         await steps.once(ANEW, note, harmless=True)
 
-    async def _in_chunks(self, content: Content, steps: Steps) -> Json:
+    async def _in_chunks(self, content: Content, steps: Journal) -> Json:
         """The `file_id` of a large file and its session; None for one that travels inside the form."""
         bounds = self.line.limits.parts
         if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
@@ -191,12 +191,12 @@ class ChunkWire:
         """There is no such call; sessions end by themselves."""
 
 
-@reads_answer
+@interprets_response
 def _receipt(row: Json) -> Json:
     return {"chunk_number": int(row["chunk_number"]), "tag": str(row["tag"])}
 
 
-@reads_answer
+@interprets_response
 def _member(reply: Json, name: str, operation: str) -> str:
     value = reply.get(name) if isinstance(reply, dict) else None
     if not value:

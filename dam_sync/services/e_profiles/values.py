@@ -7,14 +7,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import assert_never
 
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import (
+    GeoPoint,
     Json,
     Localized,
     Person,
-    Place,
     Row,
     Scalar,
     Term,
@@ -31,7 +31,7 @@ DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def decode(info: FieldInfo, texts: Json) -> Value | None:
     """The value of one field; None when it is empty. Several texts in a single-valued field are all kept."""
     rows = [str(text) for text in texts or () if text is not None and str(text) != ""]
@@ -115,13 +115,13 @@ def _text(info: FieldInfo, value: Scalar) -> str:
             return _named(info, value)
 
 
-def _named(info: FieldInfo, value: Term | Person | Place | Localized | Row) -> str:
+def _named(info: FieldInfo, value: Term | Person | GeoPoint | Localized | Row) -> str:
     match value:
         case Term():
             return value.label
         case Person():
             return value.name
-        case Place():
+        case GeoPoint():
             return value.address or _point(info, value)
         case Localized() | Row():
             raise InvalidValue(f"field {info.key} takes no {type(value).__name__.lower()} value")
@@ -162,7 +162,7 @@ def _moment(info: FieldInfo, value: datetime) -> str:
     return utc.date().isoformat()
 
 
-def _point(info: FieldInfo, value: Place) -> str:
+def _point(info: FieldInfo, value: GeoPoint) -> str:
     if value.latitude is None or value.longitude is None:
         raise InvalidValue(f"field {info.key} takes no place without address and coordinates")
     return f"{value.latitude}, {value.longitude}"

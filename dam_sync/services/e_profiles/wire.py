@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
-from dam_sync.http.dates import moment
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
@@ -34,7 +34,7 @@ class Hits:
     scroll: str = ""
 
 
-@reads_answer
+@interprets_response
 def hits_of(reply: Json) -> Hits:
     """A search answer. Raises ContractBroken when the query was misread or the envelope is another (wire E 2.1)."""
     if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
@@ -52,7 +52,7 @@ def link_query(address: str) -> list[tuple[str, str]]:
     return parse_qsl(urlsplit(address).query, keep_blank_values=True)
 
 
-@reads_answer
+@interprets_response
 def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
     """A search row, with the whole record where its versions and documents were read."""
     asset = asset_of(row, tenant, more or More())
@@ -63,7 +63,7 @@ def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
 # -- one asset ---------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def id_of(row: Json) -> AssetId:
     """The asset's id. Raises ContractBroken without one."""
     identity = row.get("id") if isinstance(row, dict) else None
@@ -72,7 +72,7 @@ def id_of(row: Json) -> AssetId:
     return AssetId(str(identity))
 
 
-@reads_answer
+@interprets_response
 def revision_of(row: Json) -> Revision:
     """Changes with every edit, by `last_update_date`, and with every file, by `version_id` (absent on old servers)."""
     return Revision(f"{row.get('last_update_date') or ''}~{version_of(row)}")
@@ -88,7 +88,7 @@ def as_read(entry: Entry, now: datetime) -> Entry:
     return replace(entry, revision=revision, asset=asset)
 
 
-@reads_answer
+@interprets_response
 def version_of(row: Json) -> str:
     """What tells a file version from another: its id, or its upload instant on servers that show no id."""
     return str(row.get("version_id") or row.get("file_upload_date") or "")
@@ -104,10 +104,10 @@ class More:
     losses: tuple[Loss, ...] = ()
 
 
-@reads_answer
+@interprets_response
 def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
     """An asset with its file versions, oldest first; without `more` the current file alone."""
-    created = moment(row.get("created_date"))
+    created = parse_timestamp(row.get("created_date"))
     return Asset(
         id=id_of(row),
         revision=revision_of(row),
@@ -122,7 +122,7 @@ def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
         machine_tags=_words(row.get("ai_tags")),
         rights=rights_of(row.get("security"), tenant.everybody),
         created_at=created,
-        changed_at=moment(row.get("last_update_date")),
+        changed_at=parse_timestamp(row.get("last_update_date")),
         imported_at=created,
         source_links=_public_links(row),
         losses=more.losses + _without_link(more.documents),
@@ -154,11 +154,11 @@ def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
 
 def _is_later(item: Json, row: Json) -> bool:
     """Whether a version was uploaded after the file of the row; False where either does not say."""
-    theirs, ours = moment(item.get("file_upload_date")), moment(row.get("file_upload_date"))
+    theirs, ours = parse_timestamp(item.get("file_upload_date")), parse_timestamp(row.get("file_upload_date"))
     return theirs is not None and ours is not None and theirs > ours
 
 
-@reads_answer
+@interprets_response
 def file_of(item: Json, asset: AssetId) -> FileRef:
     """The file of one version; its id is the asset's and the version's."""
     size = (item.get("file_properties") or {}).get("size_in_bytes")
@@ -166,17 +166,17 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
         id=file_id(asset, version_of(item)),
         name=str(item.get("filename") or ""),
         size=size if isinstance(size, int) else None,
-        created_at=moment(item.get("file_upload_date")),
+        created_at=parse_timestamp(item.get("file_upload_date")),
     )
 
 
-@reads_answer
+@interprets_response
 def document_of(item: Json, asset: AssetId) -> FileRef:
     """An attached document; its size is not told (wire E 3.4)."""
     return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
 
 
-@reads_answer
+@interprets_response
 def documents_of(reply: Json) -> list[Json]:
     """The rows of `attachedDocs` in a v1 asset; none where it has none. Raises Rejected for another shape, which is the
     trouble of this asset alone."""
@@ -205,13 +205,13 @@ def file_id(asset: str, version: str) -> str:
     return f"{asset}/{version}"
 
 
-@reads_answer
+@interprets_response
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
     return bool(row.get("file_upload_date") != row.get("created_date"))
 
 
-@reads_answer
+@interprets_response
 def items_of(reply: Json) -> list[Json]:
     """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
     rows = reply.get("items") if isinstance(reply, dict) else reply
@@ -220,7 +220,7 @@ def items_of(reply: Json) -> list[Json]:
     return rows
 
 
-@reads_answer
+@interprets_response
 def whole_of(reply: Json) -> list[Json]:
     """The rows of a list that no parameter pages. Raises IntegrityError when more were counted than came, for the rest
     cannot be asked for (wire E 3.3: envelope as in other lists, assumed)."""
@@ -278,7 +278,7 @@ def _tidy(key: str, value: Json) -> Value:
 # -- signed links ------------------------------------------------------------------------------------------------------
 
 
-@reads_answer
+@interprets_response
 def download_link(row: Json) -> str:
     """The signed link to the original; empty where the credential may not download it (wire E 4)."""
     return str((row.get("_links") or {}).get("download") or "")
@@ -314,7 +314,7 @@ def members_body(kind: str, container: str, add: Iterable[str], remove: Iterable
     return {kind: {"uuids": [container]}, "add": {"uuids": list(add)}, "remove": {"uuids": list(remove)}}
 
 
-@reads_answer
+@interprets_response
 def made_id(reply: Json) -> AssetId:
     """The asset an upload made: the last segment of `_links.self`. Raises ContractBroken (wire E 6.2)."""
     address = str((reply.get("_links") or {}).get("self") or "") if isinstance(reply, dict) else ""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 
 from dam_sync.aio.single_flight import Proven
-from dam_sync.http.client import Reply, Request
-from dam_sync.http.interpreting import reads_answer
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
-from dam_sync.model.ports import Call, Content, Steps
+from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts, query, security, wire
 from dam_sync.services.e_profiles.connection import Line
@@ -34,7 +34,7 @@ class Writer:
     uploader: Uploader
     proven: Proven
 
-    async def create(self, draft: Draft, content: Content | None, steps: Steps) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
         if content is None:
             raise Unsupported("an asset without a file cannot be made here")
@@ -106,7 +106,7 @@ class Writer:
         release = before.get(security.RELEASE) or security.second_text(now)  # none: an earlier try ended in between
         return {security.RELEASE: None}, {security.RELEASE: release, **body}
 
-    async def replace(self, asset: AssetId, content: Content, steps: Steps) -> None:
+    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
         if not self.line.options.versioning:
             raise Unsupported("no file version is added", asset=asset, hint="set the option version_policy in the job")
@@ -132,7 +132,7 @@ class Writer:
                 "against the option version_policy; then `errors JOB --retry`, which uploads nothing again",
             )
 
-    async def _refuse_queued(self, asset: AssetId, made: AssetId, steps: Steps) -> None:
+    async def _refuse_queued(self, asset: AssetId, made: AssetId, steps: Journal) -> None:
         """An upload in the queue is for a person to settle (wire E 6.7); one that he threw away is sent anew."""
         if (await self._state(made)).get("deleted_date") is not None:
             await steps.forget("upload", "chunks:*")
@@ -219,7 +219,7 @@ class Writer:
         )
         return (await self._send(request, asset)).object()
 
-    async def _send(self, request: Request, asset: AssetId) -> Reply:
+    async def _send(self, request: Request, asset: AssetId) -> Response:
         """One that was uploaded a moment ago may not be there yet (wire E 6.2)."""
         return await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
 
@@ -283,7 +283,7 @@ class Writer:
         return answer
 
 
-@reads_answer
+@interprets_response
 def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
     return Rejected(
         message,

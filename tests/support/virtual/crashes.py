@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
@@ -72,5 +72,5 @@ def survived(move: Move, want: State, points: Sequence[Point]) -> Branch:
 
 def left_by(move: Move, want: State, points: Sequence[Point]) -> Iterator[str]:
     """What differs from the reference."""
-    uses_up = trial_of(move.target.kind).uses_up
+    uses_up = profile_of(move.target.kind).uses_up
     yield from differences(move.state(), want, in_doubt=IN_DOUBT * len(points), uses_up=uses_up)

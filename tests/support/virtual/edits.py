@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.model.asset import Asset, AssetId, Patch, Placement, Relation
 from dam_sync.model.service import Operation, Service
-from dam_sync.model.values import Json, Localized, Place, Row, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Row, Term, Value
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.support.connected import Bytes
 from tests.support.everything import MORE_SCHEMA, PEOPLE, PLACES
@@ -34,7 +34,7 @@ class Hand:
 
     def key(self, name: str) -> str:
         """A field of the catalogue as this service calls it."""
-        return f"{trial_of(self.kind).prefix}{name}"
+        return f"{profile_of(self.kind).prefix}{name}"
 
     async def container(self, kind: str, name: str) -> Placement:
         """The container of that name."""
@@ -309,7 +309,7 @@ FIELDS_OF_A = (
     Edit("date changed", "fields.shot", field("shot", date(2025, 2, 7))),
     Edit("instant changed", "fields.seen", field("seen", datetime(2025, 2, 6, 10, 31, tzinfo=UTC))),
     Edit("formatted text changed", "fields.body", field("body", "<p>A bold text</p>")),
-    Edit("place changed", "fields.spot", field("spot", Place(48.0, -4.0, "Quimper"))),
+    Edit("place changed", "fields.spot", field("spot", GeoPoint(48.0, -4.0, "Quimper"))),
     Edit("mail address changed", "fields.mail", field("mail", "hand@example.org")),
     Edit("value added to a list", "fields.keywords", member("keywords", add=BY_HAND), extra=True),
     Edit("value removed from a list", "fields.keywords", member("keywords", drop=0)),

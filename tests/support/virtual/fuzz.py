@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import structlog
 
-from dam_sync.api.run_options import Wish
-from dam_sync.emulators import trial_of
+from dam_sync.api.run_options import RunOptions
+from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
-from dam_sync.http.transport import Outgoing
+from dam_sync.http.transport import RawRequest
 from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.service import BUGS
 from dam_sync.services import discover
@@ -86,9 +86,9 @@ class Fuzzing:
     def attach(self) -> None:
         """From now on."""
         network = self.move.universe.network
-        carry: Callable[[Outgoing], Any] = network.carry
+        carry: Callable[[RawRequest], Any] = network.carry
 
-        async def carried(outgoing: Outgoing) -> Reply:
+        async def carried(outgoing: RawRequest) -> Reply:
             try:
                 reply: Reply = await carry(outgoing)
             except BUGS:  # an emulator that is given what it said before
@@ -99,7 +99,7 @@ class Fuzzing:
 
         network.carry = carried  # type: ignore[method-assign]
 
-    def change(self, outgoing: Outgoing, reply: Reply) -> None:
+    def change(self, outgoing: RawRequest, reply: Reply) -> None:
         """The answer, if it is one that is changed."""
         app = getattr(self.move, self.role).app
         call = Weather.name_of(app, outgoing.method, outgoing.address)
@@ -193,7 +193,7 @@ def judged(fuzzing: Fuzzing, reference: Reference, came: Tried) -> Iterator[str]
     move, report = fuzzing.move, None
     try:
         with limited(came):
-            report = move.universe.do(process(move.job, Fuse(), Wish()))
+            report = move.universe.do(process(move.job, Fuse(), RunOptions()))
     except InternalError as error:
         yield f"internal error:\n{trace(error.problem or error)}"
     except DamSyncError:
@@ -240,7 +240,7 @@ def losses_of(report: Report) -> Counter[str]:
 
 def is_read(kind: str, call: str) -> bool:
     """Whether it changes nothing at a service of this kind."""
-    return call.startswith(("GET ", "HEAD ")) or any(fnmatch(call, read) for read in trial_of(kind).reads)
+    return call.startswith(("GET ", "HEAD ")) or any(fnmatch(call, read) for read in profile_of(kind).reads)
 
 
 @cache
@@ -249,7 +249,7 @@ def reference_of(kinds: tuple[str, str]) -> Reference:
     simulation = Simulation(_folder() / "-".join(kinds), kinds, SEED)
     simulation.folder.mkdir()
     with simulation.moving() as move:
-        report = move.universe.do(process(move.job, Fuse(), Wish()))
+        report = move.universe.do(process(move.job, Fuse(), RunOptions()))
         rows = [row for row in move.target.assets if row["status"] != "trash"]
         roles = {id(getattr(move, role).app): role for role in ("source", "target")}
         called = move.universe.network.weather.called

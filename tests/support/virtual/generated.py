@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
 from dam_sync.model.errors import NotFound
-from dam_sync.model.limits import Limits, Pace, Tempo
+from dam_sync.model.limits import Limits, MeasuredPace, Pace
 from dam_sync.model.ports import Stream
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
-from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Kind, Service, Shard, Window
+from dam_sync.model.service import Account, Batch, Calls, Connector, Context, Cursor, Service, Shard, Window
 
 NAME = "generated"
 LIST, FETCH = "GET /assets", "GET /assets/{id}"
@@ -60,9 +60,9 @@ class Generated(Service):
         return dict(self._calls)
 
     @property
-    def tempo(self) -> Tempo:
+    def tempo(self) -> MeasuredPace:
         """See `Service.tempo`; as long as one asset or one file takes."""
-        return Tempo(self.limits.pace, FETCHING)
+        return MeasuredPace(self.limits.pace, FETCHING)
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -140,10 +140,10 @@ def bytes_of(number: int) -> bytes:
     return b"picture %d\n" % number
 
 
-def kind_of(size: int, settings: Mapping[str, str] | None = None) -> Kind:
+def kind_of(size: int, settings: Mapping[str, str] | None = None) -> Connector:
     """The kind, its libraries of so many assets."""
     sized = type("Sized", (Generated,), {"size": size})
-    return Kind(
+    return Connector(
         name=NAME,
         summary="a generated library",
         settings=dict(settings or {}),

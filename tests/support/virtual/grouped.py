@@ -10,13 +10,13 @@ from sqlalchemy import Engine
 
 from dam_sync.store import writer
 from dam_sync.store.sqlite import raw_of
-from dam_sync.store.writer import Job, Writer
+from dam_sync.store.writer import Job, WriterThread
 
 T = TypeVar("T")
 
 
-class GroupedWriter(Writer):
-    """See `Writer`. Its thread has nothing to do, and nobody waits for the disk."""
+class GroupedWriter(WriterThread):
+    """See `WriterThread`. Its thread has nothing to do, and nobody waits for the disk."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
         super().__init__(engine, path)
@@ -24,7 +24,7 @@ class GroupedWriter(Writer):
         self._due = False
 
     async def run(self, job: Job[T]) -> T:
-        """See `Writer.run`."""
+        """See `WriterThread.run`."""
         if not self._due:
             self._due = True
             self._loop.call_soon(self._commit_all)

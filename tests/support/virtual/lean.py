@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dam_sync.http.transport import Answer, Outgoing
+from dam_sync.http.transport import RawRequest, RawResponse
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.universe import Tenant, Universe
@@ -151,7 +151,7 @@ class LeanWire(VirtualWire):
         super().__init__(service.universe.network, Fuse())
         self._service = service
 
-    async def open(self, outgoing: Outgoing) -> Answer:
+    async def open(self, outgoing: RawRequest) -> RawResponse:
         """See `Wire.open`."""
         service = self._service
         await service.way()
@@ -169,13 +169,15 @@ class LeanWire(VirtualWire):
         assert told is not None, f"{outgoing.method} {parts.path} is not expected"
         return await self._told(outgoing, *told, headers)
 
-    async def _told(self, outgoing: Outgoing, status: int, reply: Any, headers: list[tuple[bytes, bytes]]) -> Answer:
+    async def _told(
+        self, outgoing: RawRequest, status: int, reply: Any, headers: list[tuple[bytes, bytes]]
+    ) -> RawResponse:
         await self._service.way()
         body = json.dumps(reply).encode()
-        return Answer(cast("httpx.Response", Response(status, [_JSON, *headers], body)), outgoing)
+        return RawResponse(cast("httpx.Response", Response(status, [_JSON, *headers], body)), outgoing)
 
 
-async def body_of(outgoing: Outgoing) -> bytes:
+async def body_of(outgoing: RawRequest) -> bytes:
     """The whole of it, as long as was announced."""
     if not callable(outgoing.body):
         return outgoing.body or b""

@@ -16,8 +16,8 @@ import pytest
 
 from dam_sync.api import bootstrap
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.run_options import Wish
-from dam_sync.emulators import trial_of
+from dam_sync.api.run_options import RunOptions
+from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
 from dam_sync.http import dispatch
 from dam_sync.services import discover
@@ -79,13 +79,13 @@ class Large:
 
     def plan(self) -> Seen:
         """`plan`."""
-        return self._seen(plan_job, Wish())
+        return self._seen(plan_job, RunOptions())
 
     def run(self) -> Seen:
         """`run`."""
-        return self._seen(run_job, Wish())
+        return self._seen(run_job, RunOptions())
 
-    def _seen(self, verb: Callable[[Path, Wish], Coroutine[Any, Any, Report]], wish: Wish) -> Seen:
+    def _seen(self, verb: Callable[[Path, RunOptions], Coroutine[Any, Any, Report]], wish: RunOptions) -> Seen:
         real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
         memory: dict[float, int] = {}
         report = self.universe.do(self._watched(verb(self.job, wish), wish, memory))
@@ -93,7 +93,7 @@ class Large:
         memory[1.0] = resident()
         return Seen(report, now[0] - real, now[1] - cpu, now[2] - virtual, memory)
 
-    async def _watched(self, work: Coroutine[Any, Any, T], wish: Wish, memory: dict[float, int]) -> T:
+    async def _watched(self, work: Coroutine[Any, Any, T], wish: RunOptions, memory: dict[float, int]) -> T:
         task = asyncio.ensure_future(work)
         while not task.done():
             await asyncio.wait([task], timeout=LOOK)
@@ -120,7 +120,7 @@ def write(folder: Path, url: str) -> Path:
     """The job file and the mapping."""
     mapping = folder / "mapping.yaml"
     mapping.write_text(MAPPING, encoding="utf-8")
-    auth = {key: text.format(url=url) for key, text in trial_of(TARGET).auth[0].items()}
+    auth = {key: text.format(url=url) for key, text in profile_of(TARGET).auth[0].items()}
     (folder / "token").write_text(auth["token"], encoding="utf-8")
     auth["token"] = "${file:token}"
     target = {"kind": TARGET, "base_url": url, "tenant_url": url, "auth": auth}

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.bootstrap import connect, job_of
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Operation, Service
@@ -86,7 +86,7 @@ class Move:
 
     def live(self, fuse: Fuse | None = None) -> Fuse:
         """One run behind `fuse`, or one that never blows; that fuse."""
-        return self.universe.live(self.job, Wish(full=self.full), fuse)
+        return self.universe.live(self.job, RunOptions(full=self.full), fuse)
 
     def live_to_the_end(self) -> Fuse:
         """Runs until one goes through, so many at most; what stopped the others is in `told`."""
@@ -127,7 +127,7 @@ class Move:
         try:
             await service.probe()
             schema = await service.schema()
-            key = trial_of(self.source.kind).prefix + TITLE
+            key = profile_of(self.source.kind).prefix + TITLE
             assert key in schema.fields
             for name in sorted(row["id"] for row in self.source.assets if row["status"] != "trash")[:CHANGED]:
                 asset = await service.fetch(AssetId(name))
@@ -152,7 +152,7 @@ class Move:
             await service.close()
 
     def _connected(self, role: str, *, read_only: bool) -> Service:
-        return connect(job_of(self.job), role, Wish(), MemoryBudget(1 << 24), read_only=read_only)
+        return connect(job_of(self.job), role, RunOptions(), MemoryBudget(1 << 24), read_only=read_only)
 
 
 def retitled(value: Any) -> Any:
@@ -200,7 +200,7 @@ class Simulation:
             universe = stack.enter_context(Universe(seed))
             for kind in dict.fromkeys(self.kinds):
                 stack.enter_context(small_parts(kind))
-            rows = library(max(trial_of(kind).part for kind in self.kinds)), receiving()
+            rows = library(max(profile_of(kind).part for kind in self.kinds)), receiving()
             yield (
                 universe,
                 [universe.tenant(kind, each, **options_of(kind)) for kind, each in zip(self.kinds, rows, strict=True)],
@@ -209,15 +209,15 @@ class Simulation:
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         """The job file and a suggested mapping, the same for every move: origins are."""
         mapping = self.folder / "mapping.yaml"
-        source, target = (Emulated(each.kind, each.url, trial_of(each.kind).parted) for each in tenants)
+        source, target = (Emulated(each.kind, each.url, profile_of(each.kind).parted) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
         job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
-        universe.do(write_suggested_mapping(job, mapping, trial_of(self.kinds[1]).prefix + OWN_MARKS))
+        universe.do(write_suggested_mapping(job, mapping, profile_of(self.kinds[1]).prefix + OWN_MARKS))
 
 
 def options_of(kind: str) -> dict[str, Any]:
     """How its emulator is set up: rate and lives as documented, an index nearly as far behind as is waited for."""
-    trial, lag = trial_of(kind), discover()[kind].limits.lag.total_seconds() * BEHIND
+    trial, lag = profile_of(kind), discover()[kind].limits.lag.total_seconds() * BEHIND
     found = {key: value for key, value in {**trial.emulated, **trial.parted_emulated}.items() if key != "rate"}
     return {**found, "lag": lag} if lag else found
 

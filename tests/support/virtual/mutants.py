@@ -20,17 +20,17 @@ def no_intent(patch: pytest.MonkeyPatch) -> None:
     async def forgotten(self: Any, name: str) -> None:
         return None
 
-    patch.setattr(journal.StoredSteps, "_intend", forgotten)
+    patch.setattr(journal.StoredJournal, "_intend", forgotten)
 
 
 def no_look(patch: pytest.MonkeyPatch) -> None:
     """A call whose outcome is unknown is made again, and nobody looks for what it did."""
-    take = journal.StoredSteps._take
+    take = journal.StoredJournal._take
 
     async def blind(self: Any, name: str, call: Any, found: Any, kept: Any, harmless: bool) -> Any:
         return await take(self, name, call, None, kept, True)
 
-    patch.setattr(journal.StoredSteps, "_take", blind)
+    patch.setattr(journal.StoredJournal, "_take", blind)
 
 
 def no_lease(patch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def no_fence(patch: pytest.MonkeyPatch) -> None:
 
 def no_digest(patch: pytest.MonkeyPatch) -> None:
     """Bytes are taken for what they should be."""
-    patch.setattr(digests.Tally, "check", lambda self: None)
+    patch.setattr(digests.DigestTracker, "check", lambda self: None)
 
 
 SAFEGUARDS: Mapping[str, Mutant] = {

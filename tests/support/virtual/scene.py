@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 
 from dam_sync.api.bootstrap import connect, job_of
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
@@ -44,7 +44,7 @@ class Scene:
 
     def run(self, **wish: Any) -> Report:
         """One run, and time for every index to catch up."""
-        report = self.universe.do(run_job(self.job, Wish(**wish)))
+        report = self.universe.do(run_job(self.job, RunOptions(**wish)))
         self.universe.do(self._settle())
         return report
 
@@ -57,15 +57,15 @@ class Scene:
             await service.close()
 
     def _connected(self, role: str = "target") -> Service:
-        return connect(job_of(self.job), role, Wish(), MemoryBudget(1 << 24), read_only=False)
+        return connect(job_of(self.job), role, RunOptions(), MemoryBudget(1 << 24), read_only=False)
 
     def plan(self, **wish: Any) -> Report:
         """A plan."""
-        return self.universe.do(plan_job(self.job, Wish(**wish)))
+        return self.universe.do(plan_job(self.job, RunOptions(**wish)))
 
     def verify(self) -> Any:
         """What a verification finds."""
-        return self.universe.do(verify_job(self.job, Wish(), "digest", "100%")).verdict
+        return self.universe.do(verify_job(self.job, RunOptions(), "digest", "100%")).verdict
 
     def found(self, verdict: Any) -> dict[str, set[str]]:
         """Names of the edits by what was reported of their assets: differences and additions, by path."""
@@ -136,9 +136,9 @@ def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iter
         source, target = (
             universe.tenant(kind, rows, **options_of(kind)) for rows in (library(len(edits) + SPARE), receiving())
         )
-        mapping, into = folder / "mapping.yaml", Emulated(kind, target.url, trial_of(kind).parted)
+        mapping, into = folder / "mapping.yaml", Emulated(kind, target.url, profile_of(kind).parted)
         job = write_job(folder / "job.yaml", "move", Emulated(kind, source.url, asked_of(kind)), into, mapping)
-        universe.do(write_suggested_mapping(job, mapping, trial_of(kind).prefix + OWN_MARKS))
+        universe.do(write_suggested_mapping(job, mapping, profile_of(kind).prefix + OWN_MARKS))
         made = Scene(universe, source, target, job, edits)
         made.policy(**policy)
         report = made.run()

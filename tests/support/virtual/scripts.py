@@ -14,9 +14,9 @@ from fnmatch import fnmatch
 from typing import Any, Final
 
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_commands import job_errors
-from dam_sync.emulators import trial_of
+from dam_sync.emulators import profile_of
 from dam_sync.model.errors import DamSyncError
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
@@ -68,7 +68,7 @@ class Script:
         this kind, in an answer that may be one of its own; or other bytes come of a file whose digest it does not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
-            return self.do == "garble" and " storage " in self.call and "digests" in trial_of(kind).quiet
+            return self.do == "garble" and " storage " in self.call and "digests" in profile_of(kind).quiet
         return self.do in LIES
 
     def trouble(self, move: Move, calls: Calls) -> Trouble:
@@ -87,7 +87,7 @@ class Script:
 
 def applicable(role: str, kind: str, call: str) -> Iterator[str]:
     """The faults that can happen to this call of a service of this kind."""
-    trial, method = trial_of(kind), call.partition(" ")[0]
+    trial, method = profile_of(kind), call.partition(" ")[0]
     yield from ANYWHERE
     if method in IDEMPOTENT or any(fnmatch(call, read) for read in trial.reads):
         yield "twice"
@@ -229,7 +229,7 @@ class Storm:
 
     def _verify_tells(self) -> bool:
         """Whether `verify` sees a difference; what is found untrue is for a person to mend."""
-        report = self.move.universe.do(verify_job(self.move.job, Wish(), "bytes", "100%"))
+        report = self.move.universe.do(verify_job(self.move.job, RunOptions(), "bytes", "100%"))
         return not report.verdict["clean"]
 
     def _refused(self) -> int:
@@ -251,7 +251,7 @@ class Storm:
     def _clean(self, text: str) -> None:
         """No secret, no signed link."""
         for tenant in (self.move.source, self.move.target):
-            if any(secret in text for secret in trial_of(tenant.kind).secrets) or SIGNED.search(text):
+            if any(secret in text for secret in profile_of(tenant.kind).secrets) or SIGNED.search(text):
                 self.ending.wrong.append(f"says too much: {text}")
 
     def _differences(self, in_doubt: int) -> Iterator[str]:
@@ -259,7 +259,7 @@ class Storm:
         could be taken away."""
         state, want = self.move.state(), self.reference.want
         state.assets = [without_trash(row) for row in state.assets]
-        uses_up = trial_of(self.move.target.kind).uses_up
+        uses_up = profile_of(self.move.target.kind).uses_up
         for told in differences(state, want, in_doubt=in_doubt, uses_up=uses_up):
             if not told.startswith(("steps ", "left in the target")):
                 yield told

@@ -15,10 +15,10 @@ from sqlalchemy import Engine, create_engine
 
 from dam_sync.api import bootstrap
 from dam_sync.api.jobs import run_job
-from dam_sync.api.run_options import Wish
+from dam_sync.api.run_options import RunOptions
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
-from dam_sync.emulators.kit.environment import World
+from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
@@ -74,7 +74,7 @@ class Universe:
         for name in ("now", "monotonic", "sleep", "chance", "token"):
             patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
         patch.setattr(dispatch, "Wire", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
-        patch.setattr(dispatch.Line, "exchange", _standing_still(dispatch.Line.exchange))
+        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
         patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
@@ -96,7 +96,7 @@ class Universe:
     def tenant(self, kind: str, records: Sequence[Row], **options: Any) -> Tenant:
         """Serve a tenant of this kind."""
         number = 20_000 + 2 * len(self.network.hosts)
-        world = World(seed=self.seed * 1_000 + number, clock=self.clock)
+        world = Environment(seed=self.seed * 1_000 + number, clock=self.clock)
         objects = ObjectStore(world)
         app: Application = discover()[kind].emulator(world, Faults(), objects, options)
         app.state.load(catalogue_of(list(records)), None)
@@ -106,7 +106,7 @@ class Universe:
         """Its result, however many days it takes."""
         return self.loop.run_until_complete(work)
 
-    def live(self, job: Path, wish: Wish | None = None, fuse: Fuse | None = None) -> Fuse:
+    def live(self, job: Path, wish: RunOptions | None = None, fuse: Fuse | None = None) -> Fuse:
         """One process that runs the job behind `fuse`, killed when it blows; that fuse. Raises what stopped the run
         otherwise."""
         fuse = fuse or Fuse()
@@ -121,10 +121,10 @@ class Universe:
         return fuse
 
 
-async def process(job: Path, fuse: Fuse, wish: Wish | None = None) -> Any:
+async def process(job: Path, fuse: Fuse, wish: RunOptions | None = None) -> Any:
     """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
     FUSE.set(fuse)
-    return await run_job(job, wish or Wish())
+    return await run_job(job, wish or RunOptions())
 
 
 def _standing_still(exchange: Any) -> Any:

@@ -18,7 +18,7 @@ import httpx
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.faults import ACTIONS
 from dam_sync.http.bounds import CONNECT_SECONDS
-from dam_sync.http.transport import Outgoing
+from dam_sync.http.transport import RawRequest
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.rows import DAMAGES, damaged
@@ -105,7 +105,7 @@ class Weather:
         """The lines that never hit: a test that scripted them proved nothing."""
         return [f"{line.call} {line.do}" for line in self.lines if not line.hits]
 
-    async def carried(self, app: Application, outgoing: Outgoing, deliver: Deliver) -> Reply:
+    async def carried(self, app: Application, outgoing: RawRequest, deliver: Deliver) -> Reply:
         """What comes of a call under this weather."""
         striking = self._striking(app, outgoing)
         for line in striking:
@@ -125,7 +125,7 @@ class Weather:
             return f"{method} storage /{parts.path.split('/')[1]}"
         return str(app.table.match(method, unquote(parts.path)).name)
 
-    def _striking(self, app: Application, outgoing: Outgoing) -> Sequence[Trouble]:
+    def _striking(self, app: Application, outgoing: RawRequest) -> Sequence[Trouble]:
         call, path = self.name_of(app, outgoing.method, outgoing.address), urlsplit(outgoing.address).path
         self.called[app, call] += 1
         if self.called.total() > self.most:
@@ -134,7 +134,7 @@ class Weather:
         _script(app, outgoing.method, path, (line.do for line in found if line.action in ACTIONS | {"play"}))
         return found
 
-    async def _on_the_way(self, line: Trouble, outgoing: Outgoing) -> None:
+    async def _on_the_way(self, line: Trouble, outgoing: RawRequest) -> None:
         match line.action:
             case "refused":
                 raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
@@ -148,7 +148,7 @@ class Weather:
                 self.clock.jump(line.number)
                 await asyncio.sleep(0)
 
-    async def _on_the_way_back(self, line: Trouble, outgoing: Outgoing, reply: Reply) -> None:
+    async def _on_the_way_back(self, line: Trouble, outgoing: RawRequest, reply: Reply) -> None:
         match line.action:
             case "mute":
                 await self.clock.sleep(outgoing.read_seconds)

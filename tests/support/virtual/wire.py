@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message
 
 from dam_sync.emulators.kit.app import Application
 from dam_sync.http.failures import failure
-from dam_sync.http.transport import Answer, Outgoing, Wire
+from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.reply import Reply
@@ -40,19 +40,19 @@ class Network:
         self.hosts[app.world.api_origin] = self.hosts[app.world.storage_origin] = app
         return str(app.world.api_origin)
 
-    async def carry(self, outgoing: Outgoing) -> Reply:
+    async def carry(self, outgoing: RawRequest) -> Reply:
         """There and back, whatever the weather."""
         app = self.called(outgoing)
         if app is None:
             raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
         return await self.weather.carried(app, outgoing, lambda: self.delivered(app, outgoing))
 
-    def called(self, outgoing: Outgoing) -> Application | None:
+    def called(self, outgoing: RawRequest) -> Application | None:
         """Whom a call goes to, if there is anybody."""
         parts = urlsplit(outgoing.address)
         return self.hosts.get(f"{parts.scheme}://{parts.netloc}")
 
-    async def delivered(self, app: ASGIApp, outgoing: Outgoing) -> Reply:
+    async def delivered(self, app: ASGIApp, outgoing: RawRequest) -> Reply:
         """What was sent arrives, and the service goes on with it, though nobody may wait any more."""
         body = await _body_of(outgoing)
         request = httpx.Request(
@@ -99,14 +99,14 @@ class Network:
         return self._rng.uniform(NEAR, FAR)
 
 
-class VirtualWire(Wire):
-    """See `Wire`; over a Network, through a Fuse."""
+class VirtualWire(Transport):
+    """See `Transport`; over a Network, through a Fuse."""
 
     def __init__(self, network: Network, fuse: Fuse) -> None:
         self._network, self._fuse = network, fuse
 
-    async def open(self, outgoing: Outgoing) -> Answer:
-        """See `Wire.open`; the head of an answer comes after the effect of its call."""
+    async def open(self, outgoing: RawRequest) -> RawResponse:
+        """See `Transport.open`; the head of an answer comes after the effect of its call."""
         number = self._fuse.enter(CALL)
         try:
             reply = await self._network.carry(outgoing)
@@ -118,10 +118,10 @@ class VirtualWire(Wire):
             raise failure(problem, outgoing.host) from None
         self._fuse.leave(CALL, number)
         stream = _Stream(reply, self._network.clock)
-        return Answer(httpx.Response(reply.status, headers=reply.headers, stream=stream), outgoing)
+        return RawResponse(httpx.Response(reply.status, headers=reply.headers, stream=stream), outgoing)
 
     async def close(self) -> None:
-        """See `Wire.close`."""
+        """See `Transport.close`."""
 
 
 class _Stream(httpx.AsyncByteStream):
@@ -147,7 +147,7 @@ class _Stream(httpx.AsyncByteStream):
         self._reply.blocks = []
 
 
-async def _body_of(outgoing: Outgoing) -> list[bytes]:
+async def _body_of(outgoing: RawRequest) -> list[bytes]:
     if outgoing.body is None:
         return []
     if isinstance(outgoing.body, bytes):

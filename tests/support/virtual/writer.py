@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from dam_sync.store.sqlite import raw_of, told, transaction
-from dam_sync.store.writer import Job, Writer
+from dam_sync.store.sqlite import raw_of, transaction, translate_errors
+from dam_sync.store.writer import Job, WriterThread
 from tests.support.virtual.fuse import COMMIT, Fuse
 
 T = TypeVar("T")
 
 
-class VirtualWriter(Writer):
-    """See `Writer`. A job is committed in the turn after it was asked for; its caller learns of it a turn later."""
+class VirtualWriter(WriterThread):
+    """See `WriterThread`. A job is committed one turn after it was asked for; its caller learns of it a turn later."""
 
     def __init__(self, engine: Engine, path: Path, fuse: Fuse) -> None:
         self.guard: Job[None] | None = None
@@ -28,20 +28,20 @@ class VirtualWriter(Writer):
         self._loop = asyncio.get_running_loop()
 
     async def run(self, job: Job[T]) -> T:
-        """See `Writer.run`."""
+        """See `WriterThread.run`."""
         if self._closed:
             raise RuntimeError("the store was closed")
         await self._fuse.awake()
         return await asyncio.shield(self._loop.run_in_executor(None, self._alone, job))
 
     async def close(self) -> None:
-        """See `Writer.close`."""
+        """See `WriterThread.close`."""
         self._closed = True
         self._connection.engine.dispose()
 
     def _alone(self, job: Job[Any]) -> Any:
         number = self._fuse.enter(COMMIT)
-        with told(self._path), transaction(self._connection):
+        with translate_errors(self._path), transaction(self._connection):
             if self.guard is not None:
                 self.guard(self._connection)
             result = job(self._connection)
