@@ -27,14 +27,14 @@ check: $(STAMP) ## format, lint, types and house rules, in under 30 seconds
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/house
 
-test: $(STAMP) ## every test but the benchmarks
+test: $(STAMP) ## every suite but the benchmarks; of pairs of services, crash points and fuzzed answers a sample
 	$(BIN)/pytest -q -n 4 --dist loadgroup tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
-	$(BIN)/pytest -q -n 2 tests/conformance
+	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
 
 sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7
-	DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
+	DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
 
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
 	$(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py
@@ -42,8 +42,8 @@ sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken aw
 fuzz: $(STAMP) ## mutated answers of all services, to reads and to writes: make fuzz N=20000 SEED=1
 	DAM_SYNC_FUZZ=$(or $(N),20000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/fuzz
 
-e2e: $(STAMP) ## whole runs over sockets, with kills and resumes
-	$(BIN)/pytest -q tests/e2e
+e2e: $(STAMP) ## whole runs over sockets, all pairs, with kills and resumes
+	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 4 --dist loadgroup tests/e2e
 
 bench: $(STAMP) ## calls, memory and rates, with their budgets
 	$(BIN)/pytest -q -s tests/benchmarks -m bench

@@ -24,7 +24,8 @@ from ruamel.yaml.error import YAMLError
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
-from dam_sync.mapping.transforms.registry import LATER, VERBS, Transform, transform_from
+from dam_sync.mapping.transforms.base import Transform
+from dam_sync.mapping.transforms.registry import LATER, VERBS, transform_from
 from dam_sync.mapping.transforms.values import Unmatched
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError

@@ -23,10 +23,11 @@ from tests.conformance.catalogue import SCHEMA
 from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
-from tests.conformance.wiring import WIRED
+from tests.conformance.wiring import VARIANTS, WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
 from tests.support.fuse import install
 from tests.support.interrupted import Breaking
+from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.parts import small_parts
 from tests.support.steps import MemorySteps
 from tests.support.vault import MemoryVault
@@ -39,6 +40,7 @@ TRIES = 8  # what a worker would do for one asset at most
 LONG = timedelta(days=40)  # by then every session, link, batch and temporary file has ended
 SEEDS = count(1)
 
+READINGS = [(kind, variant) for kind in KINDS for variant in (VARIANTS if EVERYTHING else VARIANTS[:1])]
 pytestmark = [pytest.mark.needs(Operation.CREATE, Operation.FIND, "limits:parts"), pytest.mark.calls(10_000)]
 WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPLACE, "holds:versions"))]
 

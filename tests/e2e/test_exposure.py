@@ -21,16 +21,16 @@ from dam_sync.emulators import profile_of
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
-from dam_sync.services import discover
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
 from tests.support.edits import change_source, closes
 from tests.support.everything import OWN_MARKS
 from tests.support.outsiders import DOWNLOAD, Seen, Sight, wider
+from tests.support.pairs import ids, pairs
 from tests.support.tenants import Pair
 
-PAIRS = [(source, target) for source in discover() for target in discover()]
-IDS = [f"{a[0]}-{b[0]}" for a, b in PAIRS]
+PAIRS = pairs(1)
+IDS = ids(PAIRS)
 INTERNS = {"record": "group", "name": "interns"}
 NOBODYS = {"record": "group", "name": "Hidden", "opens": []}
 OPTIONS = {

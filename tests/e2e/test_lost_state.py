@@ -19,12 +19,12 @@ from dam_sync.api.state_copies import job_export, job_import
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
-from dam_sync.services import discover
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.pairs import ids, pairs
 
-PAIRS = [(source, target) for source in discover() for target in discover()]
+PAIRS = pairs(2)
 
 
 def library(target: str, source: str) -> list[Json]:
@@ -56,7 +56,7 @@ def shown(rows: Sequence[Any]) -> list[Any]:
     return sorted(rows, key=lambda row: str(row["id"]))
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
 def test_without_its_state_a_run_writes_nothing_until_adopt_restored_every_link(
     tmp_path: Path, source: str, target: str
 ) -> None:

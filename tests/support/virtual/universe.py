@@ -16,6 +16,7 @@ from sqlalchemy import Engine, create_engine
 from dam_sync.api import bootstrap
 from dam_sync.api.jobs import run_job
 from dam_sync.api.run_options import RunOptions
+from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
@@ -24,7 +25,6 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
 from dam_sync.mapping import compile as compiling
 from dam_sync.model.clock import SystemClock
-from dam_sync.services import discover
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
@@ -98,7 +98,7 @@ class Universe:
         number = 20_000 + 2 * len(self.network.hosts)
         world = Environment(seed=self.seed * 1_000 + number, clock=self.clock)
         objects = ObjectStore(world)
-        app: Application = discover()[kind].emulator(world, Faults(), objects, options)
+        app: Application = application_of(kind)(world, Faults(), objects, options)
         app.state.load(catalogue_of(list(records)), None)
         return Tenant(kind, self.network.serve(app, number), app, objects.folder)
 

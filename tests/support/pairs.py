@@ -1,0 +1,25 @@
+"""Pairs of services that a suite tries: all of them by `make e2e`, `make conformance` and `make sim`, a sample by
+`make test`, in which every service is a source and a target equally often."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from dam_sync.services import discover
+
+EVERYTHING: Final = bool(os.environ.get("DAM_SYNC_ALL"))
+KINDS: Final = tuple(discover())
+ALL: Final = [(source, target) for source in KINDS for target in KINDS]
+
+
+def pairs(*distances: int) -> list[tuple[str, str]]:
+    """The sample of pairs whose target comes so many services after their source; all pairs where all are asked for."""
+    if EVERYTHING:
+        return ALL
+    return [(kind, KINDS[(place + far) % len(KINDS)]) for far in distances for place, kind in enumerate(KINDS)]
+
+
+def ids(chosen: list[tuple[str, str]]) -> list[str]:
+    """`a-b`, for the names of tests."""
+    return [f"{source[0]}-{target[0]}" for source, target in chosen]
