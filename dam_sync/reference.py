@@ -58,7 +58,9 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "letters in a file name": lambda limits: limits.filename,
     "assets in a membership call": lambda limits: limits.member_batch,
     "index may run behind": lambda limits: f"{limits.lag.total_seconds():.0f} s",
-    "may remove a new asset within": lambda limits: f"{s:.0f} s" if (s := limits.settles.total_seconds()) else "no",
+    "may remove a new asset within": lambda limits: (
+        f"{s:.0f} s" if (s := limits.dedup_window.total_seconds()) else "no"
+    ),
 }
 
 

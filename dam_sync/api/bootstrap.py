@@ -114,7 +114,7 @@ async def connected(
         accounts = await source.probe(), await target.probe()
         wish.progress.expected = accounts[0].total
         schemas = await source.schema(), await target.schema()
-        _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.names_identify)
+        _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.filename_is_identity)
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 

@@ -233,7 +233,7 @@ def _about_mapping(job: Job, sides: CheckedSides) -> Iterator[CheckResult]:
             yield CheckResult("mapping", "reads well; not compared, for a schema is missing", warns=True)
             return
         (_, source), (target_service, target) = sides.services["source"], sides.services["target"]
-        unique = target_service.limits.names_identify
+        unique = target_service.limits.filename_is_identity
         document, crosswalk = compile_file(job.mapping_path, source, target, unique_names=unique)
         failures = run_tests(document, crosswalk)
     except MappingError as error:

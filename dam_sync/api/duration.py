@@ -25,14 +25,14 @@ class Speed:
     pace: Pace
     answering: float
     workers: int
-    readies: float = 0.0
+    processing_time: float = 0.0
 
     @classmethod
     def of(cls, service: Service) -> Speed:
         """As the plan found it."""
-        tempo = service.tempo
+        tempo = service.measured_pace
         answering = ANSWERING if tempo.answering is None else tempo.answering
-        return cls(tempo.pace, answering, service.limits.pace.at_once, service.limits.readies.total_seconds())
+        return cls(tempo.pace, answering, service.limits.pace.at_once, service.limits.processing_time.total_seconds())
 
     @property
     def each(self) -> float:
@@ -98,7 +98,7 @@ def estimate_notes(job: Job, target: Service, files: DryFiles) -> list[str]:
             f"the estimate of time leaves out the transfer of {megabytes(files.size)}, for no speed is known: set "
             "`limits: {bandwidth: 50MB/s}` to include it"
         )
-    if target.tempo.answering is None:
+    if target.measured_pace.answering is None:
         notes.append(f"no call to the target was measured: the estimate takes {ANSWERING} s for each")
     if files.largest > room:
         notes.append(
@@ -126,7 +126,7 @@ def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwi
     workers = max(1, min(target.workers, planned.assets))
     rounds = -(-planned.assets // workers)
     uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some have nothing to do
-    waiting = -(-planned.made // workers) * target.readies
+    waiting = -(-planned.made // workers) * target.processing_time
     fetching = (planned.opening + planned.files * HOPS) * source.answering / workers
     writing = max(
         target.at_rate(planned.moving + planned.making),

@@ -22,8 +22,8 @@ from dam_sync.config.job import Job
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
-from dam_sync.engine.orphaned_uploads import told_swept
-from dam_sync.engine.partial_creates import told_binned
+from dam_sync.engine.orphaned_uploads import tell_orphans
+from dam_sync.engine.partial_creates import tell_partial_creates
 from dam_sync.engine.probation import told_open, watch_probation
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.report import Report, ReportedSide, count_operations, operation_kind
@@ -79,7 +79,7 @@ async def run_job(path: Path, wish: RunOptions) -> Report:
                     await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
-        report.notes.extend([*await told_open(session), *told_swept(session), *told_binned(session)])
+        report.notes.extend([*await told_open(session), *tell_orphans(session), *tell_partial_creates(session)])
         spent = await keep_spent(session, began)
         await close_books(session, books_of(report, session, spent, await _ledger_end(store)))
     return report

@@ -41,28 +41,28 @@ DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes int
 class NamespacedJournal(Journal):
     """The steps of one piece of work under a prefix, so that the same upload can happen to several versions."""
 
-    steps: Journal
+    journal: Journal
     prefix: str
 
-    async def once(
+    async def run(
         self,
         name: str,
         call: Call,
         *,
-        found: Call | None = None,
-        keep: timedelta | None = None,
-        harmless: bool = False,
+        reconcile: Call | None = None,
+        ttl: timedelta | None = None,
+        idempotent: bool = False,
     ) -> Json:
-        """See `Journal.once`."""
-        return await self.steps.once(self.prefix + name, call, found=found, keep=keep, harmless=harmless)
+        """See `Journal.run`."""
+        return await self.journal.run(self.prefix + name, call, reconcile=reconcile, ttl=ttl, idempotent=idempotent)
 
-    async def forget(self, *names: str) -> None:
-        """See `Journal.forget`."""
-        await self.steps.forget(*(self.prefix + name for name in names))
+    async def discard(self, *names: str) -> None:
+        """See `Journal.discard`."""
+        await self.journal.discard(*(self.prefix + name for name in names))
 
-    async def recall(self, name: str) -> Json:
-        """See `Journal.recall`."""
-        return await self.steps.recall(self.prefix + name)
+    async def get(self, name: str) -> Json:
+        """See `Journal.get`."""
+        return await self.journal.get(self.prefix + name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class TargetWriter:
         session = self.session
         asset, drafted = prepared.whole()
         able = TargetAbilities.of(session.target.operations, session.target_schema)
-        steps = session.store.steps(prepared.work, session.run.id)
-        meant = await recorded_intents(steps) if prepared.work.begun else []
+        journal = session.store.journal(prepared.work, session.run.id)
+        meant = await recorded_intents(journal) if prepared.work.begun else []
         link, repair = prepared.link, await self._to_repair(prepared, meant)
         patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
@@ -140,22 +140,22 @@ class TargetWriter:
         """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
         if link.draft.get("closed"):
             return link
-        steps = self.session.store.steps(work, self.session.run.id)
+        journal = self.session.store.journal(work, self.session.run.id)
         update = self.session.target.update
         patch = Patch(closed=True)
         with self._recording(link.target, changes_of_patch(patch, link.draft, self.session.policy.ledger)):
-            await steps.once("hide", lambda: _void(update(AssetId(link.target), patch)), harmless=True)
+            await journal.run("hide", lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
         return replace(link, draft={**link.draft, "closed": True})
 
     async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = prepared.whole()
         target, draft = self.session.target, drafted.draft
-        steps = self.session.store.steps(prepared.work, self.session.run.id)
-        number = await record_intent(steps, draft, meant)
+        journal = self.session.store.journal(prepared.work, self.session.run.id)
+        number = await record_intent(journal, draft, meant)
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
-            scoped = NamespacedJournal(steps, f"{INNER}create: ")
+            scoped = NamespacedJournal(journal, f"{INNER}create: ")
             if first is None:
                 return await target.create(draft, None, scoped)
             async with self._contents(first, draft, asset.file) as content:
@@ -164,14 +164,14 @@ class TargetWriter:
                 return made
 
         with self._recording("", changes_of_draft(draft, self.session.policy.ledger)):
-            made = AssetId(await steps.once("create", create, harmless=True))
+            made = AssetId(await journal.run("create", create, idempotent=True))
         changed = merge_patches(meant, draft)
         attachments = fresh_attachments(asset, None, target.operations)
         try:
             if not changed.empty:  # the source changed between a crash and this run
-                await self._apply(made, changed, meant[-1] if meant else {}, number, steps)
-            await self._add_versions(made, action.versions[1:], asset.file, draft, steps)
-            await self._attach(made, attachments, steps)
+                await self._apply(made, changed, meant[-1] if meant else {}, number, journal)
+            await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
+            await self._attach(made, attachments, journal)
         except NotFound:
             await refuse_removed(self.session, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
@@ -186,11 +186,11 @@ class TargetWriter:
         (asset, drafted), link = prepared.whole(), prepared.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
-        steps = self.session.store.steps(prepared.work, self.session.run.id)
+        journal = self.session.store.journal(prepared.work, self.session.run.id)
         known = AssetId(link.target)
-        number = await record_intent(steps, drafted.draft, meant)
+        number = await record_intent(journal, drafted.draft, meant)
         if repair is not None and repair.paths:
-            await self._repair(known, action.patch, repair, steps)
+            await self._repair(known, action.patch, repair, journal)
         elif not action.patch.empty:
             try:
                 if repair is None:  # else it was compared before
@@ -199,10 +199,10 @@ class TargetWriter:
                 if action.patch.closed:
                     await self.hide(prepared.work, link)
                 raise
-            await self._apply(known, action.patch, link.draft, number, steps)
+            await self._apply(known, action.patch, link.draft, number, journal)
         again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
-        await self._add_versions(known, action.versions, asset.file, drafted.draft, steps, again)
-        await self._attach(known, action.attachments, steps, again)
+        await self._add_versions(known, action.versions, asset.file, drafted.draft, journal, again)
+        await self._attach(known, action.attachments, journal, again)
         written = frozenset(_keys((*action.versions, *action.attachments)))
         fresh = replace(
             self._link(asset, drafted.draft, known, action.versions),
@@ -215,7 +215,7 @@ class TargetWriter:
         bulk = DeferredWrites(action.patch.placements_add, action.patch.placements_remove, action.relations)
         return self._settled("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
 
-    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, steps: Journal) -> None:
+    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
 
         async def call() -> Json:
@@ -225,13 +225,13 @@ class TargetWriter:
 
         changes = changes_of_patch(patch, repair.before, self.session.policy.ledger)
         with self._recording(known, changes):
-            await steps.once(f"{STEP}{self.session.run.id}", call, harmless=True)
+            await journal.run(f"{STEP}{self.session.run.id}", call, idempotent=True)
 
-    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, steps: Journal) -> None:
+    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
         """One update. before: the draft last written; number: that of the draft among those of this asset."""
         update = self.session.target.update
         with self._recording(known, changes_of_patch(patch, before, self.session.policy.ledger)):
-            await steps.once(f"update:{number}", lambda: _void(update(known, patch)), harmless=True)
+            await journal.run(f"update:{number}", lambda: _void(update(known, patch)), idempotent=True)
 
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))
@@ -242,7 +242,7 @@ class TargetWriter:
         versions: tuple[FileRef, ...],
         current: FileRef | None,
         draft: Draft,
-        steps: Journal,
+        journal: Journal,
         again: str = "",
     ) -> None:
         for file in versions:
@@ -251,26 +251,28 @@ class TargetWriter:
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft, current) as content:
                     await self.session.target.replace(
-                        made, content, NamespacedJournal(steps, f"{INNER}version:{key}: ")
+                        made, content, NamespacedJournal(journal, f"{INNER}version:{key}: ")
                     )
                     _sent(content)
                 return True
 
             with self._recording(made, {"version": [None, file.name]}):
-                await steps.once(f"version:{key}", add, harmless=True)
+                await journal.run(f"version:{key}", add, idempotent=True)
 
-    async def _attach(self, made: AssetId, files: Iterable[FileRef], steps: Journal, again: str = "") -> None:
+    async def _attach(self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: str = "") -> None:
         for file in files:
             key = f"{version_key(file)}{again}"
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
                 async with self.session.contents(file, file.name) as content:
-                    await self.session.target.attach(made, content, NamespacedJournal(steps, f"{INNER}attach:{key}: "))
+                    await self.session.target.attach(
+                        made, content, NamespacedJournal(journal, f"{INNER}attach:{key}: ")
+                    )
                     _sent(content)
                 return True
 
             with self._recording(made, {"attachment": [None, file.name]}):
-                await steps.once(f"attach:{key}", attach, harmless=True)
+                await journal.run(f"attach:{key}", attach, idempotent=True)
 
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
         """Somebody else changed, in the target, what we are about to change."""
@@ -284,7 +286,7 @@ class TargetWriter:
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
         """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
-        mapped = file is current or self.session.target.limits.names_identify
+        mapped = file is current or self.session.target.limits.filename_is_identity
         return self.session.contents(file, draft.filename if mapped else file.name or draft.filename)
 
     def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
@@ -305,7 +307,7 @@ class TargetWriter:
 
     def _now(self) -> datetime | None:
         """When a file came to the target, where its service may still remove it."""
-        return self.session.clock.now() if self.session.target.limits.settles else None
+        return self.session.clock.now() if self.session.target.limits.dedup_window else None
 
     def _settled(
         self,

@@ -44,9 +44,9 @@ class DryTarget(Service):
         return self._target.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._target.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._target.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -107,7 +107,7 @@ class DryTarget(Service):
         """See `Service.unknown_groups`."""
         return await self._target.unknown_groups(names)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Nothing is sent."""
         self._foresee(draft, content.size if content else 0)
         return AssetId(self._name())
@@ -116,7 +116,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self._foresee(patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
         self._foresee(FileRef("", content.name, content.size), content.size)
 
@@ -143,7 +143,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self.finishing += self._foresee(Membership(container, (*add, *remove)))
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
         self._foresee(Membership(Placement("attachment", ()), (asset,)), content.size)
 

@@ -50,7 +50,7 @@ class FilenameAllocator:
 
     @property
     def _decide(self) -> bool:
-        return self.session.target.limits.names_identify
+        return self.session.target.limits.filename_is_identity
 
     async def _known_until(self) -> datetime | None:
         """None: everything is to be looked at."""

@@ -12,16 +12,16 @@ from dam_sync.model.values import Json
 from dam_sync.store.journal import SILENT
 
 
-async def recorded_intents(steps: Journal) -> list[Json]:
+async def recorded_intents(journal: Journal) -> list[Json]:
     """Drafts that earlier tries may have written in part, oldest first: all of them, for one left out would stay in the
     target unseen. Their number is that of the changes at the source between two tries."""
     found: list[Json] = []
-    while (draft := await steps.recall(_name(len(found)))) is not None:
+    while (draft := await journal.get(_name(len(found)))) is not None:
         found.append(draft)
     return found
 
 
-async def record_intent(steps: Journal, draft: Draft, before: Sequence[Json]) -> int:
+async def record_intent(journal: Journal, draft: Draft, before: Sequence[Json]) -> int:
     """Durable before anything of the draft is written; its number among those of this asset. Safe to repeat."""
     meant = draft_to_json(draft)
     if before and before[-1] == meant:
@@ -30,7 +30,7 @@ async def record_intent(steps: Journal, draft: Draft, before: Sequence[Json]) ->
     async def give() -> Json:
         return meant
 
-    await steps.once(_name(len(before)), give, harmless=True)
+    await journal.run(_name(len(before)), give, idempotent=True)
     return len(before) + 1
 
 

@@ -11,7 +11,7 @@ async def abort_orphaned_uploads(session: RunContext) -> None:
         session.swept += await session.target.sweep(session.store.is_recorded)
 
 
-def told_swept(session: RunContext) -> list[str]:
+def tell_orphans(session: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
     match session.swept:
         case 0:

@@ -28,10 +28,10 @@ async def trash_partial_create(session: RunContext, work: Work) -> None:
         return
     if await session.store.links([work.asset]):
         return
-    steps = session.store.steps(work, session.run.id)
+    journal = session.store.journal(work, session.run.id)
     key = session.crosswalk.marker
     marker = Marker(key, marker_value(session.source_account.tenant, work.asset)) if key else None
-    half = await steps.once(HALF_MADE, lambda: _half_made(session, marker, steps), harmless=True)
+    half = await journal.run(HALF_MADE, lambda: _half_made(session, marker, journal), idempotent=True)
     if half:
         asset = AssetId(half)
         if marker is not None:
@@ -41,18 +41,18 @@ async def trash_partial_create(session: RunContext, work: Work) -> None:
             await session.target.remove(asset)
         session.binned += 1
         log.warning("asset.half_made", asset=work.asset, target=half)
-    await steps.forget("*")
+    await journal.discard("*")
 
 
-async def _half_made(session: RunContext, marker: Marker | None, steps: Journal) -> str:
+async def _half_made(session: RunContext, marker: Marker | None, journal: Journal) -> str:
     """The target's id of it; empty where nothing was made."""
-    made = await steps.recall("create")
+    made = await journal.get("create")
     if made is None and marker is not None:
-        made = await session.target.half_made(marker, NamespacedJournal(steps, f"{INNER}create: "))
+        made = await session.target.find_partial(marker, NamespacedJournal(journal, f"{INNER}create: "))
     return str(made or "")
 
 
-def told_binned(session: RunContext) -> list[str]:
+def tell_partial_creates(session: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
     if not session.binned:
         return []

@@ -36,7 +36,7 @@ async def watch_probation(session: RunContext, *, due: bool = False, run: int = 
     Those that are there and stay are settled; those that are gone are parked, and returned. Safe to repeat.
     """
     now = session.clock.now()
-    stays = now - session.target.limits.settles
+    stays = now - session.target.limits.dedup_window
     if not (await session.store.unsettled(stays if due else None)).number:
         return []
     session.progress.phase = "looking after new assets"
@@ -66,13 +66,13 @@ async def told_open(session: RunContext) -> list[str]:
 
 def until_text(session: RunContext, last: datetime) -> str:
     """When the last of them stays, as text to the second."""
-    until = last + session.target.limits.settles + timedelta(seconds=1)
+    until = last + session.target.limits.dedup_window + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
 async def removed_before(session: RunContext, asset: Asset, file: str) -> Outcome | None:
     """Why this asset is not made: its very file (by its key) was removed before."""
-    if not session.target.limits.settles:
+    if not session.target.limits.dedup_window:
         return None
     known = (await session.store.removals([asset.id])).get(asset.id)
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
@@ -81,7 +81,7 @@ async def removed_before(session: RunContext, asset: Asset, file: str) -> Outcom
 async def refuse_removed(session: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """An asset that was just made is missed: raises NotFound when it was removed again, and lets it be made anew when a
     person says so."""
-    if not session.target.limits.settles or not await session.target.missing([target], session.clock.now()):
+    if not session.target.limits.dedup_window or not await session.target.missing([target], session.clock.now()):
         return
     message = f"the target had it as {target}, and it was gone before it was complete"
     await session.store.removed([Removal(source, target, file, message)], PARKED)

@@ -236,7 +236,7 @@ async def list_everything(session: RunContext) -> None:
 async def _members_last(session: RunContext) -> bool:
     """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
     ask = session.ask
-    if not session.source.limits.members_last or ask.only or ask.assets is not None or ask.deadline is not None:
+    if not session.source.limits.members_after_crawl or ask.only or ask.assets is not None or ask.deadline is not None:
         return False
     return (await _window(session)).since is None
 

@@ -30,13 +30,13 @@ async def place(session: RunContext) -> None:
     if await session.store.noted(ASKED_AGAIN) != session.run.id:
         await session.store.ask_again()
         await session.store.note(ASKED_AGAIN, session.run.id)
-    steps = session.store.run_steps(f"place:{session.run.id}")
+    journal = session.store.run_steps(f"place:{session.run.id}")
     while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
-        await _place(session, steps, *pending)
+        await _place(session, journal, *pending)
 
 
 async def _place(
-    session: RunContext, steps: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+    session: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
 ) -> None:
     async def call() -> Json:
         await session.target.place(container, add, remove)
@@ -45,7 +45,7 @@ async def _place(
     name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
     try:
         with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-            await steps.once(name, call, harmless=True)
+            await journal.run(name, call, idempotent=True)
     except DamSyncError as error:
         if error.disposition is not Disposition.PARK:
             raise
@@ -55,7 +55,7 @@ async def _place(
             await session.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
         for half in _halves(add, remove):  # one bad asset must not keep the others out
-            await _place(session, steps, container, *half)
+            await _place(session, journal, container, *half)
         return
     await session.store.placements_done(container, [*add, *remove])
 
@@ -73,7 +73,7 @@ async def relate(session: RunContext) -> None:
     """Relations whose two ends exist; the others wait, and are told."""
     if Operation.RELATE not in session.target.operations:
         return
-    steps = session.store.run_steps(f"relate:{session.run.id}")
+    journal = session.store.run_steps(f"relate:{session.run.id}")
     after = 0
     while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
@@ -83,10 +83,10 @@ async def relate(session: RunContext) -> None:
             if not session.target_schema.relation_circles and await session.store.leads(row.kind, row.other, row.owner):
                 await session.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
                 continue
-            await _relate(session, steps, row)
+            await _relate(session, journal, row)
 
 
-async def _relate(session: RunContext, steps: Journal, row: RelationRow) -> None:
+async def _relate(session: RunContext, journal: Journal, row: RelationRow) -> None:
     async def call() -> Json:
         await session.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
         return True
@@ -94,7 +94,7 @@ async def _relate(session: RunContext, steps: Journal, row: RelationRow) -> None
     try:
         changes = {"relation": [None, {"kind": row.kind, "target": row.other_target}]}
         with recording(WriteRecord(row.owner_target, changes)):
-            await steps.once(f"relate:{row.owner}:{row.kind}:{row.other}", call, harmless=True)
+            await journal.run(f"relate:{row.owner}:{row.kind}:{row.other}", call, idempotent=True)
     except DamSyncError as error:
         if error.disposition is not Disposition.PARK:
             raise
@@ -126,4 +126,4 @@ async def listed_all(session: RunContext) -> bool:
     if session.ask.only:
         return False
     window = await session.store.noted(f"window:{session.run.id}")
-    return session.source.limits.sweeps or (window is not None and window["since"] is None)
+    return session.source.limits.enumerates_all or (window is not None and window["since"] is None)

@@ -27,7 +27,7 @@ class TargetTerms:
     """The target's terms by vocabulary, and the one place that adds to them."""
 
     target: Service
-    steps: Journal
+    journal: Journal
     vocabularies: tuple[str, ...] = ()
     recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
     doubted: bool = False  # something was refused that may have been written with a recalled term
@@ -95,7 +95,7 @@ class TargetTerms:
 
         async def make(name: str) -> Json:
             if name not in made:
-                left = {one: term for one, term in wanted.items() if await self.steps.recall(one) is None}
+                left = {one: term for one, term in wanted.items() if await self.journal.get(one) is None}
                 fresh = await self.target.ensure_terms(vocabulary, tuple(left.values()))
                 made.update(zip(left, fresh, strict=True))
             note_target(made[name].id)
@@ -103,7 +103,7 @@ class TargetTerms:
 
         for name, term in wanted.items():
             with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
-                known.add(term_from_json(await self.steps.once(name, partial(make, name), harmless=True)))
+                known.add(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
 
 
 def _below(known: TermIndex, term: Term) -> Term:
@@ -133,7 +133,7 @@ class TargetContainers:
     names; one that people called otherwise is found by the name that it should have."""
 
     target: Service
-    steps: Journal
+    journal: Journal
     naming: Naming | None = None
     index: Known | None = None
 
@@ -180,6 +180,6 @@ class TargetContainers:
 
         name = f"container:{kind}:{Placement(kind, path).text}"
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
-            (made,) = placements_from_json(await self.steps.once(name, make, harmless=True))
+            (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
         known[kind, path] = made.id
         return made.id

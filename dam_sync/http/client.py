@@ -64,7 +64,7 @@ class Client:
         return dict(self._line.calls)
 
     @property
-    def tempo(self) -> MeasuredPace:
+    def measured_pace(self) -> MeasuredPace:
         """The pace as it is now, and the mean time from the turn of an API call to the end of its answer."""
         line = self._line
         mean = line.answering / line.answered if line.answered else None

@@ -63,7 +63,7 @@ def conversion(given: Given, wanted: Field, *, rule: str = "", language: str = "
     shape = SHAPES[wanted.kind]
     if (given.shape, shape) not in STEPS:
         return None
-    return tuple(_steps(given, wanted, rule, language if not given.localized else ""))
+    return tuple(_journal(given, wanted, rule, language if not given.localized else ""))
 
 
 def fits_surely(given: Given, wanted: Field) -> bool:
@@ -74,7 +74,7 @@ def fits_surely(given: Given, wanted: Field) -> bool:
     return given.shape is shape or shape not in UNSURE or {given.shape, shape} in ({DATE, INSTANT}, {FLAG, NUMBER})
 
 
-def _steps(given: Given, wanted: Field, rule: str, language: str) -> Iterator[Json]:
+def _journal(given: Given, wanted: Field, rule: str, language: str) -> Iterator[Json]:
     shape, to_html = SHAPES[wanted.kind], wanted.kind is FieldKind.HTML
     if given.html and not to_html:
         yield "strip_html"

@@ -76,9 +76,9 @@ class Limits:
 
     page: rows a listing page; reach: hits a query can reach; single_bytes: largest upload in one request;
     largest_bytes: largest file; precision: of its instants; lag: how long its index may run behind;
-    member_batch: assets per membership call; filename: letters in a file name; settles: how long after an asset came to
-    be, or got a file, the service may still remove it without a word, with what its listings run behind; readies: how
-    long a new small asset is waited for before it is gone on with, told for forecasts.
+    member_batch: assets per membership call; filename: characters in a file name; dedup_window: how long the service
+    may still silently delete a new asset or file as a duplicate, index lag included; processing_time: expected wait
+    until a small upload is usable, used in estimates.
     """
 
     page: int
@@ -92,12 +92,14 @@ class Limits:
     lag: timedelta = timedelta(seconds=30)
     member_batch: int = 1
     filename: int = 255
-    settles: timedelta = timedelta(0)
-    readies: timedelta = timedelta(0)
+    dedup_window: timedelta = timedelta(0)
+    processing_time: timedelta = timedelta(0)
     undated: tuple[str, ...] = ()  # what changes without moving an asset's date, so that listings by date miss it
-    sweeps: bool = False  # a window lists every asset, most of them thinly, so that what is missing there is gone
-    members_last: bool = False  # `members()` costs less once this connection has listed everything
-    names_identify: bool = False  # an upload under an existing file name is not a new asset
+    enumerates_all: bool = (
+        False  # a window lists every asset, most of them thinly, so that what is missing there is gone
+    )
+    members_after_crawl: bool = False  # `members()` costs less once this connection has listed everything
+    filename_is_identity: bool = False  # an upload under an existing file name is not a new asset
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,22 +78,31 @@ class Content(Protocol):
 class Journal(Protocol):
     """Durable memory of one piece of work."""
 
-    async def once(
-        self, name: str, call: Call, *, found: Call | None = None, keep: timedelta | None = None, harmless: bool = False
+    async def run(
+        self,
+        name: str,
+        call: Call,
+        *,
+        reconcile: Call | None = None,
+        ttl: timedelta | None = None,
+        idempotent: bool = False,
     ) -> Json:
-        """The recorded result, or: write the intent, call, record.
+        """The recorded result, or: record the intent, make the call, record its result.
 
-        After a crash in between, `found()` is asked first: a result that is not None is recorded instead of calling
-        again. Without `found` an open intent raises Uncertain, unless the call is `harmless` to repeat. Results older
-        than `keep` are forgotten. Results are JSON and hold no secret.
+        reconcile: asked first after a crash between intent and result; a result that is not None is recorded instead of
+        making the call again. Pass it wherever a call that succeeded can be recognised at the service.
+        idempotent: the call may be repeated without looking, because a second one changes nothing; then no intent is
+        recorded. An open intent with neither raises Uncertain.
+        ttl: a recorded result older than this is ignored: how long an upload session or temporary file lives.
+        The result is JSON and holds no secret and no signed URL.
         """
         ...
 
-    async def forget(self, *names: str) -> None:
+    async def discard(self, *names: str) -> None:
         """Start these over; a name ending in `*` is a prefix."""
         ...
 
-    async def recall(self, name: str) -> Json:
+    async def get(self, name: str) -> Json:
         """The recorded result or None."""
         ...
 

@@ -194,7 +194,7 @@ class Service(ABC):
         """API calls sent so far, by endpoint."""
 
     @property
-    def tempo(self) -> MeasuredPace:
+    def measured_pace(self) -> MeasuredPace:
         """How fast it calls."""
         return MeasuredPace(self.limits.pace)
 
@@ -263,7 +263,7 @@ class Service(ABC):
         raise Unsupported("no containers")
 
     @optional(Operation.CREATE)
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """A new asset, complete but for what `place`, `attach` and `relate` do; the order is the service's."""
         raise Unsupported("cannot create assets")
 
@@ -284,7 +284,7 @@ class Service(ABC):
         raise Unsupported("cannot update assets")
 
     @optional(Operation.REPLACE)
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
@@ -317,7 +317,7 @@ class Service(ABC):
         raise Unsupported("cannot place in bulk")
 
     @optional(Operation.ATTACH)
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One attachment."""
         raise Unsupported("cannot hold attachments")
 
@@ -326,7 +326,7 @@ class Service(ABC):
         """One relation, `relation.target` an id of this service; safe to repeat."""
         raise Unsupported("cannot hold relations")
 
-    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         """What a `create` with this mark and these steps began and will not finish; None where it made nothing."""
         return await self.find(marker)
 

@@ -47,31 +47,31 @@ class StoredJournal(Repository):
         self._scope, self._asset, self._run = scope, asset, run
         self._memory = memory or Memory(certain=False)
 
-    async def once(
+    async def run(
         self,
         name: str,
         call: Call,
         *,
-        found: Call | None = None,
-        keep: timedelta | None = None,
-        harmless: bool = False,
+        reconcile: Call | None = None,
+        ttl: timedelta | None = None,
+        idempotent: bool = False,
     ) -> Json:
-        """See `Steps.once`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
+        """See `Steps.run`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
         key = self._scope, name
         while (other := self._desk.flights.get(key)) is not None:
             await other.wait()
         flight = self._desk.flights[key] = asyncio.Event()
         try:
-            kept = await self._kept(name, keep)
+            kept = await self._kept(name, ttl)
             if kept is not None and kept.state == "done":
                 return from_text(kept.result)
-            return await self._take(name, call, found, kept, harmless)
+            return await self._take(name, call, reconcile, kept, idempotent)
         finally:
             del self._desk.flights[key]
             flight.set()
 
-    async def forget(self, *names: str) -> None:
-        """See `Steps.forget`."""
+    async def discard(self, *names: str) -> None:
+        """See `Steps.discard`."""
 
         def job(c: Connection) -> None:
             for name in names:
@@ -82,29 +82,29 @@ class StoredJournal(Repository):
                 c.execute(delete(STEP).where(STEP.c.scope == self._scope, matching))
 
         await self._change(job)
-        steps = self._memory.steps
-        for kept in [kept for kept in steps if any(_matches(kept, name) for name in names)]:
-            del steps[kept]
+        journal = self._memory.journal
+        for kept in [kept for kept in journal if any(_matches(kept, name) for name in names)]:
+            del journal[kept]
 
-    async def recall(self, name: str) -> Json:
-        """See `Steps.recall`."""
+    async def get(self, name: str) -> Json:
+        """See `Steps.get`."""
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
     async def _take(
-        self, name: str, call: Call, found: Call | None, kept: CompletedWork | None, harmless: bool
+        self, name: str, call: Call, reconcile: Call | None, kept: CompletedWork | None, idempotent: bool
     ) -> Json:
         """Not recorded yet, as far as the file knows."""
-        if kept is not None and found is not None and (result := await found()) is not None:
+        if kept is not None and reconcile is not None and (result := await reconcile()) is not None:
             return await self._record(name, result)
-        if kept is not None and kept.state == "intent" and found is None and not harmless:
+        if kept is not None and kept.state == "intent" and reconcile is None and not idempotent:
             raise Uncertain(
                 f"the step “{name}” was begun at {kept.at} and its outcome is not known",
                 asset=self._asset,
                 operation=name,
             )
         record, began = self._written(name), self._desk.clock.monotonic()
-        if not harmless or found is not None:  # what may be repeated blindly needs no intent
+        if not idempotent or reconcile is not None:  # what may be repeated blindly needs no intent
             await self._intend(name)
         try:
             result = await call()
@@ -115,22 +115,22 @@ class StoredJournal(Repository):
             raise
         return await self._record(name, result, record, self._desk.clock.monotonic() - began)
 
-    async def _kept(self, name: str, keep: timedelta | None) -> CompletedWork | None:
+    async def _kept(self, name: str, ttl: timedelta | None) -> CompletedWork | None:
         if self._memory.certain:
-            kept = self._memory.steps.get(name)
+            kept = self._memory.journal.get(name)
         else:
             row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
             kept = None if row is None else CompletedWork(row.state, row.at, row.result)
         if kept is None:
             return None
-        if keep is not None and kept.state == "done" and instant(kept.at) + keep <= self._desk.clock.now():
+        if ttl is not None and kept.state == "done" and instant(kept.at) + ttl <= self._desk.clock.now():
             return None
         return kept
 
     async def _intend(self, name: str) -> None:
         intent = CompletedWork("intent", self._now(), to_text(None))
         await self._change(lambda c: self._put(c, name, intent))
-        self._memory.steps[name] = intent
+        self._memory.journal[name] = intent
 
     async def _withdraw(self, name: str) -> None:
         gone = delete(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name, STEP.c.state != "done")
@@ -139,7 +139,7 @@ class StoredJournal(Repository):
             c.execute(gone)
 
         await self._change(job)
-        self._memory.steps.pop(name, None)
+        self._memory.journal.pop(name, None)
 
     def _written(self, name: str) -> WriteRecord | None:
         """What is being written here, where this is the step that writes it."""
@@ -160,7 +160,7 @@ class StoredJournal(Repository):
                 append(c, row)
 
         await self._change(job)
-        self._memory.steps[name] = done
+        self._memory.journal[name] = done
         return result
 
     def _put(self, c: Connection, name: str, step: CompletedWork) -> None:
@@ -195,9 +195,9 @@ def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: fl
 class JournalRepository(Repository):
     """Gives out durable steps."""
 
-    def steps(self, work: Work, run: int) -> StoredJournal:
+    def journal(self, work: Work, run: int) -> StoredJournal:
         """The steps of one asset; they outlive the process and end when the work is settled."""
-        memory = None if work.begun else work.steps  # of new work there is nothing to read
+        memory = None if work.begun else work.journal  # of new work there is nothing to read
         return StoredJournal(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     async def is_recorded(self, text: str) -> bool:

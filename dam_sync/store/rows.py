@@ -60,7 +60,7 @@ class CompletedWork:
 class Memory:
     """The steps of one scope as the file has them, for as long as that is `certain`."""
 
-    steps: dict[str, CompletedWork] = field(default_factory=dict)
+    journal: dict[str, CompletedWork] = field(default_factory=dict)
     certain: bool = True
 
 
@@ -82,7 +82,7 @@ class Work:
     attempt: int = 0
     begun: bool = False
     passing: int = 0
-    steps: Memory = field(default_factory=Memory, compare=False, repr=False)
+    journal: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Three ways to upload; a service supplies the wire and the bounds, the order and the memory are settled here.
 
-Every way records what it did in `steps`, so that a broken upload goes on where it stopped. Sessions belong to one
+Every way records what it did in `journal`, so that a broken upload goes on where it stopped. Sessions belong to one
 file: when the file or the cut into parts has changed since, or the session ended, the upload begins anew.
 """
 
@@ -77,21 +77,21 @@ class RangesWire(Protocol):
 async def send_single(
     content: Content,
     send: Callable[[Content], Awaitable[Json]],
-    steps: Journal,
+    journal: Journal,
     name: str = "file",
     *,
-    found: Call | None = None,
-    keep: timedelta | None = None,
+    reconcile: Call | None = None,
+    ttl: timedelta | None = None,
 ) -> Json:
-    """The handle that `send` gave for the whole file, recorded as `name` and good for `keep`.
+    """The handle that `send` gave for the whole file, recorded as `name` and good for `ttl`.
 
     A handle nobody sees until it is used may be made twice after a crash. A `send` that makes an asset must come with
-    `found`, which is then asked first. Raises IntegrityError when the file is not what the source promised.
+    `reconcile`, which is then asked first. Raises IntegrityError when the file is not what the source promised.
     """
 
     source = source_of(content)
-    if found is None and ((known := await steps.recall(name)) is not None) and known["source"] != source:
-        await steps.forget(name)  # that was another file
+    if reconcile is None and ((known := await journal.get(name)) is not None) and known["source"] != source:
+        await journal.discard(name)  # that was another file
 
     async def call() -> Json:
         handle = await send(content)
@@ -99,10 +99,12 @@ async def send_single(
         return {"source": source, "handle": handle}
 
     async def look() -> Json:
-        handle = await found() if found is not None else None
+        handle = await reconcile() if reconcile is not None else None
         return None if handle is None else {"source": source, "handle": handle}
 
-    recorded = await steps.once(name, call, found=look if found is not None else None, keep=keep, harmless=True)
+    recorded = await journal.run(
+        name, call, reconcile=look if reconcile is not None else None, ttl=ttl, idempotent=True
+    )
     return recorded["handle"]
 
 
@@ -110,15 +112,15 @@ async def send_parts(
     content: Content,
     wire: PartsWire[bytes],
     bounds: PartBounds,
-    steps: Journal,
+    journal: Journal,
     budget: Budget,
     name: str = "parts",
     *,
-    keep: timedelta | None = None,
+    ttl: timedelta | None = None,
 ) -> Json:
     """The handle of the finished upload; parts are read in order and sent up to `bounds.at_once` at a time.
 
-    `keep` is how long the session lives. What is recorded or known to the server is never sent again; safe to repeat
+    `ttl` is how long the session lives. What is recorded or known to the server is never sent again; safe to repeat
     after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition begins anew) and
     IntegrityError, before `finish`, when the file is not what the source promised.
     """
@@ -126,17 +128,17 @@ async def send_parts(
     async def deliver(parts: Sequence[Part], put: Callable[[Part, bytes], Awaitable[None]]) -> None:
         await send_bounded(content, parts, put, budget, bounds.at_once)
 
-    return await _send_parts(content, wire, bounds, UploadSession(steps, name, keep), deliver)
+    return await _send_parts(content, wire, bounds, UploadSession(journal, name, ttl), deliver)
 
 
 async def send_streamed_parts(
     content: Content,
     wire: PartsWire[Blocks],
     bounds: PartBounds,
-    steps: Journal,
+    journal: Journal,
     name: str = "parts",
     *,
-    keep: timedelta | None = None,
+    ttl: timedelta | None = None,
 ) -> Json:
     """As `send_parts`, for parts too large to be held: one at a time, each read while it goes over the line."""
 
@@ -144,7 +146,7 @@ async def send_streamed_parts(
         for part in parts:
             await put(part, partial(content.blocks, part.start, part.stop))
 
-    return await _send_parts(content, wire, bounds, UploadSession(steps, name, keep), deliver)
+    return await _send_parts(content, wire, bounds, UploadSession(journal, name, ttl), deliver)
 
 
 async def _send_parts(
@@ -158,14 +160,14 @@ async def _send_parts(
         receipts = await _receipts(session, wire, parts)
 
         async def put(part: Part, body: Body) -> None:
-            receipts[part.number] = await session.once(f"part:{part.number}", lambda: wire.put(ticket, part, body))
+            receipts[part.number] = await session.run(f"part:{part.number}", lambda: wire.put(ticket, part, body))
 
         await deliver([part for part in parts if part.number not in receipts], put)
         await content.check()
         ordered = [receipts[part.number] for part in parts]
-        return await session.once("finish", lambda: wire.finish(ticket, ordered))
+        return await session.run("finish", lambda: wire.finish(ticket, ordered))
     except SessionGone:
-        await session.forget()
+        await session.discard()
         raise
     except (Rejected, IntegrityError):
         await session.abort(wire.abort)
@@ -176,28 +178,28 @@ async def send_ranges(
     content: Content,
     wire: RangesWire,
     step: int,
-    steps: Journal,
+    journal: Journal,
     name: str = "ranges",
     *,
     budget: Budget | None = None,
-    keep: timedelta | None = None,
+    ttl: timedelta | None = None,
 ) -> Json:
     """The handle of the finished upload; ranges of `step` bytes go in sequence, the next is read meanwhile.
 
-    `keep` is how long the session lives. After an error or crash the server is asked where to go on. Raises
+    `ttl` is how long the session lives. After an error or crash the server is asked where to go on. Raises
     SessionGone (steps are forgotten then, so a repetition begins anew), ContractBroken when the server asks for the
     same byte again and again, and IntegrityError, before `finish`, when the file is not what the source promised.
     """
-    session = UploadSession(steps, name, keep)
+    session = UploadSession(journal, name, ttl)
     try:
         ticket = await session.open(content, 0, lambda: wire.begin(content.size), None)
         if (done := await session.known("finish")) is not None:
             return done["result"]
         await _Ranges(content, wire, ticket, step, budget).send(await wire.offset(ticket) if session.resumed else 0)
         await content.check()
-        return await session.once("finish", lambda: wire.finish(ticket))
+        return await session.run("finish", lambda: wire.finish(ticket))
     except SessionGone:
-        await session.forget()
+        await session.discard()
         raise
     except (Rejected, IntegrityError):
         await session.abort(None)

@@ -20,8 +20,8 @@ def source_of(content: Content) -> str:
 class UploadSession:
     """Steps of one session, recorded as `name:…`. A record made in another session counts for nothing."""
 
-    def __init__(self, steps: Journal, name: str, keep: timedelta | None) -> None:
-        self._steps, self._name, self._keep = steps, name, keep
+    def __init__(self, journal: Journal, name: str, ttl: timedelta | None) -> None:
+        self._journal, self._name, self._ttl = journal, name, ttl
         self.ticket: Json = None
         self.resumed = False
         self._id = ""
@@ -31,7 +31,7 @@ class UploadSession:
     ) -> Json:
         """The ticket of the session recorded for this file and this cut, or of a new one."""
         source = f"{source_of(content)}/{parts}"
-        before = await self._steps.recall(f"{self._name}:begin")
+        before = await self._journal.get(f"{self._name}:begin")
         if before is not None and before["source"] != source:
             self.ticket = before["ticket"]
             await self.abort(abort)
@@ -42,34 +42,34 @@ class UploadSession:
             fresh = True
             return {"source": source, "ticket": await begin()}
 
-        record = await self._steps.once(f"{self._name}:begin", call, keep=self._keep, harmless=True)
+        record = await self._journal.run(f"{self._name}:begin", call, ttl=self._ttl, idempotent=True)
         self.ticket, self.resumed = record["ticket"], not fresh
         self._id = digest_of(self.ticket)
         return self.ticket
 
     async def known(self, step: str) -> Json:
         """`{"result": …}` of a step recorded in this session, else None."""
-        record = await self._steps.recall(f"{self._name}:{step}")
+        record = await self._journal.get(f"{self._name}:{step}")
         return record if record is not None and record["session"] == self._id else None
 
-    async def once(self, step: str, call: Call) -> Json:
-        """The result of a step that is harmless to repeat, recorded for this session."""
+    async def run(self, step: str, call: Call) -> Json:
+        """The result of a step that is safe to repeat, recorded for this session."""
         name = f"{self._name}:{step}"
-        if await self._steps.recall(name) is not None and await self.known(step) is None:
-            await self._steps.forget(name)
+        if await self._journal.get(name) is not None and await self.known(step) is None:
+            await self._journal.discard(name)
 
         async def recorded() -> Json:
             return {"session": self._id, "result": await call()}
 
-        return (await self._steps.once(name, recorded, keep=self._keep, harmless=True))["result"]
+        return (await self._journal.run(name, recorded, ttl=self._ttl, idempotent=True))["result"]
 
-    async def forget(self) -> None:
+    async def discard(self) -> None:
         """Begin anew the next time."""
-        await self._steps.forget(f"{self._name}:*")
+        await self._journal.discard(f"{self._name}:*")
 
     async def abort(self, abort: Callable[[Json], Awaitable[None]] | None) -> None:
         """End the session at the server, where it can be ended, and forget it."""
         if abort is not None and self.ticket is not None:
             with suppress(DamSyncError):  # an unused session ends by itself
                 await abort(self.ticket)
-        await self.forget()
+        await self.discard()

@@ -29,7 +29,7 @@ def abilities(service: Service, schema: Schema, holds: Mapping[Feature, Support]
     found |= {word("write", feature) for feature, held in holds.items() if held.write}
     found |= {"types"} if schema.types else set()
     found |= {"nested"} if schema.container_depth.get(folder, 2) > 1 else set()
-    found |= {"sweeps"} if service.limits.sweeps else set()
+    found |= {"sweeps"} if service.limits.enumerates_all else set()
     return frozenset(found)
 
 

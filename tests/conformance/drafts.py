@@ -16,7 +16,7 @@ from dam_sync.model.values import GeoPoint, Json, Localized, Scalar, Term, Value
 from tests.conformance.catalogue import MARKER
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.conformance.wiring import WIRED
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 T = TypeVar("T")
 NUMBERS = count(1)
@@ -155,17 +155,17 @@ async def plain_draft(service: Service, key: str = "", **more: Any) -> Draft:
 async def made(tenant: Tenant, service: Service, draft: Draft, size: int = 700) -> tuple[AssetId, str]:
     """Create it; its id, and the MD5 of its bytes."""
     async with content(tenant, draft.filename, size, seed=str(draft.marker)) as (given, digest):
-        return await service.create(draft, given, MemorySteps()), digest
+        return await service.create(draft, given, MemoryJournal()), digest
 
 
-async def worked(attempt: Callable[[], Awaitable[T]], steps: MemorySteps) -> T:
+async def worked(attempt: Callable[[], Awaitable[T]], journal: MemoryJournal) -> T:
     """As a worker goes on: again after what may pass, anew where a session has ended; anything else is an error."""
     for _ in range(TRIES):
         try:
             return await attempt()
         except DamSyncError as error:
             if error.disposition is Disposition.RESTART:
-                await steps.forget("*")
+                await journal.discard("*")
             elif error.disposition is not Disposition.RETRY:
                 raise
     return await attempt()

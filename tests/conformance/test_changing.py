@@ -32,7 +32,7 @@ from tests.conformance.drafts import (
 )
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.support.connected import body
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 
 Fresh = Callable[..., Tenant]
 pytestmark = pytest.mark.needs(Operation.CREATE)
@@ -224,10 +224,10 @@ async def test_an_update_whose_answer_is_lost_is_repeated(
         await service.update(first, patch)
     assert writes(spent)
     for name, _ in writes(spent):
-        identity, steps = await one(tenant, service), MemorySteps()
+        identity, journal = await one(tenant, service), MemoryJournal()
         tenant.faults.clear()
         tenant.fail({"match": name, "nth": 1, "do": fault})
-        await worked(lambda i=identity: service.update(i, patch), steps)  # type: ignore[misc]
+        await worked(lambda i=identity: service.update(i, patch), journal)  # type: ignore[misc]
         found = true_fields(tenant.truth()[identity], schema)
         assert {key: found[key] for key in fields} == own_fields(fields)
         assert set(tenant.truth()[identity]["tags"]) == patch.tags_add
@@ -248,7 +248,7 @@ async def test_updates_of_many_assets_at_once_stay_apart(tenant: Tenant, service
 async def replaced(tenant: Tenant, service: Service, identity: AssetId, seed: str, size: int = 700) -> str:
     name = tenant.truth()[identity]["filename"]
     async with content(tenant, name, size, seed=seed) as (given, digest):
-        await service.replace(identity, given, MemorySteps())
+        await service.replace(identity, given, MemoryJournal())
     tenant.advance(30)
     return digest
 
@@ -297,13 +297,13 @@ async def test_a_version_whose_answer_was_lost_is_not_doubled(tenant: Tenant, se
         await replaced(tenant, service, first, "x")
     for name, times in writes(spent):
         for nth in range(1, times + 1):
-            identity, steps = await one(tenant, service), MemorySteps()
+            identity, journal = await one(tenant, service), MemoryJournal()
             tenant.faults.clear()
             tenant.fail({"match": name, "nth": nth, "do": fault})
             filename = tenant.truth()[identity]["filename"]
             async with content(tenant, filename, seed="new") as (given, digest):
-                call: Callable[[], Awaitable[None]] = lambda i=identity, g=given, s=steps: service.replace(i, g, s)  # type: ignore[misc]  # noqa: E731
-                await worked(call, steps)
+                call: Callable[[], Awaitable[None]] = lambda i=identity, g=given, s=journal: service.replace(i, g, s)  # type: ignore[misc]  # noqa: E731
+                await worked(call, journal)
             assert len(digests(tenant, identity)) == 2
             assert digests(tenant, identity)[-1] == digest
 
@@ -312,17 +312,17 @@ async def test_a_version_whose_answer_was_lost_is_not_doubled(tenant: Tenant, se
 @pytest.mark.calls(1500)
 async def test_no_crash_doubles_a_version(tenant: Tenant, service: Service) -> None:
     for blow_at in range(1, 30):
-        identity, steps = await one(tenant, service), MemorySteps(blow_at)
+        identity, journal = await one(tenant, service), MemoryJournal(blow_at)
         filename = tenant.truth()[identity]["filename"]
         async with content(tenant, filename, seed="new") as (given, digest):
             try:
-                await service.replace(identity, given, steps)
+                await service.replace(identity, given, journal)
             except Crash:
-                steps.blow_at = None
+                journal.blow_at = None
                 other = tenant.connect()
-                await worked(lambda s=other, i=identity, g=given, m=steps: s.replace(i, g, m), steps)  # type: ignore[misc]
+                await worked(lambda s=other, i=identity, g=given, m=journal: s.replace(i, g, m), journal)  # type: ignore[misc]
         assert digests(tenant, identity)[1:] == [digest]
-        if steps.blow_at is not None:
+        if journal.blow_at is not None:
             break
     else:
         raise AssertionError("no end of crash points")
@@ -332,7 +332,7 @@ async def test_no_crash_doubles_a_version(tenant: Tenant, service: Service) -> N
 async def test_an_unknown_asset_takes_no_version(tenant: Tenant, service: Service) -> None:
     async with content(tenant) as (given, _):
         with pytest.raises(Rejected):
-            await service.replace(NOBODY, given, MemorySteps())
+            await service.replace(NOBODY, given, MemoryJournal())
 
 
 # -- remove ------------------------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ async def test_a_removal_whose_answer_was_lost_never_purges(tenant: Tenant, serv
     with tenant.costs() as spent:
         await service.remove(other)
     tenant.fail({"match": writes(spent)[0][0], "nth": 1, "do": fault})
-    await worked(lambda: service.remove(identity), MemorySteps())
+    await worked(lambda: service.remove(identity), MemoryJournal())
     await service.remove(identity)
     assert tenant.truth()[identity]["status"] == "trash"
 
@@ -381,7 +381,7 @@ async def test_what_is_gone_already_needs_no_removal(service: Service) -> None:
 async def test_an_attachment_arrives_whole(tenant: Tenant, service: Service) -> None:
     identity = await one(tenant, service)
     async with content(tenant, "paper.pdf", 5000) as (given, digest):
-        await service.attach(identity, given, MemorySteps())
+        await service.attach(identity, given, MemoryJournal())
     (row,) = tenant.truth()[identity]["attachments"]
     assert (row["name"], row["size"], row["digests"]["md5"]) == ("paper.pdf", 5000, digest)
     (file,) = (await service.fetch(identity)).attachments
@@ -393,20 +393,20 @@ async def test_an_attachment_arrives_whole(tenant: Tenant, service: Service) -> 
 @pytest.mark.parametrize("nth", [1, 2])
 async def test_an_attachment_is_not_doubled(tenant: Tenant, service: Service, fault: str, nth: int) -> None:
     """The first write announces, the second carries the bytes to the storage host."""
-    identity, steps = await one(tenant, service), MemorySteps()
+    identity, journal = await one(tenant, service), MemoryJournal()
     async with content(tenant, "paper.pdf", 5000) as (given, digest):
         tenant.fail({"match": "P* *", "nth": nth, "do": fault})
-        await worked(lambda: service.attach(identity, given, steps), steps)
+        await worked(lambda: service.attach(identity, given, journal), journal)
     (row,) = tenant.truth()[identity]["attachments"]
     assert row["digests"]["md5"] == digest
 
 
 @attaches
 async def test_two_attachments_are_two(tenant: Tenant, service: Service) -> None:
-    identity, steps = await one(tenant, service), MemorySteps()
+    identity, journal = await one(tenant, service), MemoryJournal()
     for name in ("a.pdf", "b.pdf"):
         async with content(tenant, name, 50) as (given, _):
-            await service.attach(identity, given, steps)
+            await service.attach(identity, given, journal)
     assert [row["name"] for row in tenant.truth()[identity]["attachments"]] == ["a.pdf", "b.pdf"]
 
 
@@ -428,7 +428,7 @@ async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str)
     service = tenant.connect()
     source, target = tenant.of_catalogue(1), tenant.of_catalogue(3)
     tenant.fail({"match": "POST *", "nth": 1, "do": fault})
-    await worked(lambda: service.relate(source, Relation(tenant.relation, target)), MemorySteps())
+    await worked(lambda: service.relate(source, Relation(tenant.relation, target)), MemoryJournal())
     assert [row["target"] for row in tenant.truth()[source]["relations"]].count(target) == 1
 
 

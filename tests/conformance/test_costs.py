@@ -36,7 +36,7 @@ from tests.conformance.drafts import (
 )
 from tests.conformance.tenant import Tenant, content
 from tests.support.connected import alike, body, entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
 forecasts = pytest.mark.needs(Operation.FORECAST)
@@ -142,7 +142,7 @@ async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, s
     name = tenant.truth()[identity]["filename"]
     async with content(tenant, name, size, seed="v") as (given, _):
         told = service.forecast(FileRef("", name, size), size)
-        await check(tenant, told, lambda: service.replace(identity, given, MemorySteps()))
+        await check(tenant, told, lambda: service.replace(identity, given, MemoryJournal()))
 
 
 @forecasts
@@ -188,7 +188,7 @@ async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Servic
     identity, _ = await made(tenant, service, await plain_draft(service))
     async with content(tenant, "paper.pdf", 500) as (given, _):
         told = service.forecast(Membership(Placement("attachment", ("paper.pdf",)), (identity,)), 500)
-        await check(tenant, told, lambda: service.attach(identity, given, MemorySteps()))
+        await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()))
 
 
 @forecasts
@@ -309,17 +309,17 @@ Write = Callable[[Tenant, Service, AssetId], Awaitable[Any]]
 
 async def _create(tenant: Tenant, service: Service, identity: AssetId) -> None:
     async with content(tenant) as (given, _):
-        await service.create(await plain_draft(service), given, MemorySteps())
+        await service.create(await plain_draft(service), given, MemoryJournal())
 
 
 async def _replace(tenant: Tenant, service: Service, identity: AssetId) -> None:
     async with content(tenant, "photo 4.jpg") as (given, _):
-        await service.replace(identity, given, MemorySteps())
+        await service.replace(identity, given, MemoryJournal())
 
 
 async def _attach(tenant: Tenant, service: Service, identity: AssetId) -> None:
     async with content(tenant) as (given, _):
-        await service.attach(identity, given, MemorySteps())
+        await service.attach(identity, given, MemoryJournal())
 
 
 async def _place(tenant: Tenant, service: Service, identity: AssetId) -> None:

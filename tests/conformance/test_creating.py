@@ -19,7 +19,7 @@ from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, plain_draft, values_for, worked, writes
 from tests.conformance.tenant import Tenant, content
 from tests.support.connected import alike, body
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 
 Fresh = Callable[..., Tenant]
 pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FIND)
@@ -83,14 +83,14 @@ async def test_a_large_file_goes_in_parts(tenant: Tenant, service: Service, sche
 async def test_a_large_file_survives_faults_in_its_parts(fresh: Fresh, schema: Schema, fault: str) -> None:
     tenant = fresh()
     service = tenant.connect()
-    draft, steps = await plain_draft(service), MemorySteps()
+    draft, journal = await plain_draft(service), MemoryJournal()
     size = (service.limits.single_bytes or 0) + 12_345
     async with content(tenant, draft.filename, size) as (given, digest):
         tenant.fail(
             {"match": "P* *", "nth": 2, "do": fault},
             {"match": "P* *", "nth": 4, "do": fault},
         )
-        await worked(lambda: service.create(draft, given, steps), steps)
+        await worked(lambda: service.create(draft, given, journal), journal)
     check_made(tenant, schema, draft, digest)
 
 
@@ -98,10 +98,10 @@ async def test_an_asset_without_a_file_is_made_or_refused(tenant: Tenant, servic
     draft = await plain_draft(service)
     if "fileless" in tenant.wired.refuses:
         with pytest.raises(Unsupported):
-            await service.create(draft, None, MemorySteps())
+            await service.create(draft, None, MemoryJournal())
         assert not tenant.marked(draft.marker.value if draft.marker else "")
     else:
-        await service.create(draft, None, MemorySteps())
+        await service.create(draft, None, MemoryJournal())
         assert not check_made(tenant, schema, draft)["versions"]
 
 
@@ -162,18 +162,18 @@ async def test_a_container_that_does_not_exist_is_refused(tenant: Tenant, servic
 # -- crashes and lost answers ------------------------------------------------------------------------------------------
 
 
-async def attempted(tenant: Tenant, draft: Draft, blow_at: int) -> tuple[MemorySteps, str]:
+async def attempted(tenant: Tenant, draft: Draft, blow_at: int) -> tuple[MemoryJournal, str]:
     """One process that ends at that moment, and another that goes on."""
-    steps = MemorySteps(blow_at)
+    journal = MemoryJournal(blow_at)
     service = tenant.connect()
     async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
         try:
-            await service.create(draft, given, steps)
+            await service.create(draft, given, journal)
         except Crash:
-            steps.blow_at = None
+            journal.blow_at = None
             other = tenant.connect()
-            await worked(lambda: other.create(draft, given, steps), steps)
-    return steps, digest
+            await worked(lambda: other.create(draft, given, journal), journal)
+    return journal, digest
 
 
 @pytest.mark.calls(2500)
@@ -181,10 +181,10 @@ async def test_no_crash_doubles_an_asset_or_leaves_it_half(tenant: Tenant, servi
     base = await full_draft(tenant, service)
     for blow_at in range(1, 60):
         draft = renamed(base, f"crash-{tenant.world.word(4)}-{blow_at}")
-        steps, digest = await attempted(tenant, draft, blow_at)
+        journal, digest = await attempted(tenant, draft, blow_at)
         check_made(tenant, schema, draft, digest)
         await tenant.disconnect()
-        if steps.blow_at is not None:
+        if journal.blow_at is not None:
             break
     else:
         raise AssertionError("no end of crash points")
@@ -206,16 +206,16 @@ async def test_no_lost_write_doubles_an_asset(tenant: Tenant, service: Service, 
         await made(tenant, service, renamed(base, f"whole-{fault}"))
     for name, times in writes(spent):
         for nth in range(1, times + 1):
-            draft, steps = renamed(base, f"{fault}-{tenant.world.word(8)}"), MemorySteps()
+            draft, journal = renamed(base, f"{fault}-{tenant.world.word(8)}"), MemoryJournal()
             one, other = tenant.connect(), tenant.connect()
             await one.schema()
             tenant.faults.clear()
             tenant.fail({"match": name, "nth": nth, "do": fault})
             async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
                 try:
-                    await one.create(draft, given, steps)
+                    await one.create(draft, given, journal)
                 except Exception:  # noqa: BLE001 - whatever ended the first process, the other must end well
-                    await worked(lambda s=other, d=draft, g=given, m=steps: s.create(d, g, m), steps)  # type: ignore[misc]
+                    await worked(lambda s=other, d=draft, g=given, m=journal: s.create(d, g, m), journal)  # type: ignore[misc]
             assert not tenant.faults.unhit()
             check_made(tenant, schema, draft, digest)
             await tenant.disconnect()
@@ -226,14 +226,14 @@ async def test_a_run_stopped_at_any_call_goes_on(tenant: Tenant, service: Servic
     base = await full_draft(tenant, service)
     stops = 0
     for most in range(1, 60):
-        draft, steps = renamed(base, f"stop-{tenant.world.word(4)}-{most}"), MemorySteps()
+        draft, journal = renamed(base, f"stop-{tenant.world.word(4)}-{most}"), MemoryJournal()
         async with content(tenant, draft.filename, seed=str(draft.marker)) as (given, digest):
             try:
-                await tenant.connect(max_calls=most).create(draft, given, steps)
+                await tenant.connect(max_calls=most).create(draft, given, journal)
             except StopRequested:
                 stops += 1
                 other = tenant.connect()
-                await worked(lambda s=other, d=draft, g=given, m=steps: s.create(d, g, m), steps)  # type: ignore[misc]
+                await worked(lambda s=other, d=draft, g=given, m=journal: s.create(d, g, m), journal)  # type: ignore[misc]
                 check_made(tenant, schema, draft, digest)
                 await tenant.disconnect()
                 continue
@@ -244,7 +244,7 @@ async def test_a_run_stopped_at_any_call_goes_on(tenant: Tenant, service: Servic
 
 async def test_twins_made_at_once_stay_apart(tenant: Tenant, service: Service, schema: Schema) -> None:
     """Equal bytes, and equal names where a name alone is no identity; some answers are lost."""
-    same = not service.limits.names_identify
+    same = not service.limits.filename_is_identity
     drafts = [await plain_draft(service) for _ in range(6)]
     drafts = [replace(draft, filename="same.jpg" if same else draft.filename) for draft in drafts]
     await made(tenant, service, await plain_draft(service))
@@ -255,9 +255,9 @@ async def test_twins_made_at_once_stay_apart(tenant: Tenant, service: Service, s
             tenant.fail({"match": name, "nth": 1, "do": "reset_after"})
 
     async def make(draft: Draft) -> AssetId:
-        steps = MemorySteps()
+        journal = MemoryJournal()
         async with content(tenant, draft.filename) as (given, _):
-            return await worked(lambda: service.create(draft, given, steps), steps)
+            return await worked(lambda: service.create(draft, given, journal), journal)
 
     found = await asyncio.gather(*(make(draft) for draft in drafts))
     assert [check_made(tenant, schema, draft)["id"] for draft in drafts] == found

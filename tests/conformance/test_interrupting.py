@@ -27,9 +27,9 @@ from tests.conformance.wiring import VARIANTS, WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
 from tests.support.fuse import install
 from tests.support.interrupted import Breaking
+from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.parts import small_parts
-from tests.support.steps import MemorySteps
 from tests.support.vault import MemoryVault
 from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
@@ -65,7 +65,7 @@ class Upload:
     before: frozenset[AssetId]
     arrivals: Arrivals
     vault: MemoryVault = field(default_factory=MemoryVault)
-    steps: MemorySteps = field(default_factory=MemorySteps)
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
 
     def connect(self) -> Service:
         """A new process."""
@@ -75,13 +75,13 @@ class Upload:
         """One process, until it ends in one way or another."""
         service = self.connect()
         if self.asset is None:
-            return await service.create(self.draft, self.content, self.steps)
-        await service.replace(self.asset, self.content, self.steps)
+            return await service.create(self.draft, self.content, self.journal)
+        await service.replace(self.asset, self.content, self.journal)
         return self.asset
 
     async def interrupted(self) -> bool:
         """One process; whether it came to a bad end."""
-        self.steps.now = self.tenant.world.now()
+        self.journal.now = self.tenant.world.now()
         try:
             self.asset = await self.attempt()
         except (Exception, Killed):  # noqa: BLE001 - whatever ended the first process, the others must end well
@@ -90,7 +90,7 @@ class Upload:
 
     async def finished(self) -> None:
         """As runs go on: again after what may pass and where a session has ended, each time in a new process."""
-        self.steps.blow_at = None
+        self.journal.blow_at = None
         for left in reversed(range(TRIES)):
             try:
                 self.asset = await self.attempt()
@@ -111,7 +111,7 @@ class Upload:
     @property
     def used_up(self) -> bool:
         """Whether the contract wants the file sent anew, if no asset was made of it."""
-        return self.tenant.wired.uses_up in self.steps.done
+        return self.tenant.wired.uses_up in self.journal.done
 
     def sent(self) -> Counter[int]:
         """How often each part arrived whole."""
@@ -119,7 +119,7 @@ class Upload:
 
     def recorded(self) -> set[int]:
         """The parts whose receipts were recorded."""
-        return {int(name.rpartition(":")[2]) for name in self.steps.done if ":part:" in name}
+        return {int(name.rpartition(":")[2]) for name in self.journal.done if ":part:" in name}
 
     def check_sent(self, before: Counter[int], recorded: set[int], used_up: bool) -> None:
         """No finished part travelled again: at most those that were on their way."""
@@ -206,7 +206,7 @@ async def check_resumed(one: Upload) -> None:
 async def test_a_kill_around_any_record_sends_no_finished_part_again(parted: Tenant, way: str) -> None:
     for blow_at in range(1, MOMENTS):
         async with upload(parted, way) as one:
-            one.steps.blow_at = blow_at
+            one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
             await check_resumed(one)
@@ -250,12 +250,12 @@ async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: 
     """Sessions, batches, signed links and temporary files. `too-early`: our own record does not know yet."""
     for blow_at in range(1, MOMENTS):
         async with upload(parted, way) as one:
-            one.steps.blow_at = blow_at
+            one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
             parted.advance(one.leap(finished=len(one.sent()) == PARTS and not known))
             if known:
-                one.steps.now = parted.world.now()
+                one.journal.now = parted.world.now()
             await one.finished()
             assert max(one.sent().values()) <= 3 - (known and not one.used_up)
     else:
@@ -267,7 +267,7 @@ async def test_what_only_the_lost_vault_knew_is_done_anew(parted: Tenant, way: s
     """Addresses of sessions and signed links: a job moved to another machine has none of them."""
     for blow_at in range(1, MOMENTS):
         async with upload(parted, way) as one:
-            one.steps.blow_at = blow_at
+            one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
             one.vault = MemoryVault()
@@ -281,11 +281,11 @@ async def test_what_only_the_lost_vault_knew_is_done_anew(parted: Tenant, way: s
 async def test_a_session_as_old_as_it_lives_is_not_built_upon(parted: Tenant, way: str) -> None:
     for blow_at in range(1, MOMENTS, 3):
         async with upload(parted, way) as one:
-            one.steps.blow_at = blow_at
+            one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
             parted.advance(one.life + 60)
-            one.steps.now = parted.world.now()
+            one.journal.now = parted.world.now()
             await one.finished()
             assert max(one.sent().values()) <= 3
 

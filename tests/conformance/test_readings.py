@@ -14,7 +14,7 @@ from tests.conformance.drafts import KEYS, check_made, full_draft, made, values_
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.conformance.wiring import WIRED
 from tests.support.connected import body, entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 READINGS = [(kind, reading) for kind, wired in WIRED.items() for reading in wired.readings]
 
@@ -44,7 +44,7 @@ async def test_a_new_file_becomes_the_current_version(tenant: Tenant, service: S
     tenant.advance(30)
     filename = tenant.truth()[identity]["filename"]
     async with content(tenant, filename, 800, seed="again") as (given, second):
-        await service.replace(identity, given, MemorySteps())
+        await service.replace(identity, given, MemoryJournal())
     assert [file["digests"]["md5"] for file in tenant.truth()[identity]["versions"]] == [first, second]
 
 

@@ -316,7 +316,7 @@ def _mark(entry: Entry | None) -> tuple[str, bool] | None:
 
 async def before_in(tenant: Tenant, service: Service) -> dict[AssetId, Entry]:
     """What there was, for services whose deltas list everything."""
-    sweeps = service.limits.sweeps
+    sweeps = service.limits.enumerates_all
     return {entry.id: entry for entry in await entries(service)} if sweeps else {}
 
 
@@ -337,7 +337,7 @@ async def test_a_window_ends_before_what_came_later(fresh: Fresh) -> None:
     tenant.advance(7200)
     until = tenant.world.now()
     tenant.advance(7200)
-    if service.limits.sweeps:
+    if service.limits.enumerates_all:
         return  # it tells what is, not when it came to be
     await changed_and_removed(tenant, service)
     assert await entries(service, Window(since, until)) == []

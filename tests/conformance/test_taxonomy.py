@@ -17,7 +17,7 @@ from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, places, vocabulary_of, worked, writes
 from tests.conformance.tenant import Tenant
 from tests.support.connected import entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
 terms = pytest.mark.needs(Operation.ENSURE_TERM, Operation.TERMS)
@@ -117,7 +117,7 @@ async def test_a_term_whose_answer_was_lost_is_one(
     key, label = vocabulary(service, schema), f"Lost {fault}"
     await service.ensure_term(key, Term(f"{label} first"))
     tenant.fail({"match": "P* *", "nth": 1, "do": fault})
-    made = await worked(lambda: service.ensure_term(key, Term(label)), MemorySteps())
+    made = await worked(lambda: service.ensure_term(key, Term(label)), MemoryJournal())
     assert made.label == label
     assert (await labels(tenant.connect(), key))[label] == 1
 
@@ -250,7 +250,7 @@ async def test_a_container_whose_answer_was_lost_is_one(tenant: Tenant, service:
     kind, name = nested(tenant), f"Lost {fault}"
     await service.ensure_container(kind, (f"{name} first",))
     tenant.fail({"match": "POST *", "nth": 1, "do": fault})
-    made = await worked(lambda: service.ensure_container(kind, (name,)), MemorySteps())
+    made = await worked(lambda: service.ensure_container(kind, (name,)), MemoryJournal())
     found = [place.id async for place in tenant.connect().containers() if place.path == (name,)]
     assert found == [made.id]
 
@@ -335,5 +335,5 @@ async def test_a_filling_whose_answer_was_lost_is_repeated(fresh: Fresh, fault: 
     container = await bulky(tenant, service)
     tenant.fail({"match": "P* *", "nth": 1, "do": fault})
     ids = list(tenant.truth())
-    await worked(lambda: service.place(container, ids, []), MemorySteps())
+    await worked(lambda: service.place(container, ids, []), MemoryJournal())
     assert all(paths(row).count(container.path) == 1 for row in tenant.truth().values())

@@ -66,8 +66,8 @@ class OnDisk(Small):
         there = self.pair.target.assets
         assert duplicates(there) == []
         assert digests(there) == digests(self.pair.source.assets)
-        steps = Counter(self.ask("SELECT asset, operation FROM ledger"))
-        assert [step for step, number in steps.items() if number > 1] == []
+        journal = Counter(self.ask("SELECT asset, operation FROM ledger"))
+        assert [step for step, number in journal.items() if number > 1] == []
         assert self.ask("PRAGMA integrity_check") == [("ok",)]
 
     def ask(self, question: str) -> list[tuple[Any, ...]]:

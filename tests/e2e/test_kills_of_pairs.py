@@ -122,7 +122,7 @@ class Job:
         return forked
 
     @property
-    def steps(self) -> Counter[tuple[str, str]]:
+    def journal(self) -> Counter[tuple[str, str]]:
         """How often each was recorded; parts of a create are sent anew where it may have used them up."""
         with closing(sqlite3.connect(self.path.parent / "state" / "job.db")) as connection:
             rows = connection.execute("SELECT asset, operation FROM ledger").fetchall()
@@ -179,4 +179,4 @@ def test_kills_in_the_middle_leave_no_trace(forking: Forking, tmp_path: Path, so
         assert len(sides[0]) == ASSETS
         assert digests(sides[0]) == digests(sides[1])
         assert titles(sides[0], profile_of(source).prefix) == titles(sides[1], profile_of(target).prefix)
-        assert [step for step, number in job.steps.items() if number > 1] == []
+        assert [step for step, number in job.journal.items() if number > 1] == []

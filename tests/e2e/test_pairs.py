@@ -56,8 +56,8 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
             faults += [f"{there[asset]['catalogue_id']} {fault}" for fault in told]
         assert faults == [], f"told: {state.losses}; notes: {report['notes']}"
         (grown,) = [asset for asset, row in there.items() if row["filename"] == GROWN]
-        sent = [name for asset, name in state.steps if asset == grown and name.endswith(IN_PARTS)]
-        assert len(sent) >= min(2, len(found[state.twins[grown]]["versions"])), state.steps
+        sent = [name for asset, name in state.journal if asset == grown and name.endswith(IN_PARTS)]
+        assert len(sent) >= min(2, len(found[state.twins[grown]]["versions"])), state.journal
         verdict = verified(pair)
         assert (verdict["equal"], verdict["differences"], verdict["extras"]) == (len(state.twins), [], [])
         pair.target.forget_calls()

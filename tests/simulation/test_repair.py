@@ -10,7 +10,7 @@ from dam_sync.api.run_options import RunOptions
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.services import discover
 from tests.support.connected import Bytes
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.support.virtual.edits import (
     ATTACHMENTS,
     BY_HAND,
@@ -118,7 +118,7 @@ async def _rename(hand: Hand, asset: Asset, name: str) -> None:
 async def same_size(hand: Hand, asset: Asset) -> None:
     """Another file of as many bytes."""
     size = asset.versions[-1].size or 0
-    await hand.service.replace(asset.id, Bytes(asset.filename, b"x" * size, known=True), MemorySteps())
+    await hand.service.replace(asset.id, Bytes(asset.filename, b"x" * size, known=True), MemoryJournal())
 
 
 @pytest.mark.parametrize("kind", ["c", "e"])

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId
 from tests.conformance.drafts import plain_draft
 from tests.support.connected import Bytes
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.support.virtual.moves import LAGS, Move, Simulation
 
 NAME = "fresh.jpg"
@@ -23,7 +23,7 @@ async def uploaded(move: Move, role: str, data: bytes) -> AssetId:
     try:
         await service.probe()
         draft = replace(await plain_draft(service, role), filename=NAME)
-        return await service.create(draft, Bytes(NAME, data, known=True), MemorySteps())
+        return await service.create(draft, Bytes(NAME, data, known=True), MemoryJournal())
     finally:
         await service.close()
 

@@ -134,7 +134,7 @@ class Moved:
     losses: Mapping[str, Sequence[str]]
     twins: Mapping[str, str]
     parked: Mapping[str, str]
-    steps: Sequence[tuple[str, str]]
+    journal: Sequence[tuple[str, str]]
 
 
 def moved(pair: Pair) -> Moved:

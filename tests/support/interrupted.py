@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections.abc import AsyncIterator, Mapping
 
-from tests.support.steps import Crash
+from tests.support.journal import Crash
 
 
 class Breaking:

@@ -20,7 +20,7 @@ from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import KIND
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.support.vault import MemoryVault
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
@@ -115,7 +115,7 @@ def draft(key: str = "m-1", filename: str = "new.jpg", **more: Any) -> Draft:
 
 
 async def created(service: Service, wanted: Draft, data: bytes = b"abc" * 100) -> AssetId:
-    return await service.create(wanted, Bytes(wanted.filename, data), MemorySteps())
+    return await service.create(wanted, Bytes(wanted.filename, data), MemoryJournal())
 
 
 def consent(url: str) -> str:

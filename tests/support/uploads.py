@@ -13,8 +13,8 @@ from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.source import Source, generated
-from tests.support.steps import Crash, MemorySteps
 
 SIZE = 1000
 BOUNDS = PartBounds(preferred=100, least=50, at_once=3)
@@ -180,14 +180,16 @@ class Once:
             raise IntegrityError("the digest is another")
 
 
-async def crash_and_resume(attempt: Callable[[MemorySteps], Awaitable[Json]], steps: MemorySteps) -> tuple[Json, int]:
-    """Crash at moment n, for the n of `steps`, then go on to the end; the handle and how often it crashed."""
+async def crash_and_resume(
+    attempt: Callable[[MemoryJournal], Awaitable[Json]], journal: MemoryJournal
+) -> tuple[Json, int]:
+    """Crash at moment n, for the n of `journal`, then go on to the end; the handle and how often it crashed."""
     try:
-        await attempt(steps)
+        await attempt(journal)
     except Crash:
-        steps.blow_at = None
-        return await attempt(steps), 1
-    return await attempt(steps), 0
+        journal.blow_at = None
+        return await attempt(journal), 1
+    return await attempt(journal), 0
 
 
 def ranged(source: Source) -> Content:

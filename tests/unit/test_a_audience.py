@@ -14,8 +14,8 @@ from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from tests.support.connected import EVERYTHING, Bytes, alike
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, Tenant, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 TRAP = {"record": "status", "name": "Draft", "status": "published"}  # a title that says less than its base status
 
@@ -76,7 +76,7 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(opened: Open,
     draft = replace(await draft_for(service, **more), closed=True)
     told = service.forecast(draft, 90)
     with tenant.costs() as spent:
-        made = await service.create(draft, Bytes("m.jpg", b"m" * 90), MemorySteps())
+        made = await service.create(draft, Bytes("m.jpg", b"m" * 90), MemoryJournal())
     assert alike(spent) == alike(told)
     assert seen(tenant) == before
     assert (await service.fetch(made)).status == "draft"
@@ -116,14 +116,14 @@ def publish(tenant: Tenant, media: str) -> None:
         admin.put(media, json=body).raise_for_status()
 
 
-class PublishedAtOnce(MemorySteps):
+class PublishedAtOnce(MemoryJournal):
     """As in an instance that publishes what is made: the media is published as soon as it is there."""
 
     tenant: Tenant
 
-    async def once(self, name: str, call: Any, **more: Any) -> Json:
+    async def run(self, name: str, call: Any, **more: Any) -> Json:
         known = name in self.done
-        result = await super().once(name, call, **more)
+        result = await super().run(name, call, **more)
         if name == "create" and not known:
             publish(self.tenant, f"/medias/{result['id']}")
         return result
@@ -136,9 +136,11 @@ async def test_an_instance_that_publishes_at_once_gets_nothing_that_must_be_hidd
     await service.schema()
     before = seen(tenant)["now"]
     for key in ("m-1", "m-2"):
-        steps = PublishedAtOnce()
-        steps.tenant = tenant
+        journal = PublishedAtOnce()
+        journal.tenant = tenant
         with pytest.raises(Rejected, match="publishes"):
-            await service.create(replace(await draft_for(service, key), **draft), Bytes(f"{key}.jpg", b"m" * 90), steps)
+            await service.create(
+                replace(await draft_for(service, key), **draft), Bytes(f"{key}.jpg", b"m" * 90), journal
+            )
     assert seen(tenant)["now"] == before
     assert len(tenant.truth()) == 2, "the second one was made though the first one showed what would come of it"

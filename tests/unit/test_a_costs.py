@@ -11,8 +11,8 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.service import Service
 from tests.support.connected import Bytes
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, Tenant, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def check(tenant: Tenant, service: Service, key: str, *, placed: bool) -> 
     draft = draft if placed else replace(draft, placements=frozenset())
     told = service.forecast(draft, 300)
     with tenant.costs() as spent:
-        await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 100), MemorySteps())
+        await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 100), MemoryJournal())
     assert alike(spent) == alike(told)
 
 

@@ -13,8 +13,8 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import DamSyncError, InvalidValue, SessionGone, StopRequested, TooLarge, Transient
 from dam_sync.model.values import GeoPoint, Json, Localized, Value
 from tests.support.connected import Bytes, alike
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> Non
     )
     told = service.forecast(draft, 5000)
     with tenant.costs() as spent:
-        made = await service.create(draft, Bytes("new.jpg", b"x" * 5000), MemorySteps())
+        made = await service.create(draft, Bytes("new.jpg", b"x" * 5000), MemoryJournal())
     assert alike(spent) == alike(told)
     found = await service.fetch(made)
     assert {key: found.fields[key] for key in draft.fields if key not in ("subject", "country")} == {
@@ -65,7 +65,7 @@ async def test_few_fields_are_written_one_by_one_at_the_cost_told(opened: Open, 
     draft = Draft(base.marker, "a.jpg", "Photo", status, base.fields)
     told = service.forecast(draft, 10)
     with tenant.costs() as spent:
-        made = await service.create(draft, Bytes("a.jpg", b"x" * 10), MemorySteps())
+        made = await service.create(draft, Bytes("a.jpg", b"x" * 10), MemoryJournal())
     assert alike(spent) == alike(told)
     found = await service.fetch(made)
     assert found.status == {"": "draft", "Internal": "published"}.get(status, status)
@@ -74,7 +74,7 @@ async def test_few_fields_are_written_one_by_one_at_the_cost_told(opened: Open, 
 
 async def test_a_media_may_be_metadata_only(opened: Open) -> None:
     service = opened().connect()
-    made = await service.create(await draft_for(service), None, MemorySteps())
+    made = await service.create(await draft_for(service), None, MemoryJournal())
     found = await service.fetch(made)
     assert found.file is None
     assert found.fields["title"] == Localized({"en": "New", "fr": "Nouveau"})
@@ -96,7 +96,7 @@ async def test_each_open_reading_gives_the_same_asset(opened: Open, reading: Jso
     tenant = opened(asset(1), **reading)
     service = tenant.connect(timezone=reading.get("zone", "Europe/Paris"))
     draft = await draft_for(service, shot_date=date(2025, 2, 6), annotation="OK", rating=3, keywords=("a b", "c"))
-    made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemorySteps())
+    made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     await service.update(made, Patch(fields={"annotation": None, "point_of_interest": "10,20"}, status="Internal"))
     found = await service.fetch(made)
     assert {key: value for key, value in found.fields.items() if key in draft.fields} == {
@@ -110,15 +110,15 @@ async def test_each_open_reading_gives_the_same_asset(opened: Open, reading: Jso
 
 async def test_the_marker_finds_exactly_its_asset(opened: Open) -> None:
     service = opened().connect()
-    made = await service.create(await draft_for(service, "m-1"), Bytes("a.jpg", b"a"), MemorySteps())
-    await service.create(await draft_for(service, "m-1-1"), Bytes("b.jpg", b"b"), MemorySteps())
+    made = await service.create(await draft_for(service, "m-1"), Bytes("a.jpg", b"a"), MemoryJournal())
+    await service.create(await draft_for(service, "m-1-1"), Bytes("b.jpg", b"b"), MemoryJournal())
     assert await service.find(Marker("legacy_id", "m-1")) == made
     assert await service.find(Marker("legacy_id", "m")) is None
 
 
 async def test_find_waits_out_the_lag(opened: Open) -> None:
     service = opened(lag=0.2).connect()
-    made = await service.create(await draft_for(service), Bytes("a.jpg", b"a"), MemorySteps())
+    made = await service.create(await draft_for(service), Bytes("a.jpg", b"a"), MemoryJournal())
     assert await service.find(Marker("legacy_id", "m-1")) == made
 
 
@@ -127,12 +127,12 @@ async def test_find_waits_out_the_lag(opened: Open) -> None:
 async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, listed: bool, known: bool) -> None:
     tenant = opened(drafts_in_folder=listed, lag=0.1)
     service = tenant.connect()
-    draft, steps, content = await draft_for(service), MemorySteps(), Bytes("new.jpg", b"x" * 500, known=known)
+    draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500, known=known)
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
-        await service.create(draft, content, steps)
+        await service.create(draft, content, journal)
     assert not tenant.faults.unhit()
-    made = await service.create(draft, content, steps)
+    made = await service.create(draft, content, journal)
     assert set(tenant.truth()) == {made}
     assert (await service.fetch(made)).fields["legacy_id"] == "m-1"
 
@@ -140,22 +140,22 @@ async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, liste
 async def test_a_lost_answer_of_an_older_release_is_found_by_date(opened: Open) -> None:
     tenant = opened(asset(1), release="4.15.0", lag=0.1)
     service = tenant.connect()
-    draft, steps, content = await draft_for(service), MemorySteps(), Bytes("new.jpg", b"x" * 500)
+    draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
     tenant.faults.add([{"match": "POST /api/dam/medias", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
-        await service.create(draft, content, steps)
-    await service.create(draft, content, steps)
+        await service.create(draft, content, journal)
+    await service.create(draft, content, journal)
     assert len(tenant.truth()) == 2
 
 
 async def test_a_create_that_never_happened_is_made(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
-    draft, steps, content = await draft_for(service), MemorySteps(), Bytes("new.jpg", b"x" * 500)
+    draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_before"}])
     with pytest.raises(Transient):
-        await service.create(draft, content, steps)
-    made = await service.create(draft, content, steps)
+        await service.create(draft, content, journal)
+    made = await service.create(draft, content, journal)
     assert set(tenant.truth()) == {made}
 
 
@@ -171,10 +171,10 @@ async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
             {"match": "PUT /api/dam/medias/*/metadatas/legacy_id", "times": 6, "do": "status:503"},
         ]
     )
-    one, two = MemorySteps(), MemorySteps()
-    for draft, steps in ((first, one), (second, two)):
+    one, two = MemoryJournal(), MemoryJournal()
+    for draft, journal in ((first, one), (second, two)):
         with pytest.raises(DamSyncError):
-            await service.create(draft, content, steps)
+            await service.create(draft, content, journal)
     tenant.faults.clear()
     fresh = tenant.connect()  # a new process
     await fresh.schema()
@@ -197,7 +197,7 @@ async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -
     content, places = Bytes("new.jpg", b"x" * 500), (await draft_for(ready)).placements
     stops = 0
     for calls in range(1, 60):
-        steps = MemorySteps()
+        journal = MemoryJournal()
         fields: dict[str, Value] = {
             "legacy_id": f"m-{calls}",
             "title": Localized({"en": f"Title {calls}"}),
@@ -205,11 +205,11 @@ async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -
         }
         draft = Draft(Marker("legacy_id", f"m-{calls}"), "new.jpg", "Photo", "published", fields, places)
         try:
-            await tenant.connect(max_calls=calls).create(draft, content, steps)
+            await tenant.connect(max_calls=calls).create(draft, content, journal)
             break
         except StopRequested:
             stops += 1
-        made = await tenant.connect().create(draft, content, steps)
+        made = await tenant.connect().create(draft, content, journal)
         found = await ready.fetch(made)
         assert {key: found.fields[key] for key in fields} == fields
         assert (found.status, {place.text for place in found.placements}) == (
@@ -228,12 +228,12 @@ async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> 
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "every": 3, "do": "reset_after"}])
 
     async def make(number: int) -> str:
-        mark, steps = f"m-{number}", MemorySteps()
+        mark, journal = f"m-{number}", MemoryJournal()
         fields: dict[str, Value] = {"legacy_id": mark, "title": Localized({"en": mark})}
         draft = Draft(Marker("legacy_id", mark), "same.jpg", "Photo", "published", fields)
         while True:
             try:
-                return await service.create(draft, Bytes("same.jpg", b"x" * 500), steps)
+                return await service.create(draft, Bytes("same.jpg", b"x" * 500), journal)
             except (Transient, SessionGone):
                 continue
 
@@ -248,11 +248,11 @@ async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> 
 async def test_an_expired_descriptor_begins_anew(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
-    draft, steps, content = await draft_for(service), MemorySteps(), Bytes("new.jpg", b"x" * 500)
+    draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "advance:90000"}])
     with pytest.raises(SessionGone):
-        await service.create(draft, content, steps)
-    made = await service.create(draft, content, steps)
+        await service.create(draft, content, journal)
+    made = await service.create(draft, content, journal)
     assert set(tenant.truth()) == {made}
 
 
@@ -260,11 +260,11 @@ async def test_a_large_file_goes_in_ranges_and_resumes(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     data = bytes(range(256)) * 180_000  # 46 MB: three ranges
-    content, steps, draft = Bytes("film.jpg", data), MemorySteps(), await draft_for(service)
+    content, journal, draft = Bytes("film.jpg", data), MemoryJournal(), await draft_for(service)
     tenant.faults.add([{"match": "PUT /api/dam/files/*", "nth": 2, "do": "reset_after"}])
     told = service.forecast(draft, len(data))
     assert told["PUT /api/dam/files/{fileId}"] == 3
-    made = await service.create(draft, content, steps)
+    made = await service.create(draft, content, journal)
     assert not tenant.faults.unhit()
     found = await service.fetch(made)
     assert found.file is not None
@@ -275,7 +275,7 @@ async def test_an_old_release_takes_no_large_files(opened: Open) -> None:
     service = opened(release="4.30.0").connect()
     assert (await service.probe()).notes
     with pytest.raises(TooLarge):
-        await service.create(await draft_for(service), Bytes("film.jpg", bytes(50_000_001)), MemorySteps())
+        await service.create(await draft_for(service), Bytes("film.jpg", bytes(50_000_001)), MemoryJournal())
 
 
 async def test_a_release_without_folder_creation(opened: Open) -> None:
@@ -284,7 +284,7 @@ async def test_a_release_without_folder_creation(opened: Open) -> None:
     draft = await draft_for(service)
     told = service.forecast(draft, 500)
     with tenant.costs() as spent:
-        made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemorySteps())
+        made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert alike(spent) == alike(told)
     assert {place.text for place in (await service.fetch(made)).placements} == {"/Press/2024", "/Highlight"}
 
@@ -294,7 +294,7 @@ async def test_what_the_target_refuses_parks_the_asset_before_anything_is_made(o
     service = tenant.connect()
     for fields in ({"nothing": "x"}, {"rating": "many"}, {"shot_date": "soon"}, {"width": 5}):
         with pytest.raises(InvalidValue):
-            await service.create(await draft_for(service, **fields), Bytes("a.jpg", b"a"), MemorySteps())
+            await service.create(await draft_for(service, **fields), Bytes("a.jpg", b"a"), MemoryJournal())
     assert not tenant.truth()
 
 
@@ -303,7 +303,7 @@ async def test_a_publication_without_its_mandatory_field_is_refused_with_a_hint(
     base = await draft_for(service)
     draft = Draft(base.marker, "a.jpg", "Photo", "published", {"legacy_id": "m-1", "title": Localized({"en": ""})})
     with pytest.raises(InvalidValue) as refused:
-        await service.create(draft, Bytes("a.jpg", b"a"), MemorySteps())
+        await service.create(draft, Bytes("a.jpg", b"a"), MemoryJournal())
     assert "mandatory" in refused.value.hint
 
 
@@ -311,9 +311,9 @@ async def test_a_refusal_after_the_media_was_made_says_what_stays(opened: Open) 
     tenant = opened()
     service = tenant.connect(bulk="off")
     tenant.faults.add([{"match": "PUT /api/dam/medias/*/metadatas/rating", "nth": 1, "do": "status:400"}])
-    steps, draft = MemorySteps(), await draft_for(service, rating=3)
+    journal, draft = MemoryJournal(), await draft_for(service, rating=3)
     with pytest.raises(InvalidValue) as refused:
-        await service.create(draft, Bytes("new.jpg", b"x" * 50), steps)
+        await service.create(draft, Bytes("new.jpg", b"x" * 50), journal)
     (made,) = tenant.truth()
     assert f"media {made}, created for it, stays in the target" in refused.value.message
-    assert await service.create(draft, Bytes("new.jpg", b"x" * 50), steps) == made
+    assert await service.create(draft, Bytes("new.jpg", b"x" * 50), journal) == made

@@ -13,8 +13,8 @@ from dam_sync.model.service import Service
 from dam_sync.services.a_hypermedia import facts
 from tests.support.connected import Bytes, HastyClock
 from tests.support.interrupted import Breaking
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.served_a import PASSWORD, Open, Tenant, asset, draft_for, serving
-from tests.support.steps import Crash, MemorySteps
 
 CHUNK, SIZE = 1_000, 4_500
 PARTS = 5
@@ -41,11 +41,11 @@ def check(tenant: Tenant, made: AssetId, content: Breaking) -> None:
     assert version["digests"]["md5"] == content.md5
 
 
-async def create(tenant: Tenant, draft: Draft, content: Breaking, steps: MemorySteps) -> AssetId:
+async def create(tenant: Tenant, draft: Draft, content: Breaking, journal: MemoryJournal) -> AssetId:
     """As a run does it: trouble of the moment, and a session that ended, are tried again by a new connection."""
     for _ in range(6):
         try:
-            return await connect(tenant).create(draft, content, steps)
+            return await connect(tenant).create(draft, content, journal)
         except Crash:
             continue
         except DamSyncError as error:
@@ -58,7 +58,7 @@ async def create(tenant: Tenant, draft: Draft, content: Breaking, steps: MemoryS
 async def test_a_kill_at_a_border_of_parts_sends_no_part_twice(opened: Open, part: int) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE, at=part * CHUNK)
-    made = await create(tenant, await draft_for(connect(tenant)), content, MemorySteps())
+    made = await create(tenant, await draft_for(connect(tenant)), content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS
     assert not tenant.world.refused
     check(tenant, made, content)
@@ -71,7 +71,7 @@ async def test_a_part_whose_answer_was_lost_is_not_sent_again(opened: Open, part
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
-    made = await create(tenant, await draft_for(connect(tenant)), content, MemorySteps())
+    made = await create(tenant, await draft_for(connect(tenant)), content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS + fault.startswith("html")
     assert "416" not in tenant.world.refused
     assert not tenant.faults.unhit()
@@ -86,7 +86,7 @@ async def test_a_part_that_never_arrived_is_sent_once_more(opened: Open, part: i
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
     signed = {"flow": "signed_token", "client_id": "demo-instance-id", "login": "dam-sync", "key": "sharedkey123"}
     made = await connect(tenant, {**signed, "algorithm": "HS256"}).create(
-        await draft_for(connect(tenant)), content, MemorySteps()
+        await draft_for(connect(tenant)), content, MemoryJournal()
     )
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
@@ -101,7 +101,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": "advance:301"}])
     service = tenant.connect({**client, "token_url": address})
-    made = await service.create(draft, content, MemorySteps())
+    made = await service.create(draft, content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
 
@@ -109,26 +109,26 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
 async def test_a_descriptor_that_ended_begins_anew(opened: Open, part: int) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": "play:expire"}])
     with pytest.raises(SessionGone):
-        await connect(tenant).create(draft, content, steps)
-    made = await connect(tenant).create(draft, content, steps)
+        await connect(tenant).create(draft, content, journal)
+    made = await connect(tenant).create(draft, content, journal)
     assert tenant.world.api_calls[PUT] <= part + 1 + PARTS  # the part read ahead may be on its way
     check(tenant, made, content)
 
 
 async def test_a_service_that_stays_down_is_trouble_of_the_moment(opened: Open) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     draft = await draft_for(connect(tenant))
     tenant.faults.add([{"match": SCRIPT, "do": "status:503"}])
     with pytest.raises(Transient):
-        await connect(tenant).create(draft, content, steps)
+        await connect(tenant).create(draft, content, journal)
     tenant.faults.clear()
     before = tenant.world.api_calls[PUT]
-    made = await connect(tenant).create(draft, content, steps)
+    made = await connect(tenant).create(draft, content, journal)
     assert tenant.world.api_calls[PUT] == before + PARTS
     check(tenant, made, content)
 
@@ -138,11 +138,11 @@ async def test_a_version_in_parts_goes_on_too(opened: Open, fault: str) -> None:
     for part in range(1, PARTS + 1):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
-        content, steps = Breaking("photo 1.jpg", SIZE, at=part * CHUNK), MemorySteps()
+        content, journal = Breaking("photo 1.jpg", SIZE, at=part * CHUNK), MemoryJournal()
         tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
         for _ in range(3):
             try:
-                await connect(tenant).replace(AssetId(identity), content, steps)
+                await connect(tenant).replace(AssetId(identity), content, journal)
                 break
             except Crash:
                 continue
@@ -157,7 +157,7 @@ async def test_an_upload_link_that_ended_is_asked_for_anew(opened: Open) -> None
     tenant = opened(asset(1))
     (identity,) = tenant.truth()
     tenant.faults.add([{"match": "PUT /uploads/*", "nth": 1, "do": "advance:1000"}])
-    await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemorySteps())
+    await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemoryJournal())
     (attached,) = tenant.truth()[identity]["attachments"]
     assert (attached["name"], attached["size"]) == ("plan.pdf", 300)
     assert tenant.world.api_calls["POST /api/dam/medias/{id}/attachments"] == 1
@@ -168,7 +168,7 @@ async def test_an_upload_link_refused_twice_parks_and_shows_no_link(opened: Open
     (identity,) = tenant.truth()
     tenant.faults.add([{"match": "PUT /uploads/*", "do": "status:403"}])
     with pytest.raises(Rejected) as refused:
-        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemorySteps())
+        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemoryJournal())
     assert "Signature" not in f"{refused.value!r} {refused.value} {refused.value.hint}"
 
 
@@ -177,11 +177,11 @@ async def test_an_attachment_whose_answer_was_lost_is_one(opened: Open, fault: s
     for call in ("POST /api/dam/medias/*/attachments", "PUT /uploads/*"):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
-        steps = MemorySteps()
+        journal = MemoryJournal()
         tenant.faults.add([{"match": call, "nth": 1, "do": fault}])
         for _ in range(3):
             try:
-                await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), steps)
+                await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), journal)
                 break
             except Transient:
                 continue
@@ -193,9 +193,9 @@ async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(ope
     """The announcement was recorded, the bytes came, and the process was gone before it could say so."""
     tenant = opened(asset(1))
     (identity,) = tenant.truth()
-    steps = MemorySteps()
+    journal = MemoryJournal()
     for _ in range(2):
-        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), steps)
+        await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), journal)
     assert [file["size"] for file in tenant.truth()[identity]["attachments"]] == [300]
     assert tenant.world.api_calls["POST /api/dam/medias/{id}/attachments"] == 1
 

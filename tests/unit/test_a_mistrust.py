@@ -14,8 +14,8 @@ from dam_sync.services.a_hypermedia.finding import Finding
 from dam_sync.services.a_hypermedia.reading import given
 from dam_sync.services.a_hypermedia.tenant import Ask, Gate, Tenant
 from tests.support.connected import Bytes, body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ async def test_bytes_that_fail_their_check_are_attached_in_no_attempt(opened: Op
     tenant = opened(asset(1))
     service = tenant.connect()
     (entry,) = await entries(service)
-    steps = MemorySteps()
+    journal = MemoryJournal()
     for _ in range(2):
         with pytest.raises(IntegrityError):
-            await service.attach(entry.id, Broken("plan.pdf", b"p" * 40, "application/pdf"), steps)
+            await service.attach(entry.id, Broken("plan.pdf", b"p" * 40, "application/pdf"), journal)
     assert not (await service.fetch(entry.id)).attachments
     sound = Bytes("plan.pdf", b"p" * 40, "application/pdf")
-    await service.attach(entry.id, sound, steps)
+    await service.attach(entry.id, sound, journal)
     assert sound.checked
     assert [file.name for file in (await service.fetch(entry.id)).attachments] == ["plan.pdf"]
 
@@ -54,7 +54,7 @@ async def test_folders_and_links_in_the_other_spelling_are_read_and_written(open
         found = await service.fetch(first.id)
     assert not any(call.endswith("/folders") for call in spent)
     assert {place.text for place in found.placements} == {"/Press/2024", "/Highlight"}
-    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemorySteps())
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
     more = (await service.fetch(first.id)).attachments[-1]
     assert await body(service, more) == b"m" * 40
     patch = Patch(placements_remove=frozenset(place for place in found.placements if place.kind == "folder"))
@@ -137,11 +137,11 @@ async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(
         return {"_links": page["_links"], "totalCount": page["totalCount"] + 3} if is_members else page
 
     monkeypatch.setattr(Tenant, "json", counting)
-    draft, content, steps = await draft_for(service), Bytes("new.jpg", b"x" * 50), MemorySteps()
+    draft, content, journal = await draft_for(service), Bytes("new.jpg", b"x" * 50), MemoryJournal()
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
-        await service.create(draft, content, steps)
-    await service.create(draft, content, steps)
+        await service.create(draft, content, journal)
+    await service.create(draft, content, journal)
     assert len(tenant.truth()) == 1
 
 

@@ -12,8 +12,8 @@ from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Term
 from tests.support.connected import Bytes, alike, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 BULKS = "POST /api/dam/users/*/selections/*/bulks"
 FIELDS: Mapping[str, Any] = {
@@ -34,7 +34,7 @@ async def opened() -> AsyncIterator[Open]:
 async def create(service: Service, key: str = "m-1", **more: Any) -> tuple[AssetId, Draft]:
     terms = {term.label: term async for term in service.terms("subject")}
     draft = await draft_for(service, key, **{**FIELDS, "subject": (terms["Sea"],), **more})
-    return await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemorySteps()), draft
+    return await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemoryJournal()), draft
 
 
 async def check(service: Service, made: AssetId, draft: Draft) -> None:
@@ -122,7 +122,7 @@ async def test_the_first_use_costs_what_was_told_and_the_next_nothing_more(opene
         draft = await draft_for(service, key, **FIELDS, subject=(terms["Sea"],))
         told = service.forecast(draft, 90)
         with tenant.costs() as spent:
-            await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemorySteps())
+            await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemoryJournal())
         assert alike(spent) == alike(told)
         reads.append(sum(number for call, number in spent.items() if call.startswith("GET")))
     assert reads[0] > reads[1]
@@ -189,7 +189,7 @@ async def test_an_attachment_without_bytes_is_reported(opened: Open) -> None:
     first, _ = await entries(service)
     tenant.faults.add([{"match": "PUT *", "do": "odd"}])
     with pytest.raises(Rejected, match="does not show its bytes"):
-        await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemorySteps())
+        await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
 
 
 async def test_a_term_whose_languages_are_not_written_is_reported(opened: Open) -> None:

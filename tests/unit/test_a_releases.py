@@ -12,8 +12,8 @@ from dam_sync.model.errors import TooLarge
 from dam_sync.model.values import Localized
 from dam_sync.services.a_hypermedia.tenant import Gate
 from tests.support.connected import Bytes, body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 ONE_REQUEST = 50_000_000
 OLDEST = "4.0.0"
@@ -51,7 +51,7 @@ async def test_every_release_is_read_and_written_without_a_refusal(opened: Open,
     draft = await draft_for(target, rating=3, cleared=True, keywords=("a", "b"), legend=Localized({"en": "Far"}))
     told = target.forecast(draft, 500)
     with tenant.costs() as spent:
-        made = await target.create(draft, Bytes("new.jpg", b"x" * 500), MemorySteps())
+        made = await target.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert plain(spent) == plain(told)
     await target.update(made, Patch(fields={"keywords": ("b",), "rating": None, "legend": Localized({"fr": "Loin"})}))
     fields = (await target.fetch(made)).fields
@@ -70,7 +70,7 @@ async def test_without_chunks_a_file_goes_in_one_request(opened: Open, size: int
     draft = await draft_for(service)
     told = service.forecast(draft, size)
     with tenant.costs() as spent:
-        made = await service.create(draft, Bytes("film.jpg", bytes(size)), MemorySteps())
+        made = await service.create(draft, Bytes("film.jpg", bytes(size)), MemoryJournal())
     assert plain(spent) == plain(told)
     assert spent["POST /api/dam/files"] == 1
     assert tenant.truth()[made]["versions"][0]["size"] == size
@@ -87,11 +87,11 @@ async def test_what_fits_into_no_request_is_refused_before_the_first_call(opened
     assert not service.forecast(draft, large.size)
     assert not service.forecast(FileRef("", "film.jpg", large.size), large.size)
     with tenant.costs() as spent, pytest.raises(TooLarge) as refused:
-        await service.create(draft, large, MemorySteps())
+        await service.create(draft, large, MemoryJournal())
     assert not spent
     assert "4.31.0" in refused.value.hint
     with tenant.costs() as spent, pytest.raises(TooLarge):
-        await service.replace(AssetId(next(iter(tenant.truth()))), large, MemorySteps())
+        await service.replace(AssetId(next(iter(tenant.truth()))), large, MemoryJournal())
     assert not spent
 
 

@@ -20,8 +20,8 @@ from dam_sync.services.a_hypermedia.connecting import credential
 from dam_sync.services.a_hypermedia.hal import embedded
 from dam_sync.services.a_hypermedia.searching import Found, Query, Searching
 from tests.support.connected import Bytes, body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ async def test_files_open_at_any_offset_and_links_are_renewed(opened: Open) -> N
         assert await body(service, forgotten) == whole
         if md5 := file.digests.get("md5"):
             assert hashlib.md5(whole).hexdigest() == md5
-    await service.replace(entry.id, Bytes("newer.jpg", b"n" * 50), MemorySteps())
+    await service.replace(entry.id, Bytes("newer.jpg", b"n" * 50), MemoryJournal())
     assert len(await body(service, found.versions[-1])) == 1200  # the link has changed, the version has not
 
 
@@ -286,7 +286,7 @@ async def test_odd_addresses_are_read(opened: Open) -> None:
     check_full(found)
     assert found.file is not None
     assert len(await body(service, found.file)) == 1200
-    made = await service.create(await draft_for(service), Bytes("new.jpg", b"x" * 500), MemorySteps())
+    made = await service.create(await draft_for(service), Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert (await service.fetch(made)).filename == "new.jpg"
 
 
@@ -305,7 +305,7 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
     service = tenant.connect(relation_prefix="acme", header_prefix="X-ACME-")
     first, _ = await entries(service)
     check_full(await service.fetch(first.id))
-    made = await service.create(await draft_for(service), Bytes("new.jpg", b"x"), MemorySteps())
+    made = await service.create(await draft_for(service), Bytes("new.jpg", b"x"), MemoryJournal())
     assert (await service.fetch(made)).status == "published"
 
 

@@ -10,8 +10,8 @@ from dam_sync.model.asset import FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
 from tests.support.connected import Bytes, alike, body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -83,16 +83,16 @@ async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     (entry,) = await entries(service)
-    content, steps = Bytes("newer.jpg", b"n" * 50), MemorySteps()
+    content, journal = Bytes("newer.jpg", b"n" * 50), MemoryJournal()
     tenant.faults.add([{"match": "POST /api/dam/medias/*/file-versions", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
-        await service.replace(entry.id, content, steps)
-    await service.replace(entry.id, content, steps)
+        await service.replace(entry.id, content, journal)
+    await service.replace(entry.id, content, journal)
     found = await service.fetch(entry.id)
     assert [file.name for file in found.versions] == ["photo 1.jpg", "newer.jpg"]
     assert found.revision != entry.revision
     with tenant.costs() as spent:
-        await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), MemorySteps())
+        await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), MemoryJournal())
     assert alike(spent) == alike(service.forecast(FileRef("", "newest.jpg", 60)))
 
 
@@ -158,7 +158,7 @@ async def test_attachments_and_links(opened: Open) -> None:
     tenant = opened(FULL, asset(2), asset(3))
     service = tenant.connect()
     first, second, third = await entries(service)
-    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemorySteps())
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
     await service.relate(first.id, Relation("Views of the object", third.id))
     await service.relate(first.id, Relation("Views of the object", third.id))
     found = await service.fetch(first.id)

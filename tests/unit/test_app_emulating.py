@@ -17,7 +17,7 @@ from dam_sync.api.bootstrap import connect, job_of
 from dam_sync.api.emulate import Emulation, EmulatorAddress, ready, serve_emulation
 from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
-from dam_sync.emulators import profile_of
+from dam_sync.emulators import application_of, profile_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
@@ -35,7 +35,9 @@ ASSET = {"record": "asset", "id": "1", "filename": "a.jpg"}
 @contextmanager
 def served(kind: Connector) -> Iterator[Served]:
     """The service as `emulate KIND` has it, without options."""
-    with serve_in_thread(lambda: kind.emulator(Environment(), Faults(), ObjectStore(Environment()), {})) as running:
+    with serve_in_thread(
+        lambda: application_of(name)(Environment(), Faults(), ObjectStore(Environment()), {})
+    ) as running:
         yield running
 
 

@@ -67,5 +67,5 @@ def test_what_goes_one_after_the_other_is_told_so() -> None:
 
 def test_assets_that_are_waited_for_and_bytes() -> None:
     waited = replace(NOTHING, assets=25, made=25)
-    assert estimate_duration(waited, FREE, replace(FREE, readies=8.0)) == 3 * 8.0
+    assert estimate_duration(waited, FREE, replace(FREE, processing_time=8.0)) == 3 * 8.0
     assert estimate_duration(replace(NOTHING, assets=1, size=4_000), FREE, FREE, bandwidth=10.0) == 400.0

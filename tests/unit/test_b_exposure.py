@@ -17,7 +17,7 @@ from dam_sync.model.service import Service
 from dam_sync.services.b_documents import giving
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 
 STAFF = Rights(groups=frozenset({"staff"}))
 EVERYBODY = ["group:public", "group:staff", "user"]
@@ -40,9 +40,9 @@ def draft(key: str = "k", **more: Any) -> Draft:
     return Draft(Marker("lib:srckey", key), **{"filename": f"{key}.jpg", "profile": "Photo", "fields": fields, **more})
 
 
-async def made(tenant: Tenant, service: Service, wanted: Draft, steps: MemorySteps | None = None) -> AssetId:
+async def made(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJournal | None = None) -> AssetId:
     async with content(tenant, wanted.filename, seed=wanted.filename) as (given, _):
-        return await service.create(wanted, given, steps or MemorySteps())
+        return await service.create(wanted, given, journal or MemoryJournal())
 
 
 def seen(tenant: Tenant) -> dict[str, Any]:
@@ -98,14 +98,14 @@ async def test_a_document_for_all_goes_where_it_belongs_at_once(tenant: Tenant) 
 
 async def test_no_crash_opens_or_doubles_a_document(tenant: Tenant) -> None:
     for blow_at in range(1, 60):
-        wanted, steps = draft(f"k-{blow_at}", rights=STAFF, tags=frozenset({"a"})), MemorySteps(blow_at)
+        wanted, journal = draft(f"k-{blow_at}", rights=STAFF, tags=frozenset({"a"})), MemoryJournal(blow_at)
         service = tenant.connect()
         try:
-            await made(tenant, service, wanted, steps)
+            await made(tenant, service, wanted, journal)
             break
         except Crash:
-            steps.blow_at = None
-            identity = await made(tenant, tenant.connect(), wanted, steps)
+            journal.blow_at = None
+            identity = await made(tenant, tenant.connect(), wanted, journal)
         assert [row["id"] for row in tenant.marked(f"k-{blow_at}")] == [identity]
         assert opened(tenant, identity) == {"group:staff"}
     else:
@@ -114,12 +114,12 @@ async def test_no_crash_opens_or_doubles_a_document(tenant: Tenant) -> None:
 
 
 async def test_rights_that_changed_between_two_tries_are_never_the_old_ones(tenant: Tenant) -> None:
-    steps = MemorySteps()
+    journal = MemoryJournal()
     tenant.fail({"match": "POST */automation/Document.FollowLifecycleTransition", "nth": 1, "do": "status:400"})
     wanted = draft(rights=STAFF, status="published")
     with pytest.raises(Exception, match="400"):
-        await made(tenant, tenant.connect(), wanted, steps)
-    identity = await made(tenant, tenant.connect(), replace(wanted, closed=True, status="published"), steps)
+        await made(tenant, tenant.connect(), wanted, journal)
+    identity = await made(tenant, tenant.connect(), replace(wanted, closed=True, status="published"), journal)
     assert seen(tenant)["now"].get(identity) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.errors import InvalidValue
 from tests.conformance.tenant import Start, Tenant, content, starting
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def test_nothing_is_made_for_a_group_that_is_not_there(tenant: Tenant) -> 
     before = set(tenant.truth())
     async with content(tenant, "k.jpg") as (given, _):
         with tenant.costs() as spent, pytest.raises(InvalidValue, match="no group or user press") as refused:
-            await service.create(draft("press", "staff"), given, MemorySteps())
+            await service.create(draft("press", "staff"), given, MemoryJournal())
     assert "security: groups" in refused.value.hint
     assert not [call for call in spent if not call.startswith("GET ")]
     with pytest.raises(InvalidValue, match="no group or user press"):

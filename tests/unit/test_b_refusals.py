@@ -14,7 +14,7 @@ from dam_sync.services.b_documents.making import asset_name
 from tests.conformance.catalogue import LINK
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def draft(key: str) -> Draft:
 async def made(tenant: Tenant, key: str) -> AssetId:
     service = tenant.connect()
     async with content(tenant, f"{key}.jpg", seed=key) as (given, _):
-        return await service.create(draft(key), given, MemorySteps())
+        return await service.create(draft(key), given, MemoryJournal())
 
 
 async def test_a_batch_that_may_not_be_dropped_ends_by_itself(tenant: Tenant) -> None:
@@ -63,7 +63,7 @@ async def test_a_document_that_takes_no_attachment_is_refused_alone(tenant: Tena
     tenant.fail({"match": "POST *Blob.AttachOnDocument", "nth": 1, "do": "status:403"})
     async with content(tenant, "plan.pdf") as (given, _):
         with pytest.raises(Rejected) as refused:
-            await service.attach(tenant.of_catalogue(2), given, MemorySteps())
+            await service.attach(tenant.of_catalogue(2), given, MemoryJournal())
     assert "lock" in refused.value.hint
 
 

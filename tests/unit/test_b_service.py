@@ -21,7 +21,7 @@ from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import body, entries
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 
 CREATE = "POST /api/v1/id/*"
 EVERYTHING = Window()
@@ -43,9 +43,9 @@ def draft(key: str, **more: Any) -> Draft:
     return Draft(Marker("lib:srckey", key), **{"filename": f"{key}.jpg", "profile": "Photo", "fields": fields, **more})
 
 
-async def made(tenant: Tenant, service: Service, wanted: Draft, steps: MemorySteps | None = None) -> AssetId:
+async def made(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJournal | None = None) -> AssetId:
     async with content(tenant, wanted.filename, seed=wanted.filename) as (given, digest):
-        memory = steps or MemorySteps()
+        memory = journal or MemoryJournal()
         identity = await worked(lambda: service.create(wanted, given, memory), memory)
     assert tenant.truth()[identity]["versions"][-1]["digests"]["md5"] == digest
     return identity
@@ -100,10 +100,10 @@ async def test_a_batch_that_ended_leaves_no_asset_without_its_file(tenant: Tenan
 async def test_a_replace_whose_batch_ended_keeps_no_old_file(tenant: Tenant) -> None:
     """The service answers 200 and keeps the old file."""
     service = tenant.connect()
-    identity, steps = await made(tenant, service, draft("old")), MemorySteps()
+    identity, journal = await made(tenant, service, draft("old")), MemoryJournal()
     tenant.fail({"match": "PUT /api/v1/id/*", "nth": 1, "do": "advance:20000"})
     async with content(tenant, "new.jpg", seed="new") as (given, digest):
-        await worked(lambda: service.replace(identity, given, steps), steps)
+        await worked(lambda: service.replace(identity, given, journal), journal)
     versions = tenant.truth()[identity]["versions"]
     assert [len(versions), versions[-1]["digests"]["md5"]] == [2, digest]
 
@@ -113,7 +113,7 @@ async def test_a_property_that_the_service_dropped_is_told(tenant: Tenant) -> No
     service = tenant.connect()
     plain = Draft(Marker("dc:source", "plain"), "a.bin", "File", fields={"dc:source": "plain"})
     async with content(tenant, "a.bin") as (given, _):
-        identity = await service.create(plain, given, MemorySteps())
+        identity = await service.create(plain, given, MemoryJournal())
     with pytest.raises(Rejected, match="lib:note") as refused:
         await service.update(identity, Patch(fields={"lib:note": "x", "dc:rights": "©"}))
     assert refused.value.asset == identity
@@ -123,7 +123,7 @@ async def test_a_property_of_another_type_is_refused_before_any_call(tenant: Ten
     service = tenant.connect()
     await service.schema()
     with tenant.costs() as spent, pytest.raises(InvalidValue, match="lib:note"):
-        await service.create(Draft(None, "a.bin", "File", fields={"lib:note": "x"}), None, MemorySteps())
+        await service.create(Draft(None, "a.bin", "File", fields={"lib:note": "x"}), None, MemoryJournal())
     assert not spent
 
 
@@ -227,7 +227,7 @@ async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant, m
     wanted = draft("chunks")
     with tenant.costs() as spent:
         async with content(tenant, wanted.filename, 4500) as (given, digest):
-            identity = await service.create(wanted, given, MemorySteps())
+            identity = await service.create(wanted, given, MemoryJournal())
     assert spent["POST /api/v1/upload/{}/{}"] == 5
     assert tenant.truth()[identity]["versions"][0]["digests"]["md5"] == digest
 
@@ -237,15 +237,15 @@ async def test_chunks_go_on_in_another_process(tenant: Tenant, monkeypatch: pyte
     """What the server holds is not sent again, whether or not we could note it."""
     monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
     monkeypatch.setattr(facts, "BOUNDS", replace(facts.BOUNDS, preferred=1000, at_once=1))
-    wanted, steps = draft(f"resumed-{blow_at}"), MemorySteps(blow_at)
+    wanted, journal = draft(f"resumed-{blow_at}"), MemoryJournal(blow_at)
     await tenant.connect().schema()
     with tenant.costs() as spent:
         async with content(tenant, wanted.filename, 3500) as (given, digest):
             with pytest.raises(Crash):
-                await tenant.connect().create(wanted, given, steps)
-            steps.blow_at = None
+                await tenant.connect().create(wanted, given, journal)
+            journal.blow_at = None
             other = tenant.connect()
-            identity = await worked(lambda: other.create(wanted, given, steps), steps)
+            identity = await worked(lambda: other.create(wanted, given, journal), journal)
     assert spent["POST /api/v1/upload/{}/{}"] == 4
     assert [row["id"] for row in tenant.marked(f"resumed-{blow_at}")] == [identity]
     assert tenant.truth()[identity]["versions"][0]["digests"]["md5"] == digest

@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Rights
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.service import Service
 from tests.conformance.tenant import Start, Tenant, content, starting
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 STATE = "POST */automation/Document.FollowLifecycleTransition"
 
@@ -34,18 +34,18 @@ def draft(**more: object) -> Draft:
     return replace(wanted, **more)  # type: ignore[arg-type]
 
 
-async def created(tenant: Tenant, service: Service, wanted: Draft, steps: MemorySteps, size: int = 700) -> AssetId:
+async def created(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJournal, size: int = 700) -> AssetId:
     async with content(tenant, wanted.filename, size, seed=f"again {size}") as (given, _):
-        return await service.create(wanted, given, steps)
+        return await service.create(wanted, given, journal)
 
 
 async def test_an_asset_refused_after_its_create_takes_the_values_it_has_now(tenant: Tenant) -> None:
-    steps = MemorySteps()
+    journal = MemoryJournal()
     tenant.fail({"match": STATE, "nth": 1, "do": "status:400"})
     with pytest.raises(InvalidValue):
-        await created(tenant, tenant.connect(), draft(), steps)
+        await created(tenant, tenant.connect(), draft(), journal)
     now = draft(fields={**draft().fields, "lib:title": "After", "lib:note": "as it is"})
-    identity = await created(tenant, tenant.connect(), now, steps)
+    identity = await created(tenant, tenant.connect(), now, journal)
     (row,) = tenant.marked("again")
     assert row["id"] == identity
     assert [row["fields"]["lib:title"], row["fields"]["lib:note"]] == ["After", "as it is"]
@@ -53,22 +53,22 @@ async def test_an_asset_refused_after_its_create_takes_the_values_it_has_now(ten
 
 
 async def test_it_takes_the_file_it_has_now(tenant: Tenant) -> None:
-    steps = MemorySteps()
+    journal = MemoryJournal()
     tenant.fail({"match": STATE, "nth": 1, "do": "status:400"})
     with pytest.raises(InvalidValue):
-        await created(tenant, tenant.connect(), draft(), steps)
-    identity = await created(tenant, tenant.connect(), draft(), steps, size=900)
+        await created(tenant, tenant.connect(), draft(), journal)
+    identity = await created(tenant, tenant.connect(), draft(), journal, size=900)
     assert [file["size"] for file in tenant.truth()[identity]["versions"]][-1] == 900
 
 
 async def test_a_group_that_was_made_meanwhile_may_read(start: Start) -> None:
-    tenant, steps = start(), MemorySteps()
+    tenant, journal = start(), MemoryJournal()
     wanted = draft(rights=Rights(groups=frozenset({"staff"})))
     tenant.fail({"match": "POST */automation/Document.AddPermission", "nth": 1, "do": "status:400"})
     with pytest.raises(InvalidValue):
-        await created(tenant, tenant.connect(), wanted, steps)
+        await created(tenant, tenant.connect(), wanted, journal)
     now = replace(wanted, fields={**wanted.fields, "lib:title": "After"})
-    identity = await created(tenant, tenant.connect(), now, steps)
+    identity = await created(tenant, tenant.connect(), now, journal)
     (row,) = tenant.marked("again")
     assert row["id"] == identity
     assert [row["fields"]["lib:title"], row["rights"]["groups"]] == ["After", ["staff"]]

@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import NotFound, Rejected
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, content, starting
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.unit.test_c_service import draft, made
 
 
@@ -47,7 +47,7 @@ async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start)
     await service.update(identity, Patch(fields={"description": "d", "note": "n"}))
     await service.update(identity, Patch(fields={"name": "Other"}))
     async with content(tenant, "more.jpg", seed="more") as (given, _):
-        await service.attach(identity, given, MemorySteps())
+        await service.attach(identity, given, MemoryJournal())
     assert [change["name"] for change in recorded.changes] == ["m-1.jpg", "m-1.jpg", "Other", "Other"]
 
 

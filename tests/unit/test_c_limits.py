@@ -22,7 +22,7 @@ from dam_sync.services.c_brandlibrary import facts
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.emulated_c import Rig, asset_row
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 Start = Callable[..., Rig]
 GRID = 262_144
@@ -70,7 +70,7 @@ async def test_an_asset_has_75_files(crowded: Tenant, start: Start) -> None:
     writes = crowded.world.api_calls.total()
     async with content(crowded, "one more.txt", 10) as (given, _):
         with pytest.raises(TooLarge):
-            await service.attach(identity, given, MemorySteps())
+            await service.attach(identity, given, MemoryJournal())
     assert {name.split()[0] for name in crowded.world.api_calls} == {"GET"}
     assert crowded.world.api_calls.total() > writes
     rig = start()

@@ -31,7 +31,7 @@ from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.support.vault import MemoryVault
 
 LATER = {"readiness": "later"}
@@ -48,9 +48,9 @@ def draft(key: str, **more: Any) -> Draft:
     return Draft(Marker(MARKER, key), f"{key}.jpg", fields=fields, **more)
 
 
-async def made(tenant: Tenant, service: Service, wanted: Draft, steps: MemorySteps | None = None) -> AssetId:
+async def made(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJournal | None = None) -> AssetId:
     async with content(tenant, wanted.filename, seed=str(wanted.marker)) as (given, _):
-        return await service.create(wanted, given, steps or MemorySteps())
+        return await service.create(wanted, given, journal or MemoryJournal())
 
 
 def raw(tenant: Tenant, path: str, **params: str) -> Json:
@@ -130,29 +130,29 @@ async def test_the_token_is_gone_when_the_asset_is_done(start: Start) -> None:
 async def test_an_asset_whose_values_are_missing_is_found_by_its_token_and_completed(start: Start) -> None:
     """The mark's own field comes in a second call: between the two only the description tells whose the asset is."""
     tenant = start()
-    steps, wanted = MemorySteps(), draft("half-1", fields={"description": "Real words"})
+    journal, wanted = MemoryJournal(), draft("half-1", fields={"description": "Real words"})
     tenant.fail({"match": "POST */custom_field_values", "do": "status:503", "times": 1})
     with pytest.raises(Transient):
-        await made(tenant, tenant.connect(), wanted, steps)
+        await made(tenant, tenant.connect(), wanted, journal)
     (row,) = [row for row in tenant.truth().values() if "dam_sync" in str(row["fields"].get("description"))]
     assert row["fields"].get(MARKER) is None
     assert wanted.marker is not None
     reader = tenant.connect(read_only=True)
     assert await reader.find(wanted.marker) == row["id"]
     assert (await reader.fetch(row["id"])).fields["description"] == "Real words"
-    assert await made(tenant, tenant.connect(), wanted, steps) == row["id"]
+    assert await made(tenant, tenant.connect(), wanted, journal) == row["id"]
     assert records(tenant, row["id"]) == {(MARKER, "half-1"): 1, ("title", "Title of half-1"): 1}
 
 
 @pytest.mark.parametrize("fault", ["reset_after", "reset_before"])
 async def test_a_lost_create_is_looked_for_and_not_made_again(start: Start, fault: str) -> None:
     tenant = start(variant="lists_from_index,single_use", lag=20)
-    steps, wanted = MemorySteps(), draft("lost-1")
+    journal, wanted = MemoryJournal(), draft("lost-1")
     tenant.fail({"match": "POST */libraries/*/assets", "do": fault, "nth": 1})
     with pytest.raises(Transient):
-        await made(tenant, tenant.connect(), wanted, steps)
+        await made(tenant, tenant.connect(), wanted, journal)
     other = tenant.connect()
-    identity = await made(tenant, other, wanted, steps)
+    identity = await made(tenant, other, wanted, journal)
     (row,) = tenant.marked("lost-1")
     assert row["id"] == identity
     assert len(row["versions"]) == 1
@@ -176,11 +176,11 @@ async def test_the_index_is_not_believed_about_what_is_gone(start: Start) -> Non
 async def test_values_whose_answer_was_lost_are_not_doubled(start: Start, fault: str) -> None:
     """A record posted twice is there twice (wire C 6.7)."""
     tenant = start()
-    steps, wanted = MemorySteps(), draft("double-1", fields={"keywords": ("harbour", "dawn")})
+    journal, wanted = MemoryJournal(), draft("double-1", fields={"keywords": ("harbour", "dawn")})
     tenant.fail({"match": "POST */custom_field_values", "do": fault, "nth": 2})
     with pytest.raises(Transient):
-        await made(tenant, tenant.connect(), wanted, steps)
-    identity = await made(tenant, tenant.connect(), wanted, steps)
+        await made(tenant, tenant.connect(), wanted, journal)
+    identity = await made(tenant, tenant.connect(), wanted, journal)
     assert set(records(tenant, identity).values()) == {1}
     assert len(records(tenant, identity)) == 4
 
@@ -234,7 +234,7 @@ async def test_a_duplicate_that_vanishes_later_is_not_found(start: Start) -> Non
     ids = []
     for key in ("twin-1", "twin-2"):
         async with content(tenant, "same.jpg", 900) as (given, _):
-            ids.append(await service.create(draft(key), given, MemorySteps()))
+            ids.append(await service.create(draft(key), given, MemoryJournal()))
     assert await service.find(Marker(MARKER, "twin-2")) == ids[1]
     tenant.advance(700)
     other = tenant.connect(read_only=True)
@@ -318,7 +318,7 @@ async def test_a_delta_beyond_reach_is_read_by_sections(start: Start, monkeypatc
 async def test_a_sweep_lists_everything(start: Start) -> None:
     tenant = start()
     service = tenant.connect(read_only=True, options={"delta": "sweep"})
-    assert service.limits.sweeps
+    assert service.limits.enumerates_all
     listed = {entry.id for entry in await entries(service, Window(since=tenant.world.now()))}
     assert listed == set(tenant.shown())
 
@@ -340,13 +340,13 @@ async def test_older_versions_are_told_as_lost(start: Start) -> None:
 async def test_an_attachment_whose_answer_was_lost_is_not_appended_twice(start: Start) -> None:
     """PUT with attachments appends: a blind repetition would add the file again."""
     tenant = start()
-    service, steps = tenant.connect(), MemorySteps()
+    service, journal = tenant.connect(), MemoryJournal()
     identity = await made(tenant, service, draft("att-1"))
     tenant.fail({"match": "PUT */assets/*", "do": "reset_after", "nth": 1})
     async with content(tenant, "plan.pdf", 500) as (given, _):
         with pytest.raises(Transient):
-            await service.attach(identity, given, steps)
-        await service.attach(identity, given, steps)
+            await service.attach(identity, given, journal)
+        await service.attach(identity, given, journal)
     rows = raw(tenant, f"/assets/{identity}", include="attachments")["data"]["relationships"]["attachments"]["data"]
     assert len(rows) == 2
 
@@ -359,7 +359,7 @@ async def test_the_seventy_sixth_file_is_refused(start: Start) -> None:
     full = start([*SCHEMA, asset(1, attachments=files)])
     async with content(full, "more.pdf", 10) as (given, _):
         with pytest.raises(Exception, match="75"):
-            await full.connect().attach(full.of_catalogue(1), given, MemorySteps())
+            await full.connect().attach(full.of_catalogue(1), given, MemoryJournal())
     assert identity in tenant.truth()
 
 
@@ -369,7 +369,7 @@ async def test_a_version_waits_for_the_one_before(start: Start) -> None:
     identity = await made(tenant, service, draft("v-1"))
     for number in range(2):
         async with content(tenant, "v-1.jpg", 800 + number, seed=f"v{number}") as (given, _):
-            await service.replace(identity, given, MemorySteps())
+            await service.replace(identity, given, MemoryJournal())
     assert [file["size"] for file in tenant.truth()[identity]["versions"]] == [700, 800, 801]
 
 
@@ -396,7 +396,7 @@ async def test_bytes_that_arrive_changed_are_seen(start: Start, monkeypatch: pyt
 async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apart(start: Start) -> None:
     """The address of a session is a credential: in the vault, not among the steps."""
     tenant = start(variant="partial_chunks")
-    steps, vault = MemorySteps(), MemoryVault()
+    journal, vault = MemoryJournal(), MemoryVault()
     size = 40_000_000
     wanted = draft("big-1")
     assert size > 2 * facts.CHUNK_BYTES
@@ -404,14 +404,14 @@ async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apar
         tenant.fail({"match": "PUT *", "do": "status:404", "nth": 3})
         one = _with_vault(tenant, vault)
         with pytest.raises(Exception, match="ended"):
-            await one.create(wanted, given, steps)
+            await one.create(wanted, given, journal)
         tenant.fail({"match": "POST */assets", "do": "reset_before", "nth": 1})
         with pytest.raises(Transient):
-            await one.create(wanted, given, steps)
-        kept = json.dumps([steps.done[name][0] for name in steps.done])
+            await one.create(wanted, given, journal)
+        kept = json.dumps([journal.done[name][0] for name in journal.done])
         assert vault.kept
         assert not any(address and address in kept for address in vault.kept.values())
-        identity = await _with_vault(tenant, vault).create(wanted, given, steps)
+        identity = await _with_vault(tenant, vault).create(wanted, given, journal)
     (row,) = tenant.marked("big-1")
     assert row["id"] == identity
     assert [file["digests"]["md5"] for file in row["versions"]] == [digest]

@@ -17,7 +17,7 @@ from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.connected import Bytes, body, entries
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 READINGS = [
     "",
@@ -63,7 +63,7 @@ def draft(key: str, **more: Any) -> Draft:
 
 async def made(tenant: Tenant, service: Service, key: str, **more: Any) -> tuple[AssetId, str]:
     async with content(tenant, f"{key}.jpg", 700, seed=key) as (given, digest):
-        return await service.create(draft(key, **more), given, MemorySteps()), digest
+        return await service.create(draft(key, **more), given, MemoryJournal()), digest
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -73,7 +73,7 @@ async def test_a_life_of_an_asset_under_every_reading(start: Start, reading: str
     one, first = await made(tenant, service, "one")
     two, _ = await made(tenant, service, "two")
     async with content(tenant, "one.jpg", 800, seed="again") as (given, second):
-        await service.replace(one, given, MemorySteps())
+        await service.replace(one, given, MemoryJournal())
     await service.update(one, Patch(fields={"note": "changed", "title": "Other"}))
     await service.update(one, Patch(fields={"note": None}))
     three = tenant.of_catalogue(3)
@@ -113,13 +113,13 @@ async def test_a_file_of_no_bytes_is_a_file(start: Start, reading: str) -> None:
     tenant = start(variant=reading)
     service = tenant.connect()
     for _ in range(2):
-        made = await service.create(draft("zero"), Bytes("zero.txt", b"", known=True), MemorySteps())
+        made = await service.create(draft("zero"), Bytes("zero.txt", b"", known=True), MemoryJournal())
         tenant.advance(60)
         found = await tenant.connect(read_only=True).fetch(made)
         assert found.file is not None
         assert (found.file.size, found.file.digests) == (0, {"md5": hashlib.md5(b"").hexdigest()})
         assert await body(service, found.file) == b""
-    await service.replace(made, Bytes("zero.txt", b"", known=True), MemorySteps())
+    await service.replace(made, Bytes("zero.txt", b"", known=True), MemoryJournal())
     tenant.advance(60)
     assert len((await tenant.connect(read_only=True).fetch(made)).versions) == 2
 

@@ -21,7 +21,7 @@ from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
 from tests.support.emulated_d import Api, library, schema_rows, served
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 PART = 104_857_600
 
@@ -156,11 +156,11 @@ async def test_an_asset_has_1_to_50_security_templates(tenant: Tenant, api: Api)
     many = Rights(groups=frozenset(f"G {n}" for n in range(facts.SECURITY_MOST + 1)))
     draft = Draft(Marker("srckey", "m"), "m.jpg", "Photo", fields={"title": "T", "srckey": "m"}, rights=many)
     with pytest.raises(InvalidValue):
-        await service.create(draft, None, MemorySteps())
+        await service.create(draft, None, MemoryJournal())
     assert "POST /v1/asset" not in tenant.world.api_calls
     few = Rights(groups=frozenset(sorted(many.groups)[:50]))
     made = await service.create(
-        Draft(draft.marker, "m.jpg", "Photo", fields=draft.fields, rights=few), None, MemorySteps()
+        Draft(draft.marker, "m.jpg", "Photo", fields=draft.fields, rights=few), None, MemoryJournal()
     )
     assert len(tenant.truth()[made]["rights"]["groups"]) == facts.SECURITY_MOST == 50
 

@@ -12,9 +12,9 @@ from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
+from tests.support.journal import MemoryJournal
 from tests.support.raw_server import Said
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def test_where_an_update_takes_away_what_it_does_not_name_all_of_it_is_sen
 ) -> None:
     play(opened, monkeypatch, whole=True)
     service = opened.connect(security="Full Access")
-    made = [await service.create(draft(key, colors=(Term("Red", d.RED),)), None, MemorySteps()) for key in ("a", "b")]
+    made = [await service.create(draft(key, colors=(Term("Red", d.RED),)), None, MemoryJournal()) for key in ("a", "b")]
     for asset, record, key in zip(made, ("object-0001", "object-0002"), ("a", "b"), strict=True):
         await service.update(asset, Patch(fields={"title": "Other"}))
         assert values(opened, record) == {d.TITLE: "Other", d.MARK: key, d.COLOR: [{"valueId": d.RED}]}
@@ -77,7 +77,7 @@ async def test_an_asset_that_is_not_closed_by_the_call_for_it_is_parked(
 ) -> None:
     play(opened, monkeypatch, security=security)
     service = opened.connect(security="Full Access", restricted_security="Vault")
-    made = await service.create(draft(), None, MemorySteps())
+    made = await service.create(draft(), None, MemoryJournal())
     for _ in range(2):
         with pytest.raises(Rejected, match="was not replaced"):
             await service.update(made, Patch(closed=True))
@@ -85,7 +85,7 @@ async def test_an_asset_that_is_not_closed_by_the_call_for_it_is_parked(
 
 async def test_what_was_seen_once_is_not_looked_at_again(opened: Opened) -> None:
     service = opened.connect()
-    made = await service.create(draft(), None, MemorySteps())
+    made = await service.create(draft(), None, MemoryJournal())
     for number in range(3):
         await service.update(made, Patch(fields={"title": f"T{number}"}, rights=Rights(groups=frozenset())))
     assert service.calls[facts.ASSET] == 2

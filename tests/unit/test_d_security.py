@@ -17,7 +17,7 @@ from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset, field
 from tests.conformance.tenant import Start, Tenant, starting
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 VAULT = {"record": "group", "name": "vault"}
 SECRET = field("secret", "text", sensitive=True)
@@ -74,7 +74,7 @@ async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_oth
     given = draft(closed=True, rights=staff())
     told = service.forecast(given)
     with tenant.costs() as spent:
-        made = await service.create(given, None, MemorySteps())
+        made = await service.create(given, None, MemoryJournal())
     assert sum(spent.values()) == sum(told.values())
     assert seen_by(tenant, made) == {"vault"}
     assert service.audience(given).hidden
@@ -94,7 +94,7 @@ async def test_without_a_restricted_template_nothing_can_be_closed(start: Start)
     service = await connected(tenant)
     assert not (await service.schema()).closes
     with pytest.raises(InvalidValue, match="needs a security template"):
-        await service.create(draft(closed=True), None, MemorySteps())
+        await service.create(draft(closed=True), None, MemoryJournal())
     assert not tenant.marked("one")
 
 
@@ -144,7 +144,7 @@ async def test_what_each_asset_needs_is_said_by_the_schema(start: Start) -> None
     one = start([row for row in SCHEMA if row != {"record": "group", "name": "staff"}])
     service = await connected(one, security="")
     assert (await service.schema()).needs == frozenset()
-    made = await service.create(replace(draft(), profile=""), None, MemorySteps())
+    made = await service.create(replace(draft(), profile=""), None, MemoryJournal())
     assert seen_by(one, made) == {"public"}
 
 
@@ -163,7 +163,7 @@ async def test_a_new_collection_is_not_for_more_people_than_is_said(
     tenant = start([*SCHEMA, VAULT])
     service = await connected(tenant, **options)
     place = await service.ensure_container("collection", ("Spring",))
-    made = await service.create(draft(rights=staff()), None, MemorySteps())
+    made = await service.create(draft(rights=staff()), None, MemoryJournal())
     await service.place(place, [made], [])
     tenant.advance(60)
     row = await service._collections._row(place.id)  # type: ignore[attr-defined]
@@ -177,7 +177,7 @@ async def test_a_new_collection_is_not_for_more_people_than_is_said(
 async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Start) -> None:
     tenant = start()
     service = await connected(tenant)
-    made = await service.create(draft(), None, MemorySteps())
+    made = await service.create(draft(), None, MemoryJournal())
     changes = (
         Patch(fields={"note": "n"}),
         Patch(rights=staff()),

@@ -18,8 +18,8 @@ from dam_sync.services.d_templates.families import Families
 from dam_sync.services.d_templates.wire import Family
 from tests.support import scripted_d as d
 from tests.support.connected import body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.steps import MemorySteps
 
 EVERYTHING = Window()
 
@@ -77,7 +77,7 @@ async def test_every_form_of_value_is_read_and_written(opened: Opened) -> None:
         "area": Term("Coast", f"{d.NORTH}/{d.COAST}", ("North", "Coast"), d.NORTH),
     }
     service = opened.connect()
-    made = await service.create(draft(**values), None, MemorySteps())
+    made = await service.create(draft(**values), None, MemoryJournal())
     found = (await opened.connect().fetch(made)).fields
     assert {key: found[key] for key in values} == values
     (row,) = opened.script.records.values()
@@ -100,7 +100,7 @@ async def test_what_a_template_does_not_take_is_refused_before_any_call(opened: 
     ]
     for fields in wrong:
         with pytest.raises(InvalidValue):
-            await service.create(draft(**fields), None, MemorySteps())
+            await service.create(draft(**fields), None, MemoryJournal())
     assert set(service.calls) - set(before) <= {facts.SECURITY}
     assert not opened.script.records
 
@@ -116,10 +116,10 @@ async def test_an_asset_that_is_refused_by_itself_keeps_no_other_back(
     assert [loss.path for loss in found.losses] == ["relations"]
     monkeypatch.setattr(script, "_create", lambda body: d.said({"message": "You may not do this"}, 403))
     with pytest.raises(Rejected, match="You may not do this"):
-        await opened.connect().create(draft(), None, MemorySteps())
+        await opened.connect().create(draft(), None, MemoryJournal())
     monkeypatch.setattr(script, "_create", lambda body: d.said({"message": "Forbidden"}, 403))
     with pytest.raises(Denied):
-        await opened.connect().create(draft(), None, MemorySteps())
+        await opened.connect().create(draft(), None, MemoryJournal())
 
 
 # -- versions are records of their own ---------------------------------------------------------------------------------
@@ -470,6 +470,6 @@ async def test_a_value_that_was_never_applied_is_applied_when_it_is_refused(
         return create(body)
 
     monkeypatch.setattr(opened.script, "_create", strict)
-    await service.create(draft(colors=(Term("Red", d.RED),)), None, MemorySteps())
+    await service.create(draft(colors=(Term("Red", d.RED),)), None, MemoryJournal())
     assert len(opened.script.records) == 1
     assert service.calls[facts.APPLY] == 1

@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, field
 from tests.conformance.tenant import Start, Tenant, starting
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 OPTIONS = {"status_field": "state"}
 
@@ -41,7 +41,7 @@ def connected(tenant: Tenant) -> Service:
 async def written(tenant: Tenant, status: str) -> tuple[Service, AssetId]:
     service = connected(tenant)
     await service.schema()
-    return service, await service.create(draft(status), None, MemorySteps())
+    return service, await service.create(draft(status), None, MemoryJournal())
 
 
 async def test_a_dropdown_in_capitals_is_read_and_named_in_the_same_words(start: Start) -> None:

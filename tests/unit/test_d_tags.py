@@ -11,8 +11,8 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
+from tests.support.journal import MemoryJournal
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_one_name_however_its_letters_are_composed(opened: Opened) -> None
     script.vocabularies["vocabulary-colors"]["values"]["value-green"] = one  # type: ignore[index]
     service = opened.connect(tags_field="colors")
     assert (await service.ensure_term("colors", Term(two))).id == "value-green"
-    made = await service.create(draft(), None, MemorySteps())
+    made = await service.create(draft(), None, MemoryJournal())
     await service.update(made, Patch(tags_add=frozenset({one, two, "Red"})))
     assert len(tags_of(script, "object-0001")) == 2
     await service.update(made, Patch(tags_remove=frozenset({two})))

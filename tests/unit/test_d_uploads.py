@@ -13,9 +13,9 @@ from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
 from tests.support.connected import Bytes
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.raw_server import Said, Seen
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.steps import Crash, MemorySteps
 from tests.support.vault import MemoryVault
 
 
@@ -33,7 +33,7 @@ async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -
     await service.schema()
     told = service.forecast(draft(), content.size)
     before = dict(service.calls)
-    made = await service.create(draft(), content, MemorySteps())
+    made = await service.create(draft(), content, MemoryJournal())
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
     assert {name: number for name, number in spent.items() if number and name != facts.SECURITY} == told
     assert opened.script.story == ["create object-0001", "put object-0001"]
@@ -46,12 +46,12 @@ async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -
 
 @pytest.mark.parametrize("blow_at", range(1, 16))
 async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened, blow_at: int) -> None:
-    steps, content = MemorySteps(blow_at), Bytes("src-1.jpg", b"data", known=True)
+    journal, content = MemoryJournal(blow_at), Bytes("src-1.jpg", b"data", known=True)
     try:
-        made = await opened.connect().create(draft(), content, steps)
+        made = await opened.connect().create(draft(), content, journal)
     except Crash:
-        steps.blow_at = None
-        made = await opened.connect().create(draft(), content, steps)
+        journal.blow_at = None
+        made = await opened.connect().create(draft(), content, journal)
     marked = [row for row in opened.script.records.values() if d._text(row, d.MARK) == "src-1"]
     assert [row["originalFileId"] for row in marked] == [made]
     assert opened.script.bytes[marked[0]["objectId"]] == b"data"
@@ -62,18 +62,18 @@ async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened,
 async def test_a_lost_answer_is_found_once_the_index_shows_it(opened: Opened) -> None:
     """A search right after the create would find nothing, and a second asset would be made."""
     opened.script.lag, opened.script.lost = 60.0, 1
-    steps = MemorySteps()
+    journal = MemoryJournal()
     service = opened.connect()
     with pytest.raises(Exception, match=r".+"):
-        await service.create(draft(), None, steps)
-    made = await service.create(draft(), None, steps)
+        await service.create(draft(), None, journal)
+    made = await service.create(draft(), None, journal)
     assert [row["originalFileId"] for row in opened.script.records.values()] == [made]
 
 
 async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
     service = opened.connect()
     for key in ("find-1-1", "find-11", "find-1"):
-        await service.create(draft(key), None, MemorySteps())
+        await service.create(draft(key), None, MemoryJournal())
     made = await service.find(Marker("source_key", "find-1"))
     assert made == AssetId("file-0003")
     before = opened.script.clock.monotonic()
@@ -83,7 +83,7 @@ async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
 
 async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
     opened.script.vanish = 1
-    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+    await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     story = opened.script.story
     assert story == ["create object-0001", "delete object-0001", "create object-0002", "put object-0002"]
     assert d._text(opened.script.records["object-0001"], d.MARK) == "stub-object-0001"
@@ -94,10 +94,10 @@ async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
     opened: Opened, status: int, code: str
 ) -> None:
     opened.script.refusal = (status, code)
-    steps, vault, content = MemorySteps(), MemoryVault(), Bytes("src-1.jpg", b"data", known=True)
+    journal, vault, content = MemoryJournal(), MemoryVault(), Bytes("src-1.jpg", b"data", known=True)
     for _ in range(3):
         with pytest.raises(Rejected) as caught:
-            await opened.connect(vault=vault).create(draft(), content, steps)
+            await opened.connect(vault=vault).create(draft(), content, journal)
         assert (caught.value.code, caught.value.operation) == (code, facts.UPLOAD)
         assert f"{status}" in caught.value.message
         assert "Told by the store" in caught.value.message
@@ -105,7 +105,7 @@ async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
     assert opened.script.story == ["create object-0001"]
     assert opened.script.calls["PUT refused"] == 6
     opened.script.refusal = None
-    made = await opened.connect(vault=vault).create(draft(), content, steps)
+    made = await opened.connect(vault=vault).create(draft(), content, journal)
     assert opened.script.story == ["create object-0001", "put object-0001"]
     assert opened.script.records["object-0001"]["originalFileId"] == made
 
@@ -114,7 +114,7 @@ async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
 async def test_links_that_end_as_soon_as_they_are_made_are_a_refusal(opened: Opened, code: str) -> None:
     opened.script.refusal = (403, code)
     with pytest.raises(Rejected, match="Told by the store") as caught:
-        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     assert caught.value.code == code
     creates = [step for step in opened.script.story if step.startswith("create")]
     assert len(creates) == 2
@@ -128,7 +128,7 @@ async def test_parts_that_the_store_refuses_leave_one_record_in_the_bin(
     monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected) as caught:
-        await opened.connect(vault=MemoryVault()).create(draft(), content, MemorySteps())
+        await opened.connect(vault=MemoryVault()).create(draft(), content, MemoryJournal())
     assert caught.value.code == "InvalidArgument"
     assert len(opened.script.records) == 1
 
@@ -142,7 +142,7 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
     monkeypatch.setattr(opened.script, "_complete", lambda body: d.said({"status": "error", "message": "Nope"}, 400))
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected, match="Nope"):
-        await opened.connect(vault=MemoryVault()).create(draft(), content, MemorySteps())
+        await opened.connect(vault=MemoryVault()).create(draft(), content, MemoryJournal())
     assert len(opened.script.records) == 2
 
 
@@ -154,34 +154,38 @@ async def test_a_large_upload_goes_on_where_its_links_were_kept(
     opened.script.part = 1000
     monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
     monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
-    vault, steps, content = MemoryVault(), MemorySteps(blow_at), Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
+    vault, journal, content = (
+        MemoryVault(),
+        MemoryJournal(blow_at),
+        Bytes("src-1.jpg", bytes(range(250)) * 10, known=True),
+    )
     try:
-        await opened.connect(vault=vault).create(draft(), content, steps)
+        await opened.connect(vault=vault).create(draft(), content, journal)
     except Crash:
-        steps.blow_at = None
-        await opened.connect(vault=vault if kept else MemoryVault()).create(draft(), content, steps)
+        journal.blow_at = None
+        await opened.connect(vault=vault if kept else MemoryVault()).create(draft(), content, journal)
     (record,) = [key for key, row in opened.script.records.items() if d._text(row, d.MARK) == "src-1"]
     assert opened.script.bytes[record] == content.data
     creates = [step for step in opened.script.story if step.startswith("create")]
-    assert len(creates) <= (1 if kept and steps.moments > 4 else 2)
-    assert "X-Amz" not in str(steps.done)
+    assert len(creates) <= (1 if kept and journal.moments > 4 else 2)
+    assert "X-Amz" not in str(journal.done)
     assert not kept or "X-Amz" not in str(vault.kept)
 
 
 @pytest.mark.parametrize("blow_at", range(4, 12))
 async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
     """A record that was recorded as made is not binned and made once more: its links outlive the process."""
-    vault, steps, content = MemoryVault(), MemorySteps(blow_at), Bytes("src-1.jpg", b"data", known=True)
+    vault, journal, content = MemoryVault(), MemoryJournal(blow_at), Bytes("src-1.jpg", b"data", known=True)
     try:
-        await opened.connect(vault=vault).create(draft(), content, steps)
+        await opened.connect(vault=vault).create(draft(), content, journal)
     except Crash:
-        steps.blow_at = None
-        await opened.connect(vault=vault).create(draft(), content, steps)
-    recorded = "record" in steps.done
+        journal.blow_at = None
+        await opened.connect(vault=vault).create(draft(), content, journal)
+    recorded = "record" in journal.done
     creates = [step for step in opened.script.story if step.startswith("create")]
     assert recorded
     assert len(creates) == 1
-    assert "X-Amz" not in str(steps.done)
+    assert "X-Amz" not in str(journal.done)
 
 
 async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opened) -> None:
@@ -191,11 +195,11 @@ async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opene
         raise IntegrityError("other bytes")
 
     content.check = check  # type: ignore[method-assign]
-    steps = MemorySteps()
+    journal = MemoryJournal()
     with pytest.raises(IntegrityError):
-        await opened.connect().create(draft(), content, steps)
+        await opened.connect().create(draft(), content, journal)
     assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
-    made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
+    made = await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), journal)
     assert made == AssetId("file-0002")
 
 
@@ -213,10 +217,10 @@ async def test_a_file_sent_whole_is_looked_at_where_the_storage_does_not_vouch_f
 
     monkeypatch.setattr(opened.script, "_stored", spoilt)
     with pytest.raises(IntegrityError):
-        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+        await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
     service = opened.connect()
-    made = await service.create(draft("src-2"), Bytes("src-2.jpg", b"data", known=True), MemorySteps())
+    made = await service.create(draft("src-2"), Bytes("src-2.jpg", b"data", known=True), MemoryJournal())
     assert service.calls[facts.ASSET] == 1
     assert made == AssetId("file-0002")
 
@@ -224,7 +228,7 @@ async def test_a_file_sent_whole_is_looked_at_where_the_storage_does_not_vouch_f
 async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(opened: Opened) -> None:
     opened.script.small_sessions = True
     service = opened.connect()
-    made = await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), MemorySteps())
+    made = await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     assert opened.script.story[-1] == "complete object-0001"
     assert (await service.fetch(made)).file is not None
     assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
@@ -233,7 +237,7 @@ async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(o
 async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
     service = opened.connect()
     await service.schema()
-    made = await service.create(draft(), None, MemorySteps())
+    made = await service.create(draft(), None, MemoryJournal())
     assert service.calls[facts.CREATE] == 1
     assert facts.ASSET not in service.calls
     assert not (await service.fetch(made)).versions
@@ -241,8 +245,8 @@ async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:
 
 async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened: Opened) -> None:
     service = opened.connect()
-    made = await service.create(draft(), Bytes("a.jpg", b"one", known=True), MemorySteps())
-    await service.replace(made, Bytes("b.jpg", b"second", known=True), MemorySteps())
+    made = await service.create(draft(), Bytes("a.jpg", b"one", known=True), MemoryJournal())
+    await service.replace(made, Bytes("b.jpg", b"second", known=True), MemoryJournal())
     await opened.script.clock.sleep(60)
     found = await opened.connect().fetch(made)
     assert [file.size for file in found.versions] == [3, 6]
@@ -252,15 +256,15 @@ async def test_a_version_repeats_the_metadata_and_leaves_the_asset_its_id(opened
 @pytest.mark.parametrize("theirs", [{"createdBy": "user-2"}, {"filename": "c.jpg"}, {}], ids=["user", "name", "bytes"])
 async def test_a_version_of_somebody_else_is_never_taken_for_ours(opened: Opened, theirs: dict[str, str]) -> None:
     """Nothing of it is discarded, and ours comes after it."""
-    script, service, steps = opened.script, opened.connect(), MemorySteps(4)
+    script, service, journal = opened.script, opened.connect(), MemoryJournal(4)
     family = AssetId(script.records[script.add(b"one")]["fileId"])
     named = {"createdBy": "user-1", "filename": "b.jpg", **theirs}
     content = Bytes("b.jpg", b"second")
     with pytest.raises(Crash):  # the intent is written, nothing was sent
-        await service.replace(family, content, steps)
+        await service.replace(family, content, journal)
     other = script.add(b"other", family, **named)
-    steps.blow_at = None
-    await opened.connect().replace(family, content, steps)
+    journal.blow_at = None
+    await opened.connect().replace(family, content, journal)
     assert script.records[other]["fileState"] == "available"
     assert not [step for step in script.story if step.startswith(("delete", "undelete"))]
     await script.clock.sleep(60)
@@ -269,32 +273,32 @@ async def test_a_version_of_somebody_else_is_never_taken_for_ours(opened: Opened
 
 
 async def test_a_version_with_our_bytes_is_gone_on_with(opened: Opened) -> None:
-    script, steps = opened.script, MemorySteps(4)
+    script, journal = opened.script, MemoryJournal(4)
     family = AssetId(script.records[script.add(b"one")]["fileId"])
     content = Bytes("b.jpg", b"second")
     with pytest.raises(Crash):
-        await opened.connect().replace(family, content, steps)
+        await opened.connect().replace(family, content, journal)
     script.add(b"second", family, createdBy="user-1", filename="b.jpg")
-    steps.blow_at = None
-    await opened.connect().replace(family, content, steps)
+    journal.blow_at = None
+    await opened.connect().replace(family, content, journal)
     assert len(script.records) == 2
     assert not script.story
 
 
 async def test_a_version_whose_answer_was_lost_is_left_to_people(opened: Opened) -> None:
     """It may be the one that somebody else fills just now."""
-    script, service, steps = opened.script, opened.connect(), MemorySteps()
+    script, service, journal = opened.script, opened.connect(), MemoryJournal()
     family = AssetId(script.records[script.add(b"one")]["fileId"])
     content = Bytes("b.jpg", b"second", known=True)
     script.lost = 1
     with pytest.raises(Transient):
-        await service.replace(family, content, steps)
+        await service.replace(family, content, journal)
     with pytest.raises(Uncertain) as told:
-        await service.replace(family, content, steps)
+        await service.replace(family, content, journal)
     assert "bin" in told.value.hint
     assert {row["fileState"] for row in script.records.values()} == {"available"}
     script._delete("object-0002", {"action": "delete"})
-    await service.replace(family, content, steps)
+    await service.replace(family, content, journal)
     await script.clock.sleep(60)
     assert [file.size for file in (await opened.connect().fetch(family)).versions] == [3, 6]
 

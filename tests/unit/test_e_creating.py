@@ -13,8 +13,8 @@ import pytest
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import Conflict, Rejected, TooLarge, Transient
 from tests.support.connected import Bytes, body, entries
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.served_e import START, Open, asset, created, draft, serving
-from tests.support.steps import Crash, MemorySteps
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, fault
     tenant = opened(lag=20.0)
     service = tenant.connect()
     tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
-    steps = MemorySteps()
+    journal = MemoryJournal()
     with pytest.raises(Transient):
-        await service.create(draft(), Bytes("new.jpg", b"1"), steps)
-    made = await service.create(draft(), Bytes("new.jpg", b"1"), steps)
+        await service.create(draft(), Bytes("new.jpg", b"1"), journal)
+    made = await service.create(draft(), Bytes("new.jpg", b"1"), journal)
     assert list(tenant.truth()) == [made]
     assert len(tenant.truth()[made]["versions"]) == 1
 
@@ -83,13 +83,13 @@ async def test_no_crash_point_doubles_an_asset(opened: Open) -> None:
     await service.schema()
     for blow_at in range(1, 40):
         wanted = draft(f"m-{blow_at}", f"new {blow_at}.jpg", tags=frozenset({"a"}))
-        steps = MemorySteps(blow_at)
+        journal = MemoryJournal(blow_at)
         try:
-            await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+            await service.create(wanted, Bytes(wanted.filename, b"1"), journal)
             break
         except Crash:
-            steps.blow_at = None
-            made = await service.create(wanted, Bytes(wanted.filename, b"1"), steps)
+            journal.blow_at = None
+            made = await service.create(wanted, Bytes(wanted.filename, b"1"), journal)
         assert tenant.truth()[made]["tags"] == ["a"]
         assert len(tenant.truth()) == blow_at
         assert len(tenant.truth()[made]["versions"]) == 1
@@ -115,11 +115,11 @@ async def test_an_asset_in_the_trash_is_not_the_one_that_a_create_made(opened: O
     await service.remove(old)
     tenant.world.advance(60)
     tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": "reset_before"}])
-    steps = MemorySteps()
+    journal = MemoryJournal()
     with pytest.raises(Transient):
-        await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), steps)
+        await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), journal)
     began = tenant.clock.monotonic()
-    made = await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), steps)
+    made = await service.create(draft(filename="again.jpg"), Bytes("again.jpg", b"1"), journal)
     assert tenant.clock.monotonic() - began >= 120
     assert made != old
     assert len(tenant.truth()) == 2
@@ -132,12 +132,12 @@ async def test_a_large_file_goes_in_chunks_and_resumes(opened: Open) -> None:
     await service.schema()
     data = bytes(range(256)) * 160_000  # three chunks
     tenant.faults.add([{"match": "POST /v2/uploads/chunks/upload", "nth": 3, "do": "status:500", "times": 1}])
-    steps = MemorySteps(blow_at=5)
+    journal = MemoryJournal(blow_at=5)
     with pytest.raises((Crash, BaseExceptionGroup)):
-        await service.create(draft(), Bytes("new.jpg", data), steps)
-    steps.blow_at = None
+        await service.create(draft(), Bytes("new.jpg", data), journal)
+    journal.blow_at = None
     content = Bytes("new.jpg", data)
-    made = await service.create(draft(), content, steps)
+    made = await service.create(draft(), content, journal)
     assert content.checked
     assert tenant.world.api_calls["POST /v2/uploads/chunks/start"] <= 2
     assert tenant.truth()[made]["versions"][0]["digests"]["md5"] == hashlib.md5(data).hexdigest()
@@ -150,7 +150,7 @@ async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open) -> None:
     service = tenant.connect()
     data = bytes(20_000_001)
     content = Bytes("new.jpg", data)
-    made = await service.create(draft(), content, MemorySteps())
+    made = await service.create(draft(), content, MemoryJournal())
     assert content.checked
     assert tenant.truth()[made]["versions"][0]["size"] == len(data)
     off = tenant.connect(chunked=False)
@@ -178,7 +178,7 @@ class Promised(Bytes):
 async def test_a_file_that_no_call_takes_is_not_begun(opened: Open, variant: str, size: int) -> None:
     tenant = opened(variant=variant)
     with pytest.raises(TooLarge, match="has 5"):
-        await tenant.connect().create(draft(), Promised("new.jpg", size), MemorySteps())
+        await tenant.connect().create(draft(), Promised("new.jpg", size), MemoryJournal())
     assert not tenant.world.api_calls["POST /v2/uploads"]
     assert not tenant.world.api_calls["POST /v2/uploads/chunks/upload"]
 
@@ -192,7 +192,7 @@ async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
         tenant.world.advance(3600)
         tenant.clock.ahead += 3600
         before = Counter(service.calls)
-        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        await service.replace(made, Bytes("new.jpg", data), MemoryJournal())
         assert Counter(service.calls) - before == Counter(service.forecast(FileRef("", "new.jpg", 6), 6))
         assert len(tenant.truth()[made]["versions"]) == number + 2
     found = await service.fetch(made)
@@ -207,22 +207,22 @@ async def test_a_version_that_is_taken_up_later_is_waited_for(opened: Open) -> N
     service = tenant.connect()
     made = await created(service, draft(), b"first")
     for number, data in enumerate((b"second", b"third"), 2):
-        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        await service.replace(made, Bytes("new.jpg", data), MemoryJournal())
         assert len(tenant.truth()[made]["versions"]) == number
 
 
 async def test_a_version_that_is_never_taken_up_is_told_and_not_sent_again(opened: Open) -> None:
     tenant = opened(variant="late_versions", processing=300.0)
-    service, steps = tenant.connect(), MemorySteps()
+    service, journal = tenant.connect(), MemoryJournal()
     made = await created(service, draft(), b"first")
     tenant.world.advance(400)
     began = tenant.clock.monotonic()
     with pytest.raises(Rejected, match="not shown 120 seconds") as refused:
-        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+        await service.replace(made, Bytes("new.jpg", b"second"), journal)
     assert 120 <= tenant.clock.monotonic() - began < 200
     assert "conflicted uploads" in refused.value.hint
     with pytest.raises(Rejected):
-        await service.replace(made, Bytes("new.jpg", b"second"), steps)
+        await service.replace(made, Bytes("new.jpg", b"second"), journal)
     assert tenant.world.api_calls["POST /v2/uploads"] == 2
 
 
@@ -231,7 +231,7 @@ async def test_versions_right_after_the_create_keep_their_order(opened: Open) ->
     service = tenant.connect()
     made = await created(service, draft(), b"first")
     for data in (b"second", b"third"):
-        await service.replace(made, Bytes("new.jpg", data), MemorySteps())
+        await service.replace(made, Bytes("new.jpg", data), MemoryJournal())
     tenant.world.advance(60)
     found = await service.fetch(made)
     assert [await body(service, file) for file in found.versions] == [b"first", b"second", b"third"]
@@ -243,10 +243,10 @@ async def test_a_version_whose_answer_was_lost_is_not_doubled(opened: Open, faul
     service = tenant.connect()
     made = await created(service, draft())
     tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
-    steps = MemorySteps()
+    journal = MemoryJournal()
     with pytest.raises(Transient):
-        await service.replace(made, Bytes("new.jpg", b"second"), steps)
-    await service.replace(made, Bytes("new.jpg", b"second"), steps)
+        await service.replace(made, Bytes("new.jpg", b"second"), journal)
+    await service.replace(made, Bytes("new.jpg", b"second"), journal)
     assert len(tenant.truth()[made]["versions"]) == 2
     assert len(tenant.truth()) == 1
 
@@ -256,7 +256,7 @@ async def test_a_profile_that_makes_no_versions_is_found_out(opened: Open) -> No
     service = tenant.connect(upload_profile={"Logo": "logos"})
     made = await created(service, draft(profile="logos"))
     with pytest.raises(Conflict, match="instead of a version"):
-        await service.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+        await service.replace(made, Bytes("new.jpg", b"second"), MemoryJournal())
 
 
 READINGS = ("", "second", "window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required",
@@ -283,7 +283,7 @@ async def test_every_reading_of_the_contract_is_lived_with(opened: Open, variant
     await target.update(
         made, Patch(fields={"title": "Other", "legend": None}, rights=Rights(groups=frozenset({"staff"})))
     )
-    await target.replace(made, Bytes("new.jpg", b"second"), MemorySteps())
+    await target.replace(made, Bytes("new.jpg", b"second"), MemoryJournal())
     found = await target.fetch(made)
     assert [await body(target, file) for file in found.versions] == [data, b"second"]
     assert (found.fields["title"], found.fields["shotDate"]) == ("Other", date(2022, 6, 19))

@@ -20,8 +20,8 @@ from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
 from tests.support.connected import entries
 from tests.support.interrupted import Breaking
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.served_e import TOKEN, Open, Tenant, asset, consent, draft, serving
-from tests.support.steps import Crash, MemorySteps
 
 CHUNK, SIZE = 1_000, 4_500
 PARTS = 5
@@ -39,11 +39,11 @@ async def opened(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
         yield start
 
 
-async def create(tenant: Tenant, content: Breaking, steps: MemorySteps, auth: dict[str, str] = TOKEN) -> AssetId:
+async def create(tenant: Tenant, content: Breaking, journal: MemoryJournal, auth: dict[str, str] = TOKEN) -> AssetId:
     """As a run does it: trouble of the moment, and a session that ended, are tried again by a new connection."""
     for _ in range(8):
         try:
-            return await tenant.connect(auth).create(draft(filename=content.name), content, steps)
+            return await tenant.connect(auth).create(draft(filename=content.name), content, journal)
         except Crash:
             continue
         except DamSyncError as error:
@@ -63,7 +63,7 @@ def check(tenant: Tenant, made: AssetId, content: Breaking) -> None:
 async def test_a_kill_at_a_border_of_chunks_sends_no_finished_chunk_twice(opened: Open, part: int) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE, at=part * CHUNK)
-    made = await create(tenant, content, MemorySteps())
+    made = await create(tenant, content, MemoryJournal())
     assert tenant.world.api_calls[START] == 1
     assert tenant.world.api_calls[PUT] <= PARTS + 3  # those in flight at the kill were not finished
     check(tenant, made, content)
@@ -72,8 +72,8 @@ async def test_a_kill_at_a_border_of_chunks_sends_no_finished_chunk_twice(opened
 @pytest.mark.parametrize("blow_at", range(1, 30))
 async def test_a_kill_at_any_moment_makes_one_asset(opened: Open, blow_at: int) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps(blow_at)
-    made = await create(tenant, content, steps)
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal(blow_at)
+    made = await create(tenant, content, journal)
     assert tenant.world.api_calls[START] <= 2
     assert tenant.world.api_calls[PUT] <= PARTS + 4
     check(tenant, made, content)
@@ -85,7 +85,7 @@ async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(opened: Open, par
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": part, "do": fault}])
-    made = await create(tenant, content, MemorySteps())
+    made = await create(tenant, content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS
     assert tenant.world.api_calls[START] == 1
     assert not tenant.faults.unhit()
@@ -98,7 +98,7 @@ async def test_a_chunk_that_never_arrived_is_sent_once_more(opened: Open, part: 
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": part, "do": fault}])
-    made = await tenant.connect().create(draft(filename=content.name), content, MemorySteps())
+    made = await tenant.connect().create(draft(filename=content.name), content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
 
@@ -108,7 +108,7 @@ async def test_without_a_status_call_a_lost_chunk_is_sent_again(opened: Open) ->
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": 2, "do": "reset_after"}])
     tenant.faults.add([{"match": "POST /v2/uploads/chunks/status", "do": "status:404"}])
-    made = await tenant.connect().create(draft(filename=content.name), content, MemorySteps())
+    made = await tenant.connect().create(draft(filename=content.name), content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS + 1
     check(tenant, made, content)
 
@@ -120,7 +120,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
     auth = {**client, "refresh_token": consent(tenant.served.url)}
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": part, "do": "advance:28801"}])
-    made = await tenant.connect(auth).create(draft(filename=content.name), content, MemorySteps())
+    made = await tenant.connect(auth).create(draft(filename=content.name), content, MemoryJournal())
     assert tenant.world.api_calls["POST /v2/oauth/access-token"] == 3  # consent, the first token, the second
     assert tenant.world.api_calls[PUT] <= PARTS + 4
     check(tenant, made, content)
@@ -129,11 +129,11 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
 async def test_a_session_that_ended_begins_anew(opened: Open, part: int) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     tenant.faults.add([{"match": PUT, "nth": part, "do": f"advance:{7 * 86400 + 1}"}])
     with pytest.raises(SessionGone):
-        await tenant.connect().create(draft(filename=content.name), content, steps)
-    made = await tenant.connect().create(draft(filename=content.name), content, steps)
+        await tenant.connect().create(draft(filename=content.name), content, journal)
+    made = await tenant.connect().create(draft(filename=content.name), content, journal)
     assert tenant.world.api_calls[START] == 2
     check(tenant, made, content)
 
@@ -141,17 +141,17 @@ async def test_a_session_that_ended_begins_anew(opened: Open, part: int) -> None
 async def test_an_upload_that_is_refused_again_is_told_as_it_was_refused(opened: Open) -> None:
     """A service may forget a session once its file is complete, so that any refusal looks like the end of it."""
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     tenant.faults.add([{"match": "POST /v2/uploads", "do": "status:400"}])
     tenant.faults.add([{"match": "POST /v2/uploads/chunks/status", "do": "status:404"}])
     with pytest.raises(SessionGone) as first:
-        await tenant.connect().create(draft(filename=content.name), content, steps)
+        await tenant.connect().create(draft(filename=content.name), content, journal)
     with pytest.raises(InvalidValue) as second:
-        await tenant.connect().create(draft(filename=content.name), content, steps)
+        await tenant.connect().create(draft(filename=content.name), content, journal)
     assert second.value.message in first.value.message
     assert tenant.world.api_calls[START] == 2
     tenant.faults.clear()
-    made = await tenant.connect().create(draft(filename=content.name), content, steps)
+    made = await tenant.connect().create(draft(filename=content.name), content, journal)
     assert tenant.world.api_calls[START] == 3
     check(tenant, made, content)
 
@@ -162,19 +162,19 @@ async def test_a_lost_answer_around_the_chunks_sends_none_twice(opened: Open, ca
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": f"POST /v2/uploads/chunks/{call}", "nth": 1, "do": fault}])
-    made = await create(tenant, content, MemorySteps())
+    made = await create(tenant, content, MemoryJournal())
     assert tenant.world.api_calls[PUT] == PARTS
     check(tenant, made, content)
 
 
 async def test_a_service_that_stays_down_is_trouble_of_the_moment(opened: Open) -> None:
     tenant = opened()
-    content, steps = Breaking("film.jpg", SIZE), MemorySteps()
+    content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     tenant.faults.add([{"match": PUT, "do": "status:503"}])
     with pytest.raises(Transient):
-        await tenant.connect().create(draft(filename=content.name), content, steps)
+        await tenant.connect().create(draft(filename=content.name), content, journal)
     tenant.faults.clear()
-    made = await tenant.connect().create(draft(filename=content.name), content, steps)
+    made = await tenant.connect().create(draft(filename=content.name), content, journal)
     assert tenant.world.api_calls[START] == 1
     check(tenant, made, content)
 
@@ -184,11 +184,11 @@ async def test_a_version_in_chunks_goes_on_too(opened: Open, fault: str) -> None
     for part in (1, 3, PARTS):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
-        content, steps = Breaking("photo 1.jpg", SIZE, at=(part - 1) * CHUNK), MemorySteps()
+        content, journal = Breaking("photo 1.jpg", SIZE, at=(part - 1) * CHUNK), MemoryJournal()
         tenant.faults.add([{"match": PUT, "nth": part, "do": fault}])
         for _ in range(3):
             try:
-                await tenant.connect().replace(AssetId(identity), content, steps)
+                await tenant.connect().replace(AssetId(identity), content, journal)
                 break
             except Crash:
                 continue

@@ -27,8 +27,8 @@ from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import KIND
 from tests.support.connected import Bytes, body, entries
+from tests.support.journal import MemoryJournal
 from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> Non
     assert Operation.REPLACE not in service.operations
     assert "versions" not in (await service.schema()).holds
     with pytest.raises(Unsupported):
-        await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemorySteps())
+        await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemoryJournal())
 
 
 async def test_an_unknown_option_value_is_told(opened: Open) -> None:

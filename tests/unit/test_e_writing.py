@@ -14,8 +14,8 @@ from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, U
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles.writing import Writer
+from tests.support.journal import MemoryJournal
 from tests.support.served_e import Open, asset, created, draft, serving
-from tests.support.steps import MemorySteps
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_what_the_service_refuses_is_parked(opened: Open) -> None:
     with pytest.raises(NotFound):
         await service.update(AssetId("00000000-0000-4000-8000-000000000000"), Patch(fields={"title": "x"}))
     with pytest.raises(Unsupported):
-        await service.create(draft("m-3"), None, MemorySteps())
+        await service.create(draft("m-3"), None, MemoryJournal())
 
 
 @pytest.mark.parametrize("kind", ["category", "collection"])

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, told_swept
-from dam_sync.engine.partial_creates import told_binned, trash_partial_create
+from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, tell_orphans
+from dam_sync.engine.partial_creates import tell_partial_creates, trash_partial_create
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import IsReferenced, Journal
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Target:
     story: list[str] = field(default_factory=list)
     open: int = 0
 
-    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         self.story.append("look")
         return AssetId(self.half) if self.half else None
 
@@ -38,15 +38,15 @@ class Target:
     async def remove(self, asset: AssetId) -> None:
         self.story.append(f"bin {asset}")
 
-    async def abort_orphaned_uploads(self, recorded: IsReferenced) -> int:
+    async def sweep(self, recorded: IsReferenced) -> int:
         return self.open
 
 
-def session_of(target: Target, steps: MemorySteps, *, linked: bool = False, dry: bool = False) -> RunContext:
+def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, dry: bool = False) -> RunContext:
     async def links(assets: list[str]) -> dict[str, str]:
         return dict.fromkeys(assets, "t-1") if linked else {}
 
-    store = SimpleNamespace(steps=lambda work, run: steps, links=links, is_recorded=None)
+    store = SimpleNamespace(journal=lambda work, run: journal, links=links, is_recorded=None)
     made: Any = SimpleNamespace(target=target, store=store, binned=0, swept=0, ask=SimpleNamespace(only=frozenset()))
     made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
     made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
@@ -58,50 +58,50 @@ def work(*, begun: bool = True) -> Work:
 
 
 async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None:
-    target, steps = Target("t-1"), MemorySteps()
-    steps.done["in create: file"] = ("handle", steps.now)
-    session = session_of(target, steps)
+    target, journal = Target("t-1"), MemoryJournal()
+    journal.done["in create: file"] = ("handle", journal.now)
+    session = session_of(target, journal)
     await trash_partial_create(session, work())
     assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
-    assert not steps.done
-    (told,) = told_binned(session)
+    assert not journal.done
+    (told,) = tell_partial_creates(session)
     assert told.startswith("1 asset was left half made by an earlier run")
 
 
 async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
-    target, steps = Target(), MemorySteps()
-    steps.done["create"] = ("t-2", steps.now)
-    await trash_partial_create(session_of(target, steps), work())
+    target, journal = Target(), MemoryJournal()
+    journal.done["create"] = ("t-2", journal.now)
+    await trash_partial_create(session_of(target, journal), work())
     assert target.story == ["unmark t-2 {'key': None}", "bin t-2"]
 
 
 async def test_what_is_in_the_trash_already_is_no_fault() -> None:
-    target, steps = Target("t-1"), MemorySteps()
+    target, journal = Target("t-1"), MemoryJournal()
 
     async def gone(asset: AssetId, patch: Patch | None = None) -> None:
         raise NotFound("gone")
 
     target.update = target.remove = gone  # type: ignore[method-assign]
-    await trash_partial_create(session_of(target, steps), work())
+    await trash_partial_create(session_of(target, journal), work())
 
 
 @pytest.mark.parametrize("why", ["not begun", "linked", "planned", "unable"])
 async def test_nothing_is_looked_for(why: str) -> None:
-    target, steps = Target("t-1"), MemorySteps()
+    target, journal = Target("t-1"), MemoryJournal()
     if why == "unable":
         target.operations = frozenset({Operation.FIND})
-    session = session_of(target, steps, linked=why == "linked", dry=why == "planned")
+    session = session_of(target, journal, linked=why == "linked", dry=why == "planned")
     await trash_partial_create(session, work(begun=why != "not begun"))
-    assert target.story == told_binned(session) == []
+    assert target.story == tell_partial_creates(session) == []
 
 
 @pytest.mark.parametrize("blow_at", range(1, 4))
 async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -> None:
-    target, steps = Target("t-1"), MemorySteps(blow_at)
-    session = session_of(target, steps)
+    target, journal = Target("t-1"), MemoryJournal(blow_at)
+    session = session_of(target, journal)
     with pytest.raises(Crash):
         await trash_partial_create(session, work())
-    steps.blow_at = None
+    journal.blow_at = None
     await trash_partial_create(session, work())
     assert target.story[-1] == "bin t-1"
 
@@ -110,7 +110,7 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -
     ("number", "told"), [(0, ""), (1, "1 upload session left open"), (2, "2 upload sessions left")]
 )
 async def test_sessions_that_were_ended_are_told_in_one_line(number: int, told: str) -> None:
-    session = session_of(Target(open=number), MemorySteps())
+    session = session_of(Target(open=number), MemoryJournal())
     await abort_orphaned_uploads(session)
-    assert "".join(told_swept(session)).startswith(told)
-    assert bool(told_swept(session)) == bool(number)
+    assert "".join(tell_orphans(session)).startswith(told)
+    assert bool(tell_orphans(session)) == bool(number)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.codec import draft_to_json
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 KEYS = ("title", "note", "place")
 FIELDS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(("a", "b", "c")))
@@ -45,18 +45,18 @@ def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
 
 
 async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
-    steps, first, second = MemorySteps(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
+    journal, first, second = MemoryJournal(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
     numbers = [
-        await record_intent(steps, draft, await recorded_intents(steps)) for draft in (first, first, second, first)
+        await record_intent(journal, draft, await recorded_intents(journal)) for draft in (first, first, second, first)
     ]
     assert numbers == [1, 1, 2, 3]
-    assert await recorded_intents(steps) == [draft_to_json(draft) for draft in (first, second, first)]
+    assert await recorded_intents(journal) == [draft_to_json(draft) for draft in (first, second, first)]
 
 
 async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
-    steps, drafts = MemorySteps(), [Draft(None, f"{number}.jpg") for number in range(120)]
-    numbers = [await record_intent(steps, draft, await recorded_intents(steps)) for draft in drafts]
+    journal, drafts = MemoryJournal(), [Draft(None, f"{number}.jpg") for number in range(120)]
+    numbers = [await record_intent(journal, draft, await recorded_intents(journal)) for draft in drafts]
     assert numbers == list(range(1, 121))
-    meant = await recorded_intents(steps)
+    meant = await recorded_intents(journal)
     assert meant == [draft_to_json(draft) for draft in drafts]
     assert merge_patches(meant, drafts[-1]).filename == "119.jpg"

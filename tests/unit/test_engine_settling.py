@@ -53,7 +53,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opened]:
 
 
 def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta = WINDOW) -> tuple[RunContext, Target]:
-    target = Target(Limits(page=10, pace=Pace(), settles=window), set(gone))
+    target = Target(Limits(page=10, pace=Pace(), dedup_window=window), set(gone))
     made = SimpleNamespace(store=store, clock=clock, target=target, progress=Progress())
     return cast("RunContext", made), target
 

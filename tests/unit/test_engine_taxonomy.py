@@ -10,7 +10,7 @@ from dam_sync.engine.taxonomy import TargetTerms
 from dam_sync.model.errors import Transient
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Term
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 
 class Target:
@@ -29,8 +29,8 @@ class Target:
         return tuple(Term(term.label, f"id-{term.label}", term.path, term.parent) for term in terms)
 
 
-def terms_of(target: Target, steps: MemorySteps) -> TargetTerms:
-    return TargetTerms(target, steps, ("tags", "tree"))  # type: ignore[arg-type]
+def terms_of(target: Target, journal: MemoryJournal) -> TargetTerms:
+    return TargetTerms(target, journal, ("tags", "tree"))  # type: ignore[arg-type]
 
 
 FLAT = [("tags", Term(label, path=(label,))) for label in ("Sea", "Wood", "City")]
@@ -38,15 +38,15 @@ TREE = [("tree", Term("Nature", path=("Nature",))), ("tree", Term("Sea", path=("
 
 
 async def test_terms_of_one_vocabulary_are_added_by_one_call_and_recorded_each() -> None:
-    target, steps = Target(), MemorySteps()
-    terms = terms_of(target, steps)
+    target, journal = Target(), MemoryJournal()
+    terms = terms_of(target, journal)
     await terms.ensure([FLAT[0], *TREE, FLAT[1], FLAT[2]])
     assert target.calls == [
         ("tags", (">Sea", ">Wood", ">City")),
         ("tree", (">Nature",)),
         ("tree", ("id-Nature>Sea",)),
     ]
-    assert set(steps.done) == {
+    assert set(journal.done) == {
         "term:tags:Sea",
         "term:tags:Wood",
         "term:tags:City",
@@ -60,9 +60,9 @@ async def test_terms_of_one_vocabulary_are_added_by_one_call_and_recorded_each()
 
 
 async def test_terms_that_are_recorded_are_not_asked_for_again() -> None:
-    target, steps = Target(fails=2), MemorySteps()
-    await terms_of(target, steps).ensure(FLAT[:1])
+    target, journal = Target(fails=2), MemoryJournal()
+    await terms_of(target, journal).ensure(FLAT[:1])
     with pytest.raises(Transient):
-        await terms_of(target, steps).ensure(FLAT)
-    await terms_of(target, steps).ensure(FLAT)
+        await terms_of(target, journal).ensure(FLAT)
+    await terms_of(target, journal).ensure(FLAT)
     assert [labels for _, labels in target.calls] == [(">Sea",), (">Wood", ">City"), (">Wood", ">City")]

@@ -209,17 +209,17 @@ async def test_a_recorded_step_is_never_called_again(store: SqlStore) -> None:
         calls.append("called")
         return "t1"
 
-    steps = store.steps(work, run)
-    assert [await steps.once("create", call) for _ in range(3)] == ["t1"] * 3
+    journal = store.journal(work, run)
+    assert [await journal.run("create", call) for _ in range(3)] == ["t1"] * 3
     assert calls == ["called"]
-    assert await steps.recall("create") == "t1"
+    assert await journal.get("create") == "t1"
     assert [(row.operation, row.asset, row.target) for row in await store.ledger(0, 10)] == [("create", "a", "t1")]
-    await steps.forget("cre*")
-    assert await steps.recall("create") is None
+    await journal.discard("cre*")
+    assert await journal.get("create") is None
 
 
 async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStore) -> None:
-    steps = store.run_steps("test")
+    journal = store.run_steps("test")
 
     async def crash() -> str:
         raise RuntimeError("lost")
@@ -235,24 +235,24 @@ async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStor
 
     for name in ("x", "y", "z"):
         with pytest.raises(RuntimeError):
-            await steps.once(name, crash)
-    assert await steps.once("x", crash, found=found) == "there"
-    assert await steps.once("y", again, found=nothing) == "made"
+            await journal.run(name, crash)
+    assert await journal.run("x", crash, reconcile=found) == "there"
+    assert await journal.run("y", again, reconcile=nothing) == "made"
     with pytest.raises(Uncertain, match="not known"):
-        await steps.once("z", again)
-    assert await steps.once("z", again, harmless=True) == "made"
+        await journal.run("z", again)
+    assert await journal.run("z", again, idempotent=True) == "made"
 
 
 async def test_an_old_result_is_forgotten(store: SqlStore) -> None:
-    steps = store.run_steps("test")
+    journal = store.run_steps("test")
     numbers = iter(range(9))
 
     async def count() -> int:
         return next(numbers)
 
-    assert await steps.once("s", count, keep=timedelta(hours=1)) == 0
-    assert await steps.once("s", count, keep=timedelta(hours=1)) == 0
-    assert await steps.once("s", count, keep=timedelta(seconds=-1)) == 1
+    assert await journal.run("s", count, ttl=timedelta(hours=1)) == 0
+    assert await journal.run("s", count, ttl=timedelta(hours=1)) == 0
+    assert await journal.run("s", count, ttl=timedelta(seconds=-1)) == 1
 
 
 async def test_steps_of_done_work_go_and_those_of_parked_work_stay(store: SqlStore) -> None:
@@ -262,12 +262,12 @@ async def test_steps_of_done_work_go_and_those_of_parked_work_stay(store: SqlSto
         return 7
 
     for work in await store.claim(run, 2, LEASE):
-        await store.steps(work, run).once("create", call)
+        await store.journal(work, run).run("create", call)
         action = "parked" if work.asset == "a" else "created"
         await store.settle(work, Outcome(action))
     assert await store.unpark(None) == 1
     (parked,) = await store.claim(run, 1, LEASE)
-    assert (parked.asset, await store.steps(parked, run).recall("create")) == ("a", 7)
+    assert (parked.asset, await store.journal(parked, run).get("create")) == ("a", 7)
 
 
 async def test_names_belong_to_who_asked_first(store: SqlStore) -> None:

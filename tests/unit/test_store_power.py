@@ -76,13 +76,13 @@ async def disks(folder: Path, commits: int) -> list[Disk]:
         found.append(taken(store, folder / "look"))
         (work,) = await store.claim(run, 1, timedelta(minutes=5))
         found.append(taken(store, folder / "look"))
-        steps = store.steps(work, run)
+        journal = store.journal(work, run)
 
         async def create(name: str = name) -> str:
             found.append(taken(store, folder / "look"))  # the intent is on the disk before the call goes out
             return f"t-{name}"
 
-        await steps.once("create", create)
+        await journal.run("create", create)
         found.append(taken(store, folder / "look"))
         await store.settle(work, Outcome("created", link=LinkRow(name, f"t-{name}", draft="x" * 2000)))
         found.append(taken(store, folder / "look"))

@@ -85,7 +85,7 @@ async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_mor
     with pytest.raises(SafetyStop, match="has taken this run over"):
         await store.beat(run.id)
     with pytest.raises(SafetyStop, match="has taken this run over"):
-        await store.steps(work, run.id).once("create", call)
+        await store.journal(work, run.id).run("create", call)
     with pytest.raises(SafetyStop):
         await store.settle(work, Outcome("created"))
     (taken,) = await other.claim(run.id, 1, LEASE)

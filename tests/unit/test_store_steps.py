@@ -60,15 +60,15 @@ async def claimed(store: SqlStore, name: str = "a") -> tuple[int, Work]:
 @pytest.mark.parametrize("result", ["t1", None, {"ticket": [1, 2]}, 0, False])
 async def test_a_result_is_recorded_whatever_it_is(store: SqlStore, result: Json) -> None:
     run, work = await claimed(store)
-    steps, call = store.steps(work, run), Calls(result)
-    assert [await steps.once("s", call), await steps.once("s", call)] == [result, result]
+    journal, call = store.journal(work, run), Calls(result)
+    assert [await journal.run("s", call), await journal.run("s", call)] == [result, result]
     assert call.count == 1
-    assert await steps.recall("s") == result
+    assert await journal.get("s") == result
 
 
 async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore) -> None:
     run, work = await claimed(store)
-    await store.steps(work, run).once("s", Calls({"ticket": "file_1%"}))
+    await store.journal(work, run).run("s", Calls({"ticket": "file_1%"}))
     assert [await store.is_recorded(text) for text in ("file_1%", "file-1", "e_1", "file__")] == [
         True,
         False,
@@ -81,8 +81,8 @@ async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore
 
 async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
     run, work = await claimed(store)
-    await store.steps(work, run).once("create", Calls("t9"))
-    await store.run_steps("terms").once("term:sea", Calls({"id": "4"}), harmless=True)
+    await store.journal(work, run).run("create", Calls("t9"))
+    await store.run_steps("terms").run("term:sea", Calls({"id": "4"}), idempotent=True)
     rows = await store.ledger(0, 9)
     told = [(row.seq, row.run, row.operation, row.asset, row.target, row.detail) for row in rows]
     assert told == [
@@ -96,14 +96,14 @@ async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore)
 @pytest.mark.parametrize("error", [Transient("lost"), RuntimeError("lost"), asyncio.CancelledError()])
 async def test_a_lost_answer_leaves_the_intent_open(store: SqlStore, error: Exception) -> None:
     run, work = await claimed(store)
-    steps, again = store.steps(work, run), Calls("again")
+    journal, again = store.journal(work, run), Calls("again")
     with pytest.raises(type(error)):
-        await steps.once("create", Calls(error=error))
+        await journal.run("create", Calls(error=error))
     with pytest.raises(Uncertain) as told:
-        await steps.once("create", again)
+        await journal.run("create", again)
     assert told.value.asset == "a"
     assert again.count == 0
-    assert await steps.recall("create") is None
+    assert await journal.get("create") is None
 
 
 @pytest.mark.parametrize(
@@ -111,108 +111,108 @@ async def test_a_lost_answer_leaves_the_intent_open(store: SqlStore, error: Exce
 )
 async def test_a_refused_call_may_be_made_again(store: SqlStore, error: Exception) -> None:
     run, work = await claimed(store)
-    steps = store.steps(work, run)
+    journal = store.journal(work, run)
     with pytest.raises(type(error)):
-        await steps.once("create", Calls(error=error))
+        await journal.run("create", Calls(error=error))
     if isinstance(error, Uncertain):
         with pytest.raises(Uncertain):
-            await steps.once("create", Calls())
+            await journal.run("create", Calls())
     else:
-        assert await steps.once("create", Calls("now")) == "now"
+        assert await journal.run("create", Calls("now")) == "now"
 
 
 async def test_after_a_lost_answer_it_is_looked_for_first(store: SqlStore) -> None:
     run, work = await claimed(store)
-    steps = store.steps(work, run)
+    journal = store.journal(work, run)
     for name in ("there", "missing", "harmless"):
         with pytest.raises(RuntimeError):
-            await steps.once(name, Calls(error=RuntimeError()), found=Calls(None))
+            await journal.run(name, Calls(error=RuntimeError()), reconcile=Calls(None))
     look, call = Calls("t7"), Calls("t8")
-    assert await steps.once("there", call, found=look) == "t7"
-    assert await steps.once("missing", call, found=Calls(None)) == "t8"
-    assert await steps.once("harmless", call, harmless=True) == "t8"
+    assert await journal.run("there", call, reconcile=look) == "t7"
+    assert await journal.run("missing", call, reconcile=Calls(None)) == "t8"
+    assert await journal.run("harmless", call, idempotent=True) == "t8"
     assert (look.count, call.count) == (1, 2)
-    assert await steps.once("there", call, found=look) == "t7"
+    assert await journal.run("there", call, reconcile=look) == "t7"
     assert look.count == 1
 
 
 async def test_nothing_is_looked_for_before_anything_was_tried(store: SqlStore) -> None:
     run, work = await claimed(store)
     look = Calls("t7")
-    assert await store.steps(work, run).once("create", Calls("t1"), found=look) == "t1"
+    assert await store.journal(work, run).run("create", Calls("t1"), reconcile=look) == "t1"
     assert look.count == 0
 
 
 async def test_an_old_result_is_forgotten_at_its_time(store: SqlStore, clock: SetClock) -> None:
     run, work = await claimed(store)
-    steps, day = store.steps(work, run), timedelta(hours=24)
-    assert await steps.once("begin", Calls("one"), keep=day) == "one"
+    journal, day = store.journal(work, run), timedelta(hours=24)
+    assert await journal.run("begin", Calls("one"), ttl=day) == "one"
     clock.skip(86_399)
-    assert await steps.once("begin", Calls("two"), keep=day) == "one"
+    assert await journal.run("begin", Calls("two"), ttl=day) == "one"
     clock.skip(2)
-    assert await steps.once("begin", Calls("two"), keep=day) == "two"
+    assert await journal.run("begin", Calls("two"), ttl=day) == "two"
 
 
 async def test_forgetting_takes_names_and_prefixes_of_its_own_work_only(store: SqlStore) -> None:
     run, work = await claimed(store)
-    steps, other = store.steps(work, run), store.run_steps("a")
+    journal, other = store.journal(work, run), store.run_steps("a")
     for name in ("part:1", "part:2", "part_3", "begin"):
-        await steps.once(name, Calls(name))
-    await other.once("part:1", Calls("kept"))
-    await steps.forget("part:*", "begin")
+        await journal.run(name, Calls(name))
+    await other.run("part:1", Calls("kept"))
+    await journal.discard("part:*", "begin")
     names = ("part:1", "part:2", "part_3", "begin")
-    assert [await steps.recall(name) for name in names] == [None, None, "part_3", None]
-    assert await other.recall("part:1") == "kept"
-    await steps.forget("part_*", "never there")
-    assert await steps.recall("part_3") is None
+    assert [await journal.get(name) for name in names] == [None, None, "part_3", None]
+    assert await other.get("part:1") == "kept"
+    await journal.discard("part_*", "never there")
+    assert await journal.get("part_3") is None
 
 
 async def test_two_who_ask_at_once_share_one_call(store: SqlStore) -> None:
     run, work = await claimed(store)
     call = Calls("t1")
-    results = await asyncio.gather(*(store.steps(work, run).once("create", call) for _ in range(5)))
+    results = await asyncio.gather(*(store.journal(work, run).run("create", call) for _ in range(5)))
     assert (results, call.count) == (["t1"] * 5, 1)
 
 
 async def test_steps_may_be_taken_inside_a_step(store: SqlStore) -> None:
     run, work = await claimed(store)
-    steps, inner = store.steps(work, run), Calls("file-1")
+    journal, inner = store.journal(work, run), Calls("file-1")
 
     async def outer() -> Json:
-        await steps.once("create/upload", inner)
+        await journal.run("create/upload", inner)
         raise RuntimeError("killed here")
 
     for _ in range(2):
         with pytest.raises(RuntimeError):
-            await steps.once("create", outer, harmless=True)
+            await journal.run("create", outer, idempotent=True)
     assert inner.count == 1
 
 
 async def test_a_result_is_recorded_though_its_task_is_cancelled(store: SqlStore) -> None:
     run, work = await claimed(store)
-    steps, called = store.steps(work, run), asyncio.Event()
+    journal, called = store.journal(work, run), asyncio.Event()
 
     async def call() -> str:
         called.set()
         return "t1"
 
-    task = asyncio.create_task(steps.once("create", call))
+    task = asyncio.create_task(journal.run("create", call))
     await called.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await steps.once("create", Calls("doubled")) == "t1"
+    assert await journal.run("create", Calls("doubled")) == "t1"
 
 
 async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
     run, work = await claimed(store)
-    await store.steps(work, run).once("create", Calls("t1"))
+    await store.journal(work, run).run("create", Calls("t1"))
     await store.settle(work, Outcome("parked", cause="InvalidValue"))
     await store.unpark(["InvalidValue"])
     (work,) = await store.claim(run, 1, LEASE)
-    assert await store.steps(work, run).recall("create") == "t1"
+    assert await store.journal(work, run).get("create") == "t1"
     await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
-    assert await store.steps(work, run).recall("create") is None
+    assert await store.journal(work, run).get("create") is None
 
 
 async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlStore) -> None:
@@ -220,7 +220,7 @@ async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlSto
     await store.record(run, Shard("s"), Batch(entries("a", "b"), None), ())
     works = await store.claim(run, 9, LEASE)
     assert [work.begun for work in works] == [False, False]
-    await store.steps(works[1], run).once("note: draft 1", Calls("meant"), harmless=True)
+    await store.journal(works[1], run).run("note: draft 1", Calls("meant"), idempotent=True)
     await store.release(works)
     works = await store.claim(run, 9, LEASE)
     assert [(work.asset, work.begun) for work in works] == [("a", False), ("b", True)]
@@ -232,13 +232,13 @@ async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlSto
 
 async def test_steps_of_a_run_end_with_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
-    await store.run_steps("terms").once("term:sea", Calls("4"), harmless=True)
+    await store.run_steps("terms").run("term:sea", Calls("4"), idempotent=True)
     with pytest.raises(RuntimeError):
-        await store.run_steps("terms").once("term:sky", Calls(error=RuntimeError()))
+        await store.run_steps("terms").run("term:sky", Calls(error=RuntimeError()))
     await store.finish(run, {})
-    assert await store.run_steps("terms").recall("term:sea") is None
+    assert await store.run_steps("terms").get("term:sea") is None
     with pytest.raises(Uncertain):
-        await store.run_steps("terms").once("term:sky", Calls("5"))
+        await store.run_steps("terms").run("term:sky", Calls("5"))
 
 
 @pytest.mark.parametrize(("causes", "allowed"), [(None, False), (["Gone"], False), (["Uncertain"], True)])
@@ -247,15 +247,15 @@ async def test_only_the_operators_word_repeats_what_is_uncertain(
 ) -> None:
     run, work = await claimed(store)
     with pytest.raises(RuntimeError):
-        await store.steps(work, run).once("create", Calls(error=RuntimeError()))
+        await store.journal(work, run).run("create", Calls(error=RuntimeError()))
     await store.settle(work, Outcome("parked", cause="Uncertain"))
     await store.unpark(causes)
-    steps = store.steps(work, run)
+    journal = store.journal(work, run)
     if allowed:
-        assert await steps.once("create", Calls("t2"), found=Calls(None)) == "t2"
+        assert await journal.run("create", Calls("t2"), reconcile=Calls(None)) == "t2"
     else:
         with pytest.raises(Uncertain):
-            await steps.once("create", Calls("t2"))
+            await journal.run("create", Calls("t2"))
 
 
 class Target:
@@ -289,7 +289,7 @@ def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPa
         for act in acts:  # each in a process of its own, as far as the file can tell
             store = await SqlStore.open(path, SetClock())
             with suppress(InvalidValue, Transient):
-                made = await store.run_steps("create").once("create", partial(target.create, act), found=target.look)
+                made = await store.run_steps("create").run("create", partial(target.create, act), reconcile=target.look)
                 assert [made] == target.made
             await store.close()
 

@@ -14,12 +14,12 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget
 from dam_sync.transfer.upload import send_ranges
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 from tests.support.uploads import SIZE, WEEK, Faults, Once, RangesServer, crash_and_resume
 
 
-async def by_ranges(content: Content, server: RangesServer, steps: Journal, step: int = 100) -> Json:
-    return await send_ranges(content, server, step, steps, budget=MemoryBudget(10_000), keep=WEEK)
+async def by_ranges(content: Content, server: RangesServer, journal: Journal, step: int = 100) -> Json:
+    return await send_ranges(content, server, step, journal, budget=MemoryBudget(10_000), ttl=WEEK)
 
 
 @given(
@@ -32,7 +32,7 @@ async def test_ranges_arrive_whole_in_sequence_whatever_the_server_keeps(
     size: int, step: int, takes: list[int]
 ) -> None:
     server, content = RangesServer(takes), Once(size)
-    handle = await by_ranges(content, server, MemorySteps(), step)
+    handle = await by_ranges(content, server, MemoryJournal(), step)
     assert server.sessions[handle["file"]] == content.source.data
     assert server.starts == sorted(set(server.starts))
     assert content.checks == 1
@@ -40,7 +40,7 @@ async def test_ranges_arrive_whole_in_sequence_whatever_the_server_keeps(
 
 async def test_the_next_range_is_read_while_one_is_sent() -> None:
     server, content = RangesServer(), Once()
-    await by_ranges(content, server, MemorySteps())
+    await by_ranges(content, server, MemoryJournal())
     assert server.starts == list(range(0, SIZE, 100))
     assert server.calls == {"begin": 1, "finish": 1}
     gate, inner = asyncio.Event(), server.put
@@ -51,7 +51,7 @@ async def test_the_next_range_is_read_while_one_is_sent() -> None:
 
     server.put = slow  # type: ignore[method-assign]
     content = Once()
-    task = asyncio.create_task(by_ranges(content, server, MemorySteps()))
+    task = asyncio.create_task(by_ranges(content, server, MemoryJournal()))
     for _ in range(50):
         await asyncio.sleep(0)
     assert content.reads == [(0, 100), (100, 200)]
@@ -61,8 +61,8 @@ async def test_the_next_range_is_read_while_one_is_sent() -> None:
 
 @pytest.mark.parametrize("moment", range(1, 10))
 async def test_ranges_resume_after_a_crash_at_any_moment(moment: int) -> None:
-    server, steps = RangesServer(), MemorySteps(blow_at=moment)
-    handle, crashed = await crash_and_resume(lambda steps: by_ranges(Once(), server, steps), steps)
+    server, journal = RangesServer(), MemoryJournal(blow_at=moment)
+    handle, crashed = await crash_and_resume(lambda journal: by_ranges(Once(), server, journal), journal)
     assert crashed == (moment <= 6)
     assert server.sessions[handle["file"]] == Once().source.data
 
@@ -72,33 +72,33 @@ async def test_ranges_resume_after_a_crash_at_any_moment(moment: int) -> None:
 async def test_a_broken_range_goes_on_where_the_server_stands(number: int, lost: bool) -> None:
     call = f"put {number}"
     faults = Faults(lost={call}) if lost else Faults(fails={call: Transient("x")})
-    server, steps = RangesServer(faults=faults), MemorySteps()
+    server, journal = RangesServer(faults=faults), MemoryJournal()
     with pytest.raises(Transient):
-        await by_ranges(Once(), server, steps)
+        await by_ranges(Once(), server, journal)
     content = Once()
-    handle = await by_ranges(content, server, steps)
+    handle = await by_ranges(content, server, journal)
     assert server.sessions[handle["file"]] == content.source.data
     assert server.calls == {"begin": 1, "offset": 1, "finish": 1}
     assert len(content.reads) == 10 - number + (not lost)
 
 
 async def test_a_lost_finish_is_asked_again() -> None:
-    server, steps = RangesServer(faults=Faults(lost={"finish"})), MemorySteps()
+    server, journal = RangesServer(faults=Faults(lost={"finish"})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_ranges(Once(), server, steps)
-    assert await by_ranges(Once(), server, steps) == {"file": "session 1"}
+        await by_ranges(Once(), server, journal)
+    assert await by_ranges(Once(), server, journal) == {"file": "session 1"}
     assert len(server.starts) == 10
 
 
 async def test_an_ended_range_session_is_forgotten_and_begun_anew() -> None:
-    server, steps = RangesServer(faults=Faults(fails={"put 3": Transient("x")})), MemorySteps()
+    server, journal = RangesServer(faults=Faults(fails={"put 3": Transient("x")})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_ranges(Once(), server, steps)
+        await by_ranges(Once(), server, journal)
     server.sessions.clear()
     with pytest.raises(SessionGone):
-        await by_ranges(Once(), server, steps)
-    assert steps.done == {}
-    assert await by_ranges(Once(), server, steps) == {"file": "session 2"}
+        await by_ranges(Once(), server, journal)
+    assert journal.done == {}
+    assert await by_ranges(Once(), server, journal) == {"file": "session 2"}
 
 
 @pytest.mark.parametrize(
@@ -113,17 +113,17 @@ async def test_a_server_that_asks_for_nonsense(offset: int, message: str) -> Non
 
     server.put = put  # type: ignore[method-assign]
     with pytest.raises(ContractBroken, match=message):
-        await by_ranges(Once(), server, MemorySteps())
+        await by_ranges(Once(), server, MemoryJournal())
     assert server.calls["put"] <= 5
 
 
 async def test_a_damaged_file_is_not_finished_by_ranges() -> None:
-    server, steps = RangesServer(), MemorySteps()
+    server, journal = RangesServer(), MemoryJournal()
     with pytest.raises(IntegrityError):
-        await by_ranges(Once(wrong=True), server, steps)
+        await by_ranges(Once(wrong=True), server, journal)
     assert server.calls["finish"] == 0
-    assert steps.done == {}
+    assert journal.done == {}
 
 
 async def test_ranges_need_no_budget() -> None:
-    assert await send_ranges(Once(), RangesServer(), 300, MemorySteps()) == {"file": "session 1"}
+    assert await send_ranges(Once(), RangesServer(), 300, MemoryJournal()) == {"file": "session 1"}

@@ -8,7 +8,7 @@ from dam_sync.model.errors import IntegrityError, Transient, Uncertain
 from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_single
-from tests.support.steps import Crash, MemorySteps
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.uploads import WEEK, Once
 
 
@@ -28,57 +28,57 @@ class Post:
 
 
 async def test_a_single_request_is_sent_once() -> None:
-    post, steps = Post(), MemorySteps()
-    assert [await send_single(Once(), post, steps) for _ in range(2)] == ["handle 1", "handle 1"]
+    post, journal = Post(), MemoryJournal()
+    assert [await send_single(Once(), post, journal) for _ in range(2)] == ["handle 1", "handle 1"]
     assert len(post.sent) == 1
 
 
 async def test_a_handle_whose_answer_was_lost_is_made_again() -> None:
-    post, steps = Post(), MemorySteps()
+    post, journal = Post(), MemoryJournal()
     post.lose = True
     with pytest.raises(Transient):
-        await send_single(Once(), post, steps)
-    assert await send_single(Once(), post, steps) == "handle 2"
+        await send_single(Once(), post, journal)
+    assert await send_single(Once(), post, journal) == "handle 2"
 
 
 @pytest.mark.parametrize(("there", "handle", "sent"), [("asset 1", "asset 1", 1), (None, "handle 2", 2)])
 async def test_what_a_lost_request_made_is_looked_for_first(there: Json, handle: str, sent: int) -> None:
-    post, steps = Post(), MemorySteps()
+    post, journal = Post(), MemoryJournal()
     post.lose = True
 
     async def found() -> Json:
         return there
 
     with pytest.raises(Transient):
-        await send_single(Once(), post, steps, found=found)
-    assert await send_single(Once(), post, steps, found=found) == handle
+        await send_single(Once(), post, journal, reconcile=found)
+    assert await send_single(Once(), post, journal, reconcile=found) == handle
     assert len(post.sent) == sent
 
 
 async def test_a_handle_of_another_file_or_too_old_is_not_used() -> None:
-    post, steps = Post(), MemorySteps()
-    assert await send_single(Once(), post, steps, keep=WEEK) == "handle 1"
-    assert await send_single(Once(digest="another"), post, steps, keep=WEEK) == "handle 2"
-    steps.now += WEEK
-    assert await send_single(Once(digest="another"), post, steps, keep=WEEK) == "handle 3"
+    post, journal = Post(), MemoryJournal()
+    assert await send_single(Once(), post, journal, ttl=WEEK) == "handle 1"
+    assert await send_single(Once(digest="another"), post, journal, ttl=WEEK) == "handle 2"
+    journal.now += WEEK
+    assert await send_single(Once(digest="another"), post, journal, ttl=WEEK) == "handle 3"
 
 
 async def test_a_damaged_file_leaves_no_handle() -> None:
-    post, steps = Post(), MemorySteps()
+    post, journal = Post(), MemoryJournal()
     with pytest.raises(IntegrityError):
-        await send_single(Once(wrong=True), post, steps)
-    assert steps.done == {}
+        await send_single(Once(wrong=True), post, journal)
+    assert journal.done == {}
 
 
 async def test_steps_in_memory_have_the_manners_of_durable_ones() -> None:
-    steps = MemorySteps(blow_at=2)
+    journal = MemoryJournal(blow_at=2)
 
     async def call() -> Json:
         return 1
 
     with pytest.raises(Crash):
-        await steps.once("a", call)
+        await journal.run("a", call)
     with pytest.raises(Uncertain):
-        await steps.once("a", call)
-    assert await steps.once("a", call, harmless=True) == 1
-    assert await steps.recall("a") == 1
+        await journal.run("a", call)
+    assert await journal.run("a", call, idempotent=True) == 1
+    assert await journal.get("a") == 1

@@ -14,13 +14,15 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from dam_sync.transfer.upload import Blocks, send_streamed_parts
+from tests.support.journal import MemoryJournal
 from tests.support.source import generated
-from tests.support.steps import MemorySteps
 from tests.support.uploads import BOUNDS, SIZE, WEEK, Once, PartsServer, crash_and_resume, ranged
 
 
-async def by_streamed_parts(content: Content, server: PartsServer, steps: Journal, bounds: PartBounds = BOUNDS) -> Json:
-    return await send_streamed_parts(content, _Streamed(server), bounds, steps, keep=WEEK)
+async def by_streamed_parts(
+    content: Content, server: PartsServer, journal: Journal, bounds: PartBounds = BOUNDS
+) -> Json:
+    return await send_streamed_parts(content, _Streamed(server), bounds, journal, ttl=WEEK)
 
 
 class _Streamed:
@@ -45,8 +47,8 @@ class _Streamed:
 @pytest.mark.parametrize("moment", range(1, 40))
 async def test_streamed_parts_resume_after_a_crash_at_any_moment(moment: int) -> None:
     source = generated(SIZE)
-    server, steps, content = PartsServer(tells=False), MemorySteps(moment), ranged(source)
-    handle, crashed = await crash_and_resume(lambda steps: by_streamed_parts(content, server, steps), steps)
+    server, journal, content = PartsServer(tells=False), MemoryJournal(moment), ranged(source)
+    handle, crashed = await crash_and_resume(lambda journal: by_streamed_parts(content, server, journal), journal)
     assert server.files[handle["file"]] == source.data
     assert server.most_flying == 1
     assert sum(server.puts.values()) <= 10 + crashed
@@ -59,7 +61,7 @@ async def test_a_streamed_part_that_broke_off_is_read_again_apart(broken: dict[i
     server, content = PartsServer(), ranged(source)
     bounds = PartBounds(4 * MIB, 4 * MIB)
     wire = _Streamed(server, dict(broken))
-    handle = await send_streamed_parts(content, wire, bounds, MemorySteps())
+    handle = await send_streamed_parts(content, wire, bounds, MemoryJournal())
     assert server.files[handle["file"]] == source.data
     assert len(source.offsets) == 1 + len(broken)
     await content.aclose()  # type: ignore[attr-defined]
@@ -70,7 +72,7 @@ async def test_damaged_content_in_streamed_parts_is_never_finished() -> None:
     server, content = PartsServer(), Once(wrong=True)
     content.blocks = lambda start=0, stop=None: _one(content.source.read(start, stop or SIZE))  # type: ignore[method-assign]
     with pytest.raises(IntegrityError):
-        await by_streamed_parts(content, server, MemorySteps())
+        await by_streamed_parts(content, server, MemoryJournal())
     assert not server.files
 
 
@@ -94,7 +96,7 @@ async def test_memory_of_streamed_parts_does_not_grow_with_the_parts() -> None:
     tracemalloc.start()
     try:
         bounds = PartBounds(100 * MIB, 100 * MIB, most=100 * MIB)
-        await send_streamed_parts(content, Thrown(server), bounds, MemorySteps())
+        await send_streamed_parts(content, Thrown(server), bounds, MemoryJournal())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -18,19 +18,19 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.upload import send_parts
+from tests.support.journal import MemoryJournal
 from tests.support.source import generated
-from tests.support.steps import MemorySteps
 from tests.support.uploads import BOUNDS, SIZE, WEEK, Faults, Once, PartsServer, crash_and_resume, ranged
 
 
 async def by_parts(
     content: Content,
     server: PartsServer,
-    steps: Journal,
+    journal: Journal,
     budget: MemoryBudget | None = None,
     bounds: PartBounds = BOUNDS,
 ) -> Json:
-    return await send_parts(content, server, bounds, steps, budget or MemoryBudget(10_000), keep=WEEK)
+    return await send_parts(content, server, bounds, journal, budget or MemoryBudget(10_000), ttl=WEEK)
 
 
 @given(
@@ -60,9 +60,9 @@ def test_bounds_cut_the_file_whole_and_in_order(size: int, preferred: int, count
 async def test_parts_arrive_whole_in_bounds_of_tasks_and_memory(
     size: int, preferred: int, at_once: int, memory: int
 ) -> None:
-    server, steps, content = PartsServer(), MemorySteps(), Once(size)
+    server, journal, content = PartsServer(), MemoryJournal(), Once(size)
     budget = MemoryBudget(memory)
-    handle = await by_parts(content, server, steps, budget, PartBounds(preferred, 1, at_once=at_once))
+    handle = await by_parts(content, server, journal, budget, PartBounds(preferred, 1, at_once=at_once))
     assert server.files[handle["file"]] == content.source.data
     assert server.most_flying <= at_once
     assert set(server.puts.values()) == {1}
@@ -82,7 +82,7 @@ async def test_the_next_part_is_read_while_others_are_sent() -> None:
 
     server.put = slow  # type: ignore[method-assign]
     budget = MemoryBudget(10_000)
-    task = asyncio.create_task(by_parts(content, server, MemorySteps(), budget))
+    task = asyncio.create_task(by_parts(content, server, MemoryJournal(), budget))
     for _ in range(100):
         await asyncio.sleep(0)
     assert len(content.reads) == BOUNDS.at_once + 1
@@ -93,7 +93,7 @@ async def test_the_next_part_is_read_while_others_are_sent() -> None:
 
 async def test_bodies_wait_for_memory() -> None:
     server, content, budget = PartsServer(), Once(), MemoryBudget(100)
-    task = asyncio.create_task(by_parts(content, server, MemorySteps(), budget))
+    task = asyncio.create_task(by_parts(content, server, MemoryJournal(), budget))
     async with budget.hold(50):
         for _ in range(50):
             await asyncio.sleep(0)
@@ -106,14 +106,14 @@ async def test_content_in_memory_holds_no_memory_twice() -> None:
     content = MemoryContent(FileRef("1", "a.tif"), bytes(SIZE), {})
     budget = MemoryBudget(SIZE)
     async with budget.hold(SIZE):
-        await asyncio.wait_for(by_parts(content, PartsServer(), MemorySteps(), budget), 5)
+        await asyncio.wait_for(by_parts(content, PartsServer(), MemoryJournal(), budget), 5)
 
 
 @pytest.mark.parametrize("tells", [True, False])
 @pytest.mark.parametrize("moment", range(1, 40))
 async def test_parts_resume_after_a_crash_at_any_moment(moment: int, tells: bool) -> None:
-    server, steps = PartsServer(tells), MemorySteps(blow_at=moment)
-    handle, crashed = await crash_and_resume(lambda steps: by_parts(Once(), server, steps), steps)
+    server, journal = PartsServer(tells), MemoryJournal(blow_at=moment)
+    handle, crashed = await crash_and_resume(lambda journal: by_parts(Once(), server, journal), journal)
     assert crashed == (moment <= 36)  # begin, ten parts, finish: three moments each
     assert server.files[handle["file"]] == Once().source.data
     if tells:
@@ -123,76 +123,76 @@ async def test_parts_resume_after_a_crash_at_any_moment(moment: int, tells: bool
 
 
 async def test_recorded_parts_are_neither_read_nor_sent_again() -> None:
-    server, steps = PartsServer(tells=False), MemorySteps()
+    server, journal = PartsServer(tells=False), MemoryJournal()
     server.faults.fails["put 6"] = Denied("no")
     with pytest.raises(Denied):
-        await by_parts(Once(), server, steps, bounds=PartBounds(100, 50, at_once=1))
+        await by_parts(Once(), server, journal, bounds=PartBounds(100, 50, at_once=1))
     content = Once()
-    await by_parts(content, server, steps)
+    await by_parts(content, server, journal)
     assert content.reads[0] == (500, 600)
     assert set(server.puts.values()) == {1}
 
 
 async def test_a_part_whose_answer_was_lost_is_found_at_the_server() -> None:
-    server, steps = PartsServer(faults=Faults(lost={"put 4"})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(lost={"put 4"})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_parts(Once(), server, steps)
-    await by_parts(Once(), server, steps)
+        await by_parts(Once(), server, journal)
+    await by_parts(Once(), server, journal)
     assert set(server.puts.values()) == {1}
 
 
 async def test_a_server_that_cannot_tell_gets_the_part_again() -> None:
-    server, steps = PartsServer(tells=False, faults=Faults(lost={"put 4"})), MemorySteps()
+    server, journal = PartsServer(tells=False, faults=Faults(lost={"put 4"})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_parts(Once(), server, steps)
-    handle = await by_parts(Once(), server, steps)
+        await by_parts(Once(), server, journal)
+    handle = await by_parts(Once(), server, journal)
     assert server.files[handle["file"]] == Once().source.data
     assert server.puts["session 1", 4] == 2
 
 
 @pytest.mark.parametrize("call", ["begin", "finish"])
 async def test_a_lost_answer_around_the_parts(call: str) -> None:
-    server, steps = PartsServer(faults=Faults(lost={call})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(lost={call})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_parts(Once(), server, steps)
-    handle = await by_parts(Once(), server, steps)
+        await by_parts(Once(), server, journal)
+    handle = await by_parts(Once(), server, journal)
     assert server.files[handle["file"]] == Once().source.data
     assert sum(server.puts.values()) == 10
     assert len(server.files) == 1
 
 
 async def test_a_finished_upload_costs_nothing_again() -> None:
-    server, steps = PartsServer(), MemorySteps()
-    first = await by_parts(Once(), server, steps)
+    server, journal = PartsServer(), MemoryJournal()
+    first = await by_parts(Once(), server, journal)
     content = Once()
-    assert await by_parts(content, server, steps) == first
+    assert await by_parts(content, server, journal) == first
     assert (server.calls["finish"], server.calls["received"], content.reads, content.checks) == (1, 0, [], 0)
 
 
 @pytest.mark.parametrize("call", ["put 5", "finish"])
 async def test_an_ended_session_is_forgotten_and_begun_anew(call: str) -> None:
-    server, steps = PartsServer(faults=Faults(fails={call: SessionGone("over")})), MemorySteps()
-    steps.done["other:begin"] = ("stays", steps.now)
+    server, journal = PartsServer(faults=Faults(fails={call: SessionGone("over")})), MemoryJournal()
+    journal.done["other:begin"] = ("stays", journal.now)
     with pytest.raises(SessionGone):
-        await by_parts(Once(), server, steps)
-    assert set(steps.done) == {"other:begin"}
-    assert steps.open == set()
+        await by_parts(Once(), server, journal)
+    assert set(journal.done) == {"other:begin"}
+    assert journal.open == set()
     server.sessions.clear()
-    handle = await by_parts(Once(), server, steps)
+    handle = await by_parts(Once(), server, journal)
     assert handle == {"file": "file of session 2"}
     assert server.files[handle["file"]] == Once().source.data
 
 
 async def test_a_session_older_than_it_lives_is_not_resumed_with_its_parts() -> None:
-    server, steps = PartsServer(faults=Faults(fails={"put 8": Denied("no")})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(fails={"put 8": Denied("no")})), MemoryJournal()
     with pytest.raises(Denied):
-        await by_parts(Once(), server, steps)
-    steps.now += timedelta(days=6)
+        await by_parts(Once(), server, journal)
+    journal.now += timedelta(days=6)
     server.faults.fails["put 9"] = Denied("no")
     with pytest.raises(Denied):
-        await by_parts(Once(), server, steps, bounds=PartBounds(100, 50, at_once=1))
-    steps.now += timedelta(days=2)
-    handle = await by_parts(Once(), server, steps)
+        await by_parts(Once(), server, journal, bounds=PartBounds(100, 50, at_once=1))
+    journal.now += timedelta(days=2)
+    handle = await by_parts(Once(), server, journal)
     assert handle == {"file": "file of session 2"}
     assert server.files[handle["file"]] == Once().source.data
 
@@ -207,27 +207,27 @@ async def test_a_session_older_than_it_lives_is_not_resumed_with_its_parts() -> 
     ],
 )
 async def test_another_file_or_another_cut_begins_anew(content: Once, bounds: PartBounds) -> None:
-    server, steps = PartsServer(faults=Faults(fails={"put 4": Transient("x")})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(fails={"put 4": Transient("x")})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_parts(Once(), server, steps)
-    handle = await by_parts(content, server, steps, bounds=bounds)
+        await by_parts(Once(), server, journal)
+    handle = await by_parts(content, server, journal, bounds=bounds)
     assert server.files[handle["file"]] == content.source.data
     assert server.aborted == ["session 1"]
 
 
 async def test_damaged_content_is_never_finished() -> None:
-    server, steps = PartsServer(), MemorySteps()
+    server, journal = PartsServer(), MemoryJournal()
     with pytest.raises(IntegrityError):
-        await by_parts(Once(wrong=True), server, steps)
-    assert (server.calls["finish"], server.aborted, steps.done) == (0, ["session 1"], {})
+        await by_parts(Once(wrong=True), server, journal)
+    assert (server.calls["finish"], server.aborted, journal.done) == (0, ["session 1"], {})
 
 
 async def test_a_refused_part_ends_the_session() -> None:
-    server, steps = PartsServer(faults=Faults(fails={"put 2": InvalidValue("no")})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(fails={"put 2": InvalidValue("no")})), MemoryJournal()
     with pytest.raises(InvalidValue):
-        await by_parts(Once(), server, steps)
+        await by_parts(Once(), server, journal)
     assert server.aborted == ["session 1"]
-    assert steps.done == {}
+    assert journal.done == {}
 
 
 async def test_the_gravest_of_several_errors_is_raised() -> None:
@@ -239,7 +239,7 @@ async def test_the_gravest_of_several_errors_is_raised() -> None:
 
     server.put = fail  # type: ignore[method-assign]
     with pytest.raises(SessionGone):
-        await by_parts(Once(), server, MemorySteps())
+        await by_parts(Once(), server, MemoryJournal())
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -248,7 +248,7 @@ async def test_after_a_failure_no_other_part_sets_out(at_once: int) -> None:
     server, content = PartsServer(), Once()
     server.faults.fails["put 2"] = Transient("no connection")
     with pytest.raises(Transient):
-        await by_parts(content, server, MemorySteps(), bounds=PartBounds(100, 50, at_once=at_once))
+        await by_parts(content, server, MemoryJournal(), bounds=PartBounds(100, 50, at_once=at_once))
     started = [line for line in server.log if line != "put 1"]
     assert len(started) <= at_once
     assert server.log[:2] == ["put 1", "put 2"]
@@ -258,12 +258,12 @@ async def test_content_that_comes_short_is_noticed() -> None:
     content = Once()
     content.source.read = lambda start, stop: b"x" * (stop - start - 1)
     with pytest.raises(IntegrityError, match="bytes are missing"):
-        await by_parts(content, PartsServer(), MemorySteps())
+        await by_parts(content, PartsServer(), MemoryJournal())
 
 
 async def test_a_file_that_no_cut_fits_is_too_large() -> None:
     with pytest.raises(TooLarge, match=r"a\.tif: 1000 bytes do not fit into 3 parts"):
-        await by_parts(Once(), PartsServer(), MemorySteps(), bounds=PartBounds(10, 10, most=20, count=3))
+        await by_parts(Once(), PartsServer(), MemoryJournal(), bounds=PartBounds(10, 10, most=20, count=3))
 
 
 async def test_cancelling_gives_the_memory_back() -> None:
@@ -273,7 +273,7 @@ async def test_cancelling_gives_the_memory_back() -> None:
         await asyncio.Event().wait()
 
     server.put = hang  # type: ignore[method-assign]
-    task = asyncio.create_task(by_parts(Once(), server, MemorySteps(), budget))
+    task = asyncio.create_task(by_parts(Once(), server, MemoryJournal(), budget))
     for _ in range(50):
         await asyncio.sleep(0)
     assert budget.held == 400
@@ -286,10 +286,10 @@ async def test_cancelling_gives_the_memory_back() -> None:
 async def test_a_resumed_upload_still_proves_the_digest_of_the_whole() -> None:
     source = generated(10 * MIB)
     bounds = PartBounds(MIB, MIB, at_once=2)
-    server, steps = PartsServer(faults=Faults(fails={"put 7": Transient("x")})), MemorySteps()
+    server, journal = PartsServer(faults=Faults(fails={"put 7": Transient("x")})), MemoryJournal()
     with pytest.raises(Transient):
-        await by_parts(ranged(source), server, steps, MemoryBudget(4 * MIB), bounds)
-    handle = await by_parts(ranged(source), server, steps, MemoryBudget(4 * MIB), bounds)
+        await by_parts(ranged(source), server, journal, MemoryBudget(4 * MIB), bounds)
+    handle = await by_parts(ranged(source), server, journal, MemoryBudget(4 * MIB), bounds)
     assert server.files[handle["file"]] == source.data
     assert source.alive == 0
 
@@ -307,7 +307,7 @@ async def test_memory_of_an_upload_does_not_grow_with_the_file() -> None:
     tracemalloc.start()
     try:
         bounds = PartBounds(5 * MIB, 5 * MIB, at_once=8)
-        await by_parts(content, server, MemorySteps(), MemoryBudget(16 * MIB), bounds)
+        await by_parts(content, server, MemoryJournal(), MemoryBudget(16 * MIB), bounds)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

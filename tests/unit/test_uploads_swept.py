@@ -18,15 +18,15 @@ from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.connected import Bytes
+from tests.support.journal import Crash, MemoryJournal
 from tests.support.parts import small_parts
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.steps import Crash, MemorySteps
 from tests.support.vault import MemoryVault
 
 C = "c_brandlibrary"
 
 
-def said_in(steps: MemorySteps) -> IsReferenced:
+def said_in(steps: MemoryJournal) -> IsReferenced:
     """As the store answers for steps of work that goes on."""
 
     async def recorded(text: str) -> bool:
@@ -61,7 +61,7 @@ def lying(tenant: Tenant) -> Counter[str]:
 
 
 async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: Tenant) -> None:
-    vault, steps = MemoryVault(), MemorySteps(blow_at=2)  # begun, and not recorded
+    vault, steps = MemoryVault(), MemoryJournal(blow_at=2)  # begun, and not recorded
     wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
     async with content(tenant, wanted.filename, 3 << 18) as (given, _):
         with pytest.raises(Crash):
@@ -77,7 +77,7 @@ async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: T
 
 
 async def test_a_session_that_work_goes_on_with_is_left_open(tenant: Tenant) -> None:
-    vault, steps = MemoryVault(), MemorySteps(blow_at=3)
+    vault, steps = MemoryVault(), MemoryJournal(blow_at=3)
     wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
     async with content(tenant, wanted.filename, 3 << 18) as (given, _):
         with pytest.raises(Crash):
@@ -101,7 +101,7 @@ async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
 @pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
 async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kept(opened: Opened, size: int) -> None:
     """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
-    vault, steps, given = MemoryVault(), MemorySteps(blow_at=2), Bytes("src-1.jpg", bytes(size), known=True)
+    vault, steps, given = MemoryVault(), MemoryJournal(blow_at=2), Bytes("src-1.jpg", bytes(size), known=True)
     with pytest.raises(Crash):
         await opened.connect(vault=vault).create(draft(), given, steps)
     steps.blow_at = None
@@ -111,7 +111,7 @@ async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kep
 
 
 async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> None:
-    vault, steps = MemoryVault(), MemorySteps()
+    vault, steps = MemoryVault(), MemoryJournal()
     service = opened.connect(vault=vault)
     await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
     assert await opened.connect(vault=vault).sweep(nowhere) == 0
@@ -120,7 +120,7 @@ async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> N
 
 async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> None:
     """The source has the asset no longer: nothing comes after the crash but the end of the run."""
-    vault, steps = MemoryVault(), MemorySteps(blow_at=7)
+    vault, steps = MemoryVault(), MemoryJournal(blow_at=7)
     with pytest.raises(Crash):
         await opened.connect(vault=vault).create(draft(), Bytes("src-1.jpg", bytes(2500), known=True), steps)
     assert await opened.connect(vault=vault).sweep(said_in(steps)) == 0
@@ -134,7 +134,7 @@ async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_bin
     """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
     opened.script.vanish = 1
     await opened.connect(vault=MemoryVault()).create(
-        draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemorySteps()
+        draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemoryJournal()
     )
     story = [told for told in opened.script.story if not told.startswith("put")]
     assert story[:3] == ["create object-0001", "cancel object-0001", "delete object-0001"]

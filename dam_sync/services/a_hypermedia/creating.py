@@ -56,19 +56,19 @@ class Creating:
         self._uploading = uploading
         self._writing = writing
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal, finding: Finding) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal, finding: Finding) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
         hidden = is_hidden(plan.writes, await self._knowledge.statuses.get())
         if hidden and self._published_at_once:
             raise published_at_once()
         staging = await finding.staging_if_any()
-        path = await self._uploading.send(content, steps) if content else ""
-        asset, resumed = await self._made(plan, path, content, steps, finding)
+        path = await self._uploading.send(content, journal) if content else ""
+        asset, resumed = await self._made(plan, path, content, journal, finding)
         with _what_stays(asset):
             if hidden:
                 await self._refuse_published(asset)
-            await finding.claim(asset, draft.marker, steps, resumed)
+            await finding.claim(asset, draft.marker, journal, resumed)
             if plan.marker:
                 await self._writing.put(asset, plan.marker)
             finding.release(asset)
@@ -102,7 +102,7 @@ class Creating:
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
     async def _made(
-        self, plan: Planned, path: str, content: Content | None, steps: Journal, finding: Finding
+        self, plan: Planned, path: str, content: Content | None, journal: Journal, finding: Finding
     ) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt made it."""
         fresh: list[str] = []
@@ -121,10 +121,10 @@ class Creating:
             return {"id": asset} if asset else None
 
         try:
-            made = await steps.once("create", call, found=found)
+            made = await journal.run("create", call, reconcile=found)
         except (Rejected, SessionGone):
             if refused:  # nothing was made for certain, so there is nothing to look for next time
-                await steps.forget("create", "file*")
+                await journal.discard("create", "file*")
             raise
         return str(made["id"]), not fresh
 

@@ -64,7 +64,7 @@ class Finding:
                     return asset
         return ""
 
-    async def claim(self, asset: str, marker: Marker | None, steps: Journal, resumed: bool) -> None:
+    async def claim(self, asset: str, marker: Marker | None, journal: Journal, resumed: bool) -> None:
         """Make sure the media is ours alone before it is marked. Raises SessionGone when another work took it over."""
         owner = marker.value if marker else ""
         taken = self._claims.setdefault(asset, owner) != owner
@@ -73,7 +73,7 @@ class Finding:
             if taken:
                 self.release(asset)
         if taken:
-            await steps.forget("create", "file*")
+            await journal.discard("create", "file*")
             raise SessionGone("the media made for this asset was taken for its twin; it is made anew", asset=asset)
 
     def release(self, asset: str) -> None:

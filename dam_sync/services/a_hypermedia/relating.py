@@ -31,7 +31,7 @@ class Relating:
         self._reading = reading
         self._kinds = dict(link_types)  # ids by title
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
         the bytes, and nothing takes them back, so they are checked before. Raises IntegrityError."""
         name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
@@ -43,7 +43,7 @@ class Relating:
             links.append(file_address(own_link(_body(reply), self._tenant.words, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
-        made = await steps.once(name, announce, found=lambda: self._found(asset, content))
+        made = await journal.run(name, announce, reconcile=lambda: self._found(asset, content))
         if made["online"]:
             return
         await self._sent(asset, content, made["id"], next(filter(None, links), ""))

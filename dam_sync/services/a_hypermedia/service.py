@@ -91,9 +91,9 @@ class HypermediaService(Service):
         return self._client.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._client.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._client.measured_pace
 
     async def probe(self) -> Account:
         """Both entry points, the own user and a count; 401 is Denied (spec 000, Authentication 2)."""
@@ -142,9 +142,9 @@ class HypermediaService(Service):
         """See `Service.find`."""
         return await self._finding.find(marker)
 
-    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
-        """See `Service.half_made`; between its create and its mark nothing but the step tells of it."""
-        made = await steps.recall("create")
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+        """See `Service.find_partial`; between its create and its mark nothing but the step tells of it."""
+        made = await journal.get("create")
         return AssetId(str(made["id"])) if made is not None else await self.find(marker)
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
@@ -160,9 +160,9 @@ class HypermediaService(Service):
         for place in await self._knowledge.containers():
             yield place
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._creating.create(draft, content, steps, self._finding)
+        return await self._creating.create(draft, content, journal, self._finding)
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`. Rights of folders are not told (wire A 5.1), so the status is all there is."""
@@ -172,9 +172,9 @@ class HypermediaService(Service):
         """See `Service.update`."""
         await self._writing.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
-        await self._writing.replace(asset, content, steps)
+        await self._writing.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""
@@ -188,9 +188,9 @@ class HypermediaService(Service):
         """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path, parent)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""
-        await self._relating.attach(asset, content, steps)
+        await self._relating.attach(asset, content, journal)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """See `Service.relate`."""

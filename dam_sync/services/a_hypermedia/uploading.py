@@ -27,18 +27,18 @@ class Uploading:
         self._tenant = tenant
         self._budget = budget
 
-    async def send(self, content: Content, steps: Journal, name: str = "file") -> str:
-        """The path of the descriptor, recorded in `steps` under `name`; safe to repeat.
+    async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
+        """The path of the descriptor, recorded in `journal` under `name`; safe to repeat.
 
         Raises TooLarge, SessionGone when the descriptor ended meanwhile.
         """
         await self.check(content)
         if content.size <= facts.SINGLE_BYTES or not await self._takes_chunks():
-            handle = await send_single(content, self._single, steps, name, keep=facts.UPLOAD_LIFE)
+            handle = await send_single(content, self._single, journal, name, ttl=facts.UPLOAD_LIFE)
         else:
             wire = Ranges(self._tenant, content)
             step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
-            handle = await send_ranges(content, wire, step, steps, name, budget=self._budget, keep=keep)
+            handle = await send_ranges(content, wire, step, journal, name, budget=self._budget, ttl=keep)
         return str(handle["path"])
 
     async def check(self, content: Content) -> None:

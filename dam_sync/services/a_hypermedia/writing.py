@@ -276,10 +276,10 @@ class Writing:
                 hint="take it out there by hand, or `errors JOB --retry` and run again",
             )
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
-        path = await self._uploading.send(content, steps, f"{name}:file")
+        path = await self._uploading.send(content, journal, f"{name}:file")
         refused: list[DamSyncError] = []
 
         async def add() -> Json:
@@ -296,10 +296,10 @@ class Writing:
             return {"id": ""} if holds(media, content, await md5_of(content)) else None
 
         try:
-            await steps.once(name, add, found=found)
+            await journal.run(name, add, reconcile=found)
         except (Rejected, SessionGone):
             if refused:  # nothing was added for certain, so there is nothing to look for next time
-                await steps.forget(name, f"{name}:*")
+                await journal.discard(name, f"{name}:*")
             raise
 
     async def remove(self, asset: AssetId) -> None:

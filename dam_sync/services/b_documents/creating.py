@@ -38,14 +38,16 @@ class Creator:
     uploads: Uploads
     writer: Writer
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one. A
         document that is not for all is made in a closed folder, given its rights there, and moved at last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
         state = state_of(draft.status, self.line.options) if draft.status and not self.line.options.status_field else ""
         parent = folder.id if folder else await self.containers.home()
         name = (
-            asset_name(draft.marker.value) if draft.marker else str(await steps.once("name", self._any, harmless=True))
+            asset_name(draft.marker.value)
+            if draft.marker
+            else str(await journal.run("name", self._any, idempotent=True))
         )
         limited = draft.closed or bool(draft.rights.groups)
         below = await self.containers.closed() if limited else parent
@@ -57,15 +59,15 @@ class Creator:
             form.properties,
             facts.ANSWER_SECONDS if content and content.size > LARGE else None,
         )
-        row = await self._made(new, ours_by(draft.marker, name), content, steps)
+        row = await self._made(new, ours_by(draft.marker, name), content, journal)
         asset = wire.uid_of(row)
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
             row = await self.writer.put_checked(asset, form.properties, row)
-        await self._finish(asset, row, form, draft, state, steps)
+        await self._finish(asset, row, form, draft, state, journal)
         if limited and str(row.get("parentRef") or "") != parent:
             path = await self.containers.folder_path(parent)
             place = replace(new, parent=parent, parent_path=path)
-            await steps.once("move", lambda: self._move(asset, place, ours_by(draft.marker, name)), harmless=True)
+            await journal.run("move", lambda: self._move(asset, place, ours_by(draft.marker, name)), idempotent=True)
         return asset
 
     async def find(self, marker: Marker) -> AssetId | None:
@@ -94,10 +96,10 @@ class Creator:
     async def _any(self) -> Json:
         return self.line.clock.token()[: facts.NAME_LETTERS]
 
-    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, steps: Journal) -> Json:
+    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, journal: Journal) -> Json:
         """The document with its file, made by us or by an earlier try."""
-        key = str(await steps.once("key", self._token, harmless=True))
-        handle = await self.uploads.send(content, steps) if content else None
+        key = str(await journal.run("key", self._token, idempotent=True))
+        handle = await self.uploads.send(content, journal) if content else None
         if handle is not None:
             new = replace(new, properties={**new.properties, wire.CONTENT: reference(handle)})
         fresh: list[Json] = []
@@ -111,51 +113,51 @@ class Creator:
             return {"uid": wire.uid_of(row)} if row is not None and ours(row) else None
 
         try:
-            made = await steps.once("create", make, found=found)
+            made = await journal.run("create", make, reconcile=found)
         except (Rejected, SessionGone):  # refused, so nothing was made
-            await steps.forget("create", "key", "file*")
+            await journal.discard("create", "key", "file*")
             raise
         row = fresh[0] if fresh else await self.line.document(str(made["uid"]))
         if content is not None and handle is not None:
-            row = await self._with_file(row, content, handle, steps)
+            row = await self._with_file(row, content, handle, journal)
             await self.uploads.drop(handle)
         return row
 
-    async def _with_file(self, row: Json, content: Content, handle: Json, steps: Journal) -> Json:
+    async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal) -> Json:
         """The document may have been made without its file, in silence: then the file is sent again (wire B 6.4)."""
         if await holds((row.get("properties") or {}).get(wire.CONTENT), content):
             return row
         asset = wire.uid_of(row)
-        await steps.forget("file*")
-        again = await self.uploads.send(content, steps)
+        await journal.discard("file*")
+        again = await self.uploads.send(content, journal)
         try:
             return await self.writer.write_file(asset, content, again, row)
         except SessionGone as error:
-            await steps.forget("file*")
+            await journal.discard("file*")
             text = "the service takes the upload and keeps no file, or another one"
             raise IntegrityError(text, asset=asset, operation=facts.PUT_ID) from error
         finally:
             await self.uploads.drop(again)
 
-    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, steps: Journal) -> None:
+    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, journal: Journal) -> None:
         """Dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:
-            await steps.once("late", lambda: self.writer.put_checked(asset, late, row), harmless=True)
+            await journal.run("late", lambda: self.writer.put_checked(asset, late, row), idempotent=True)
         if form.tags:
-            await steps.once("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), harmless=True)
+            await journal.run("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), idempotent=True)
         if draft.closed:
-            await steps.once("closed", lambda: _void(self.writer.giver.close(asset)), harmless=True)
+            await journal.run("closed", lambda: _void(self.writer.giver.close(asset)), idempotent=True)
         elif groups:
             name = f"groups:{digest_of(sorted(groups))}"  # others than an earlier try gave are given first
-            await steps.once(name, lambda: _void(self.writer.giver.give_alone(asset, groups)), harmless=True)
+            await journal.run(name, lambda: _void(self.writer.giver.give_alone(asset, groups)), idempotent=True)
         if state and state != facts.INITIAL:
 
             async def arrived() -> Json:
                 return True if (await self.line.document(asset)).get("state") == state else None
 
             now = str(row.get("state") or facts.INITIAL)
-            await steps.once("state", lambda: _void(self.writer.follow(asset, now, state)), found=arrived)
+            await journal.run("state", lambda: _void(self.writer.follow(asset, now, state)), reconcile=arrived)
 
     async def _move(self, asset: AssetId, place: New, ours: Callable[[Json], bool]) -> Json:
         """Out of the closed folder to where it belongs. Where one of ours is there already, of a state that was lost,

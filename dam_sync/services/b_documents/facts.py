@@ -107,7 +107,7 @@ LIMITS = Limits(
     lag=timedelta(0),  # wire B 2.1, 6.8: the repository is asked, never its index, and shows a write at once
     member_batch=MEMBER_BATCH,
     filename=FILENAME,
-    sweeps=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
+    enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
 )
 
 _LOCKED = "give the user of the job the right on this document, or have its lock lifted, then `errors JOB --retry`"

@@ -62,9 +62,9 @@ class DocumentsService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._line.client.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._line.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -110,9 +110,9 @@ class DocumentsService(Service):
         """See `Service.find`; the repository is never behind, so there is no lag to wait out."""
         return await self._creator.find(marker)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._creator.create(draft, content, steps)
+        return await self._creator.create(draft, content, journal)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """See `Service.unknown_groups`; one call for a group, two for a user or a stranger."""
@@ -122,9 +122,9 @@ class DocumentsService(Service):
         """See `Service.update`; folders are moved here, collections are bulk work."""
         await self._writer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
-        await self._writer.replace(asset, content, steps)
+        await self._writer.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""
@@ -142,9 +142,9 @@ class DocumentsService(Service):
         """See `Service.place`; a folder takes assets over from where they are, and gives none away."""
         await self._containers.place(container, add, remove)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""
-        await self._writer.attach(asset, content, steps)
+        await self._writer.attach(asset, content, journal)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """See `Service.relate`; for the kinds that the option names."""

@@ -27,12 +27,12 @@ class Uploads:
     line: Line
     budget: Budget
 
-    async def send(self, content: Content, steps: Journal, name: str = "file") -> Json:
+    async def send(self, content: Content, journal: Journal, name: str = "file") -> Json:
         """`{"batch", "index"}`. Safe to repeat. Raises SessionGone when the batch ended, IntegrityError."""
         if content.size <= facts.SINGLE_BYTES:
-            return await send_single(content, self._whole, steps, name, keep=facts.BATCH_KEPT)
+            return await send_single(content, self._whole, journal, name, ttl=facts.BATCH_KEPT)
         wire = ChunkWire(self.line, content)
-        return await send_parts(content, wire, facts.BOUNDS, steps, self.budget, name, keep=facts.BATCH_KEPT)
+        return await send_parts(content, wire, facts.BOUNDS, journal, self.budget, name, ttl=facts.BATCH_KEPT)
 
     async def drop(self, handle: Json) -> None:
         """Best effort: a batch nobody drops ends by itself."""

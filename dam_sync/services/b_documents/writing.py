@@ -187,12 +187,12 @@ class Writer:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """The old file is checked in as a version, then the new one is written (assumption 16). A lost answer is
         settled by looking at the current file."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         row = await self.line.document(asset)
-        handle = await self.uploads.send(content, steps, f"{name}:file")
+        handle = await self.uploads.send(content, journal, f"{name}:file")
         kept: list[Json] = []
 
         async def keep() -> Json:
@@ -203,7 +203,7 @@ class Writer:
             return True if (await self.line.document(asset)).get("isCheckedOut") is False else None
 
         if row.get("isCheckedOut") is not False and isinstance(_blob(row), dict):
-            await steps.once(f"{name}:keep", keep, found=is_kept)
+            await journal.run(f"{name}:keep", keep, reconcile=is_kept)
 
         async def write() -> Json:
             await self.write_file(asset, content, handle, kept[0] if kept else row)
@@ -213,9 +213,9 @@ class Writer:
             return True if await holds(_blob(await self.line.document(asset)), content) else None
 
         try:
-            await steps.once(name, write, found=is_written)
+            await journal.run(name, write, reconcile=is_written)
         except SessionGone:
-            await steps.forget(f"{name}:file*", name)
+            await journal.discard(f"{name}:file*", name)
             raise
         await self.uploads.drop(handle)
 
@@ -234,10 +234,10 @@ class Writer:
         )
         return reply.object()
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One more file beside the main one; a lost answer is settled by looking whether it is there."""
         name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
-        handle = await self.uploads.send(content, steps, f"{name}:file")
+        handle = await self.uploads.send(content, journal, f"{name}:file")
 
         async def attach() -> Json:
             await self._append(asset, handle)
@@ -247,12 +247,12 @@ class Writer:
             return True if await self._is_attached(asset, content) else None
 
         try:
-            await steps.once(name, attach, found=is_there)
+            await journal.run(name, attach, reconcile=is_there)
         except (Rejected, SessionGone):
-            await steps.forget(f"{name}*")
+            await journal.discard(f"{name}*")
             raise
         if not await self._is_attached(asset, content):
-            await steps.forget(f"{name}*")
+            await journal.discard(f"{name}*")
             raise IntegrityError("the attachment did not arrive whole", asset=asset, operation=facts.EXECUTE)
         await self.uploads.drop(handle)
 

@@ -19,15 +19,17 @@ class Anew:
     line: Line
     uploader: Uploader
 
-    async def sent(self, asset: AssetId, attachment: str, content: Content, steps: Journal, name: str = "file") -> bool:
+    async def sent(
+        self, asset: AssetId, attachment: str, content: Content, journal: Journal, name: str = "file"
+    ) -> bool:
         """Whether the attachment was given its file once more: only when it was waited for in vain before, for a slow
         service needs nothing but time. The same bytes, so it is safe to repeat."""
         waited = f"{name}:waited"
-        if await steps.recall(waited) is None:
-            await steps.once(waited, _remembered, harmless=True)
+        if await journal.get(waited) is None:
+            await journal.run(waited, _remembered, idempotent=True)
             return False
-        await self.uploader.forget(steps, name)
-        address = await self.uploader.send(content, steps, name)
+        await self.uploader.discard(journal, name)
+        address = await self.uploader.send(content, journal, name)
         body = {"data": {"attributes": {"url": address, "filename": content.name}}}
         await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, again=True)
         return True

@@ -81,10 +81,10 @@ class Changer:
         body = {"data": {"attributes": {"filename": name}}}
         await self.line.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], again=True)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
-        before = await steps.once("before", lambda: self._before(asset), harmless=True)
-        address = await self.uploader.send(content, steps)
+        before = await journal.run("before", lambda: self._before(asset), idempotent=True)
+        address = await self.uploader.send(content, journal)
         attachment = str(before["attachment"])
 
         async def put() -> Json:
@@ -100,12 +100,14 @@ class Changer:
         async def landed() -> Json:
             return await self.finder.asked_again(newer, self.line.options.index_lag, facts.READY_WAITS)
 
-        await steps.once("put", put, found=landed)
+        await journal.run("put", put, reconcile=landed)
         try:
-            await steps.once("ready", lambda: self._arrived(asset, attachment, before["count"], content), harmless=True)
+            await journal.run(
+                "ready", lambda: self._arrived(asset, attachment, before["count"], content), idempotent=True
+            )
         except NotReady:
-            await self.uploader.forget(steps)  # its object may have gone before anybody looked at it: sent anew
-            await steps.forget("put")
+            await self.uploader.discard(journal)  # its object may have gone before anybody looked at it: sent anew
+            await journal.discard("put")
             raise
 
     async def _before(self, asset: AssetId) -> Json:
@@ -147,7 +149,7 @@ class Changer:
     async def _attachment(self, asset: str, attachment: str) -> Json:
         return await self.line.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
         name = _name(content)
         rows: list[Json] = []
@@ -156,10 +158,10 @@ class Changer:
             rows.append(await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
             return _file_names(rows[-1])
 
-        before = await steps.once(f"{name}:before", attached, harmless=True)
+        before = await journal.run(f"{name}:before", attached, idempotent=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
-        address = await self.uploader.send(content, steps, f"{name}:file")
+        address = await self.uploader.send(content, journal, f"{name}:file")
 
         async def put() -> Json:
             files = [{"url": address, "filename": content.name}]
@@ -172,13 +174,13 @@ class Changer:
             return True if fresh else None
 
         async def check() -> Json:
-            await self._refuse_missing(asset, frozenset(before), content, steps)
+            await self._refuse_missing(asset, frozenset(before), content, journal)
             return True
 
-        await steps.once(name, put, found=found)
-        await steps.once(f"{name}:read-back", check, harmless=True)
+        await journal.run(name, put, reconcile=found)
+        await journal.run(f"{name}:read-back", check, idempotent=True)
 
-    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, steps: Journal) -> None:
+    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
         waits = self.line.options.waits_ready
         fresh: list[Json] = []
@@ -197,7 +199,7 @@ class Changer:
         done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         if not done and fresh:
             if not await Anew(self.line, self.uploader).sent(
-                asset, fresh[0]["id"], content, steps, f"{_name(content)}:file"
+                asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
             ):
                 raise _not_ready(asset)
             done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)

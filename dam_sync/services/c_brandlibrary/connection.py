@@ -82,8 +82,8 @@ def limits_of(context: Context, options: Options) -> Limits:
         pace=pace,
         single_bytes=options.resumable_above,
         lag=timedelta(seconds=options.index_lag),
-        settles=timedelta(seconds=options.duplicate_window),
-        sweeps=options.delta == "sweep",
+        dedup_window=timedelta(seconds=options.duplicate_window),
+        enumerates_all=options.delta == "sweep",
         undated=() if options.delta == "sweep" else facts.LIMITS.undated,
     )
 

@@ -46,29 +46,31 @@ class Creator:
     def __post_init__(self) -> None:
         self.looks = Shared(self.line.clock, self._looked, self.line.made_at_once)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
         texts = await self.planner.texts(draft)
         section, collection = self.planner.homes(draft)
         home = section or (await self._default_section()).id
         await self.values.ensure_key(texts, draft.marker)
-        making = _Making(self, draft, home, collection, content, steps)
+        making = _Making(self, draft, home, collection, content, journal)
         with self.values.shared.seat() as paying:
             made = AssetId(await making.make())
-            await self._refuse_visible(made, draft, steps)
-            await self.values.add(made, texts, draft.marker.field if draft.marker else "", steps, paying)
-            await self._finish(made, draft, content, steps)
+            await self._refuse_visible(made, draft, journal)
+            await self.values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+            await self._finish(made, draft, content, journal)
         return made
 
-    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, steps: Journal) -> None:
+    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, journal: Journal) -> None:
         with self.looks.seat() as looking:
             if draft.tags:
-                await self.values.add_tags(made, draft.tags, steps)
+                await self.values.add_tags(made, draft.tags, journal)
             if cleans(draft, self.line.options) or self._approves(draft):
-                await steps.once("clean", lambda: self._clean(made, draft), harmless=True)
-            await steps.once("read-back", lambda: self._read_back(made, draft, content, steps, looking), harmless=True)
+                await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
+            await journal.run(
+                "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
+            )
 
-    async def _refuse_visible(self, made: AssetId, draft: Draft, steps: Journal) -> None:
+    async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
         hides it, after it was hidden in another way, or deleted."""
         form = hiding_form(draft, self.line.clock.now())
@@ -85,7 +87,7 @@ class Creator:
         try:
             await self.proven.holds(form, look, patient=False)
         except Rejected:
-            await self._hide(made, steps)
+            await self._hide(made, journal)
             raise
 
     def hides_at_first(self, draft: Draft) -> bool:
@@ -93,12 +95,12 @@ class Creator:
         form = hiding_form(draft, self.line.clock.now())
         return form == DATED and not self.proven.proven([form])
 
-    async def _hide(self, made: AssetId, steps: Journal) -> None:
+    async def _hide(self, made: AssetId, journal: Journal) -> None:
         """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
         await self.line.edit(made, wire.approval(wire.PENDING), again=True)
         if (await self.reread(made))["attributes"].get("approved") is not False:
             await self.line.write(facts.DELETE_ASSET, (made,), asset=made, again=True, accept=GONE)
-            await steps.forget("*")
+            await journal.discard("*")
 
     async def _default_section(self) -> Placement:
         return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")
@@ -119,7 +121,7 @@ class Creator:
         return True
 
     async def _read_back(
-        self, made: AssetId, draft: Draft, content: Content | None, steps: Journal, seat: Seat
+        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: Seat
     ) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
         waits = content is not None and self.line.options.waits_ready
@@ -132,13 +134,13 @@ class Creator:
             row = await self._ready(made)
             files = wire.attachments_of(row)
             if content is not None and files and not wire.is_settled(row):
-                sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, steps)
+                sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, journal)
                 row = await self._ready(made) if sent else row
         try:
             refuse_swallowed(row, draft)
         except Rejected:
             if row["attributes"].get("approved") is not False and wire.audience_of(draft) != wire.EVERYBODY:
-                await self._hide(made, steps)
+                await self._hide(made, journal)
             raise
         if content is not None:
             refuse_other_file(row, content, self.line.options.waits_ready)
@@ -183,13 +185,13 @@ class _Making:
     section: str
     collection: str
     content: Content | None
-    steps: Journal
+    journal: Journal
 
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
-        if self.content is not None and await self.steps.recall("create") is None:
-            await self.creator.uploader.send(self.content, self.steps)  # before the intent: it makes no asset
-        begun = await self.steps.once("intent", self._now, harmless=True)
+        if self.content is not None and await self.journal.get("create") is None:
+            await self.creator.uploader.send(self.content, self.journal)  # before the intent: it makes no asset
+        begun = await self.journal.run("intent", self._now, idempotent=True)
 
         async def found() -> Json:
             if self.draft.marker is None:
@@ -197,7 +199,7 @@ class _Making:
             return await self.creator.finder.find(self.draft.marker, section=self.section, since=parse_instant(begun))
 
         known = found if self.draft.marker is not None else None
-        return await self.steps.once("create", self._post, found=known)
+        return await self.journal.run("create", self._post, reconcile=known)
 
     async def _now(self) -> Json:
         return instant_text(self.creator.line.clock.now())
@@ -222,13 +224,13 @@ class _Making:
     async def _unused(self, content: Content) -> str:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is
         sent anew (wire C 6.9), once however often that is broken off."""
-        used = await self.steps.recall("used")
-        address = await self.creator.uploader.send(content, self.steps)
+        used = await self.journal.get("used")
+        address = await self.creator.uploader.send(content, self.journal)
         if address == used:
-            await self.creator.uploader.forget(self.steps)
-            address = await self.creator.uploader.send(content, self.steps)
-        await self.steps.forget("used")
-        return str(await self.steps.once("used", lambda: _given(address), harmless=True))
+            await self.creator.uploader.discard(self.journal)
+            address = await self.creator.uploader.send(content, self.journal)
+        await self.journal.discard("used")
+        return str(await self.journal.run("used", lambda: _given(address), idempotent=True))
 
 
 async def _given(value: Json) -> Json:

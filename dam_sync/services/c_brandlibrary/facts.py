@@ -122,9 +122,9 @@ LIMITS = Limits(
     precision=timedelta(milliseconds=1),  # spec 001, Resources, Service C: dates with milliseconds
     lag=LAG,
     member_batch=1,
-    settles=SETTLES,
+    dedup_window=SETTLES,
     undated=("sections", "collections", "labels", "deletions"),  # wire C 2.2: only a listing of everything shows them
-    readies=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are looked at meanwhile
+    processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are looked at meanwhile
 )
 
 _LINK = "the download link was refused though it was fresh; a view-only asset gives out no original"

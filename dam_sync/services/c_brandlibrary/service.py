@@ -64,9 +64,9 @@ class BrandLibraryService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._line.client.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._line.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -124,9 +124,9 @@ class BrandLibraryService(Service):
         """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path, parent)
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._creator.create(draft, content, steps)
+        return await self._creator.create(draft, content, journal)
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`."""
@@ -136,17 +136,17 @@ class BrandLibraryService(Service):
         """See `Service.update`; an asset stays in its section and collection."""
         await self._changer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`; returns once the service has looked at the new file."""
-        await self._changer.replace(asset, content, steps)
+        await self._changer.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`; an administrator can bring it back."""
         await self._changer.remove(asset)
 
-    async def attach(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""
-        await self._changer.attach(asset, content, steps)
+        await self._changer.attach(asset, content, journal)
 
     async def sweep(self, recorded: IsReferenced) -> int:
         """See `Service.sweep`."""

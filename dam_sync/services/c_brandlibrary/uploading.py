@@ -52,20 +52,20 @@ class Uploader:
     way: int | None = None
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
-    async def send(self, content: Content, steps: Journal, name: str = "file") -> str:
+    async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
         """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
         if content.size <= self.line.options.resumable_above:
-            return str(await send_single(content, self._single, steps, name, keep=facts.OBJECT_LIFE))
+            return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
         wire = SessionWire(self, content)
         handle = await send_ranges(
-            content, wire, facts.CHUNK_BYTES, steps, name, budget=self.budget, keep=facts.UPLOAD_LIFE
+            content, wire, facts.CHUNK_BYTES, journal, name, budget=self.budget, ttl=facts.UPLOAD_LIFE
         )
         await self.done(handle)  # not before the end is recorded: till then the session is needed to go on
         return str(handle["object"])
 
-    async def forget(self, steps: Journal, name: str = "file") -> None:
+    async def discard(self, journal: Journal, name: str = "file") -> None:
         """Send it anew: what it was given to may have used it up (wire C 6.9)."""
-        await steps.forget(name, f"{name}:*")
+        await journal.discard(name, f"{name}:*")
 
     async def slot(self) -> Slot:
         """Fresh addresses; the answer has no `data` around it, though it may (wire C 11.8)."""

@@ -77,19 +77,19 @@ class Values:
     # -- while an asset is made ------------------------------------------------------------------------------------
 
     async def add(
-        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, steps: Journal, seat: Seat
+        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: Seat
     ) -> None:
         """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
         before all; after a lost answer, or one that refused others', what is missing."""
         left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
-            if await steps.recall(IN_PART) and await found():
+            if await journal.get(IN_PART) and await found():
                 return True
             try:
                 await self._shared(Owed(asset, left), found, seat)
             except DamSyncError:  # of several calls the last was refused: those before it were not
-                await steps.once(IN_PART, _true, harmless=True)
+                await journal.run(IN_PART, _true, idempotent=True)
                 raise
             return True
 
@@ -101,7 +101,7 @@ class Values:
             return None if any(left.values()) else True
 
         if left:
-            await steps.once("values", post, found=found)
+            await journal.run("values", post, reconcile=found)
 
     async def _shared(self, owed: Owed, found: Call, seat: Seat) -> None:
         """Together with others; what was refused because of theirs goes alone, as far as it is missing."""
@@ -123,7 +123,7 @@ class Values:
                 await self._post(await self._key(key), rows)
         return [None] * len(several)
 
-    async def add_tags(self, asset: AssetId, tags: frozenset[str], steps: Journal) -> None:
+    async def add_tags(self, asset: AssetId, tags: frozenset[str], journal: Journal) -> None:
         """The tags of a new asset, by one call."""
         left = sorted(tags)
 
@@ -136,7 +136,7 @@ class Values:
             left[:] = [tag for tag in sorted(tags) if tag not in have]
             return None if left else True
 
-        await steps.once("tags", post, found=found)
+        await journal.run("tags", post, reconcile=found)
 
     # -- afterwards ------------------------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=MEMBER_BATCH,
     undated=("collections",),  # observed on an independent stand-in: members change, records do not
-    members_last=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
+    members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 
 _LINK = "the download link was refused though it was fresh; see that the clock of this machine is right"

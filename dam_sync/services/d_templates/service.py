@@ -57,9 +57,9 @@ class TemplatesService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._line.client.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._line.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -97,9 +97,9 @@ class TemplatesService(Service):
         """See `Service.find`."""
         return await self._finding.find(marker)
 
-    async def half_made(self, marker: Marker, steps: Journal) -> AssetId | None:
-        """See `Service.half_made`."""
-        made = await steps.recall("record")
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+        """See `Service.find_partial`."""
+        made = await journal.get("record")
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
     def members(self) -> AsyncIterator[Membership]:
@@ -114,9 +114,9 @@ class TemplatesService(Service):
         """See `Service.containers`."""
         return self._collections.all()
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._writer.create(draft, content, steps)
+        return await self._writer.create(draft, content, journal)
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`."""
@@ -127,9 +127,9 @@ class TemplatesService(Service):
         """See `Service.update`; placements are bulk work, see `place`."""
         await self._changer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
-        await self._writer.replace(asset, content, steps)
+        await self._writer.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""

@@ -215,35 +215,35 @@ class Uploader:
         self.sized = False
         return reply
 
-    async def send(self, made: Made, content: Content, steps: Journal) -> None:
+    async def send(self, made: Made, content: Content, journal: Journal) -> None:
         """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
         these very bytes and nobody is asked; else the service is, once it has looked at them. Raises SessionGone where
         the links of the record ended or are lost, StoreRefused where they did not end and the store takes nothing,
         IntegrityError where the service has other bytes."""
         large = content.size > facts.SINGLE_BYTES
-        if await steps.recall("processed") is None and not await self._has_file(made, steps):
+        if await journal.get("processed") is None and not await self._has_file(made, journal):
             try:
                 if made.upload and content.size:
-                    await self._in_parts(made, content, steps)
+                    await self._in_parts(made, content, journal)
                 else:
                     put = partial(self._put_whole, made)
-                    sent = await send_single(content, put, steps, keep=facts.UPLOAD_LIFE)
+                    sent = await send_single(content, put, journal, ttl=facts.UPLOAD_LIFE)
                     if made.upload:  # a file of no bytes has no parts
                         await self.complete(made, 0, [{"partNumber": 1, "etag": sent["etag"]}])
             except SessionGone:
                 await self.book.drop(made.file, large=large)
                 if await self._looked_at(made) is None:  # else it had come to its end, and only we did not know
                     raise
-        if made.upload or not _is_whole(await steps.recall("file")):
-            await steps.once("processed", lambda: self._processed(made, content), harmless=True)
+        if made.upload or not _is_whole(await journal.get("file")):
+            await journal.run("processed", lambda: self._processed(made, content), idempotent=True)
         await self.book.drop(made.file, large=large)
 
-    async def _has_file(self, made: Made, steps: Journal) -> bool:
+    async def _has_file(self, made: Made, journal: Journal) -> bool:
         """Whether an earlier attempt whose links are lost brought the bytes there after all."""
         try:
             await self.book.find(made.file)
         except SessionGone:
-            sent = await steps.recall("file") is not None or await steps.recall("parts:finish") is not None
+            sent = await journal.get("file") is not None or await journal.get("parts:finish") is not None
             seconds = facts.PROCESS_SECONDS if sent else sum(facts.PROCESS_WAITS[:4])
             return await self.line.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
         return False
@@ -280,10 +280,10 @@ class Uploader:
                 raise
             raise StoreRefused.of(error).within(asset=request.asset) from error
 
-    async def _in_parts(self, made: Made, content: Content, steps: Journal) -> None:
+    async def _in_parts(self, made: Made, content: Content, journal: Journal) -> None:
         wire = PartWire(self, made, content.size)
         bounds = replace(facts.BOUNDS, least=1)
-        await send_streamed_parts(content, wire, bounds, steps, keep=facts.UPLOAD_LIFE)
+        await send_streamed_parts(content, wire, bounds, journal, ttl=facts.UPLOAD_LIFE)
 
     async def _processed(self, made: Made, content: Content) -> Json:
         """What the service says of the file, once it has looked at it."""

@@ -38,7 +38,7 @@ class Writer:
 
     # -- create ----------------------------------------------------------------------------------------------------
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
         template = (await self.knowledge.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
@@ -50,7 +50,7 @@ class Writer:
             record = await self.finding.record(draft.marker) if draft.marker else None
             return None if record is None or record.deleted else await self._found(record, content, draft.marker)
 
-        made = await self._brought(make, found if draft.marker else None, content, steps, draft.marker)
+        made = await self._brought(make, found if draft.marker else None, content, journal, draft.marker)
         self.families.made(made.family, made.object, made.file, made.template)
         return AssetId(made.family)
 
@@ -77,7 +77,7 @@ class Writer:
         make: Callable[[], Awaitable[Made]],
         found: Callable[[], Awaitable[Made | None]] | None,
         content: Content | None,
-        steps: Journal,
+        journal: Journal,
         marker: Marker | None,
     ) -> Made:
         """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and created
@@ -92,42 +92,42 @@ class Writer:
 
         lost: SessionGone | None = None
         for _ in range(_AGAIN):
-            made = Made.of(await self._once(call, look if found is not None else None, steps))
-            lost = None if content is None else await self._carried(made, content, steps, marker, lost)
+            made = Made.of(await self._once(call, look if found is not None else None, journal))
+            lost = None if content is None else await self._carried(made, content, journal, marker, lost)
             if lost is None:
                 return made
         raise StoreRefused(f"{_AGAIN} records lost their upload links" + (f": {lost.message}" if lost else ""))
 
     async def _carried(
-        self, made: Made, content: Content, steps: Journal, marker: Marker | None, before: SessionGone | None
+        self, made: Made, content: Content, journal: Journal, marker: Marker | None, before: SessionGone | None
     ) -> SessionGone | None:
         """None when the bytes are there, else why they will never be. Where they will never be, or are others, no asset
         is left behind; a record that waits for a store which refuses its link stays for the next attempt.
 
         before: how the links of the record before this one were lost."""
         try:
-            await self.uploader.send(made, content, steps)
+            await self.uploader.send(made, content, journal)
         except SessionGone as error:
             refused = before is not None and _alike(error, before)
             if not refused or made.upload:
-                await self._put_by(made, steps, marker)
+                await self._put_by(made, journal, marker)
             if refused:
                 raise StoreRefused.of(error).within(asset=made.family) from error
             return error
         except (Rejected, IntegrityError) as error:
             if made.upload or not isinstance(error, StoreRefused):
-                await self._put_by(made, steps, marker)
+                await self._put_by(made, journal, marker)
             raise
         return None
 
-    async def _put_by(self, made: Made, steps: Journal, marker: Marker | None) -> None:
+    async def _put_by(self, made: Made, journal: Journal, marker: Marker | None) -> None:
         """A record whose bytes will never come, and the steps that led to it."""
         await self.uploader.give_up(made)
         await self.discard(made.family, made.object, marker)
-        await steps.forget("record", "file", "parts:*", "processed")
+        await journal.discard("record", "file", "parts:*", "processed")
 
     async def _once(
-        self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, steps: Journal
+        self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, journal: Journal
     ) -> Json:
         """The create itself; one that was refused is certain to have made nothing, so nothing is looked for later."""
         refused = False
@@ -141,10 +141,10 @@ class Writer:
                 raise
 
         try:
-            return await steps.once("record", tried, found=look)
+            return await journal.run("record", tried, reconcile=look)
         except Rejected:
             if refused:
-                await steps.forget("record")
+                await journal.discard("record")
             raise
 
     async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> Made | None:
@@ -202,10 +202,10 @@ class Writer:
 
     # -- replace ---------------------------------------------------------------------------------------------------
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
         settled: list[Family] = []
-        before = await steps.once("before", lambda: self._settled(asset, settled), harmless=True)
+        before = await journal.run("before", lambda: self._settled(asset, settled), idempotent=True)
 
         async def make() -> Made:
             current = (settled.pop() if settled else await self.families.load(asset)).current
@@ -214,7 +214,7 @@ class Writer:
         async def found() -> Made | None:
             return await self._version(asset, frozenset(before["records"]), content)
 
-        made = await self._brought(make, found, content, steps, None)
+        made = await self._brought(make, found, content, journal, None)
         self.families.made(asset, made.object, made.file, made.template)
 
     async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> Made | None:

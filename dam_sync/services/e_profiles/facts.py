@@ -117,7 +117,7 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=MEMBER_BATCH,
     filename=FILENAME,
-    names_identify=True,  # wire E 6.7: an upload under an existing file name is a conflict or a version
+    filename_is_identity=True,  # wire E 6.7: an upload under an existing file name is a conflict or a version
 )
 
 CHUNKS_NEEDED = "let chunks be used: drop `chunked: off` from the options"

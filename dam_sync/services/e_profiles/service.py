@@ -71,9 +71,9 @@ class ProfilesService(Service):
         return self._line.client.calls
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`."""
-        return self._line.client.tempo
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`."""
+        return self._line.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
@@ -119,17 +119,17 @@ class ProfilesService(Service):
         """See `Service.containers`."""
         return self._taxonomy.containers()
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._writer.create(draft, content, steps)
+        return await self._writer.create(draft, content, journal)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`; placements are bulk work, see `place`."""
         await self._writer.update(asset, patch)
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
-        await self._writer.replace(asset, content, steps)
+        await self._writer.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""

@@ -46,11 +46,11 @@ class Uploader:
     budget: Budget
     without_chunks: bool = False
 
-    async def upload(self, form: Form, content: Content, steps: Journal, found: Call | None) -> AssetId:
+    async def upload(self, form: Form, content: Content, journal: Journal, found: Call | None) -> AssetId:
         """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
         when the chunks ended before they were used; a repetition sends them anew."""
         refuse_larger(content, facts.LARGEST_BYTES)
-        handle = await self._in_chunks(content, steps)
+        handle = await self._in_chunks(content, journal)
         if handle is None:
             refuse_larger(content, facts.FORM_BYTES)
         if handle is None and content.size > facts.SINGLE_BYTES:
@@ -66,34 +66,34 @@ class Uploader:
                 raise SessionGone(told, operation=facts.UPLOAD) from refusal
 
         try:
-            made = AssetId(await steps.once("upload", post, found=found))
+            made = AssetId(await journal.run("upload", post, reconcile=found))
         except SessionGone as gone:  # refused, so nothing was made
-            await self._anew(gone, steps)
+            await self._anew(gone, journal)
             raise
         self.line.uploaded(made)
         return made
 
-    async def _anew(self, gone: SessionGone, steps: Journal) -> None:
+    async def _anew(self, gone: SessionGone, journal: Journal) -> None:
         """Forgets what was sent. Once; when chunks sent anew are refused too, it was not for their end, and the refusal
         itself is raised."""
-        sent_anew = await steps.recall(ANEW)
-        await steps.forget("upload", "chunks:*", ANEW)
+        sent_anew = await journal.get(ANEW)
+        await journal.discard("upload", "chunks:*", ANEW)
         if sent_anew and isinstance(gone.__cause__, InvalidValue | NotFound):
             raise gone.__cause__
 
         async def note() -> Json:
             return True
 
-        await steps.once(ANEW, note, harmless=True)
+        await journal.run(ANEW, note, idempotent=True)
 
-    async def _in_chunks(self, content: Content, steps: Journal) -> Json:
+    async def _in_chunks(self, content: Content, journal: Journal) -> Json:
         """The `file_id` of a large file and its session; None for one that travels inside the form."""
         bounds = self.line.limits.parts
         if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
             return None
         try:
             return await send_parts(
-                content, ChunkWire(self.line), bounds, steps, self.budget, "chunks", keep=facts.FILE_LIFE
+                content, ChunkWire(self.line), bounds, journal, self.budget, "chunks", ttl=facts.FILE_LIFE
             )
         except Unsupported as error:
             if error.operation != facts.CHUNK_START:

@@ -34,7 +34,7 @@ class Writer:
     uploader: Uploader
     proven: Proven
 
-    async def create(self, draft: Draft, content: Content | None, steps: Journal) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
         if content is None:
             raise Unsupported("an asset without a file cannot be made here")
@@ -48,12 +48,12 @@ class Writer:
                 hint="make a profile there that does not release by itself, or name one in the option closed_profile",
             )
         form = Form(way.profile, draft.filename, wire.upload_metadata(draft, tenant))
-        made = await self.uploader.upload(form, content, steps, self._finder(draft.marker))
+        made = await self.uploader.upload(form, content, journal, self._finder(draft.marker))
         self.line.uploaded(made)
         if draft.tags:
-            await steps.once("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), harmless=True)
+            await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
         if way.body:
-            await steps.once("security", lambda: self._put_security(made, way.body), harmless=True)
+            await journal.run("security", lambda: self._put_security(made, way.body), idempotent=True)
         return made
 
     def way(self, draft: Draft) -> Way | None:
@@ -106,11 +106,11 @@ class Writer:
         release = before.get(security.RELEASE) or security.second_text(now)  # none: an earlier try ended in between
         return {security.RELEASE: None}, {security.RELEASE: release, **body}
 
-    async def replace(self, asset: AssetId, content: Content, steps: Journal) -> None:
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
         if not self.line.options.versioning:
             raise Unsupported("no file version is added", asset=asset, hint="set the option version_policy in the job")
-        before = await steps.once("before", lambda: self._settled(asset), harmless=True)
+        before = await journal.run("before", lambda: self._settled(asset), idempotent=True)
 
         async def another() -> Json:
             return asset if wire.version_of(await self._state(asset)) != before["version"] else None
@@ -119,9 +119,9 @@ class Writer:
             return await self._asked_again(another, self.line.options.index_lag, FIND_WAITS)
 
         form = Form(before["profile"], before["filename"])
-        made = await self.uploader.upload(form, content, steps, landed)
+        made = await self.uploader.upload(form, content, journal, landed)
         if made != asset and await another() is None:
-            await self._refuse_queued(asset, made, steps)
+            await self._refuse_queued(asset, made, journal)
         if made == asset and await self._asked_again(another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None:
             raise Rejected(
                 f"the new file version is not shown {facts.TAKEN_SECONDS:.0f} seconds after its upload",
@@ -132,10 +132,10 @@ class Writer:
                 "against the option version_policy; then `errors JOB --retry`, which uploads nothing again",
             )
 
-    async def _refuse_queued(self, asset: AssetId, made: AssetId, steps: Journal) -> None:
+    async def _refuse_queued(self, asset: AssetId, made: AssetId, journal: Journal) -> None:
         """An upload in the queue is for a person to settle (wire E 6.7); one that he threw away is sent anew."""
         if (await self._state(made)).get("deleted_date") is not None:
-            await steps.forget("upload", "chunks:*")
+            await journal.discard("upload", "chunks:*")
             raise SessionGone(f"the upload {made} was thrown away", asset=asset, operation=facts.UPLOAD)
         raise Conflict(
             f"the upload became asset {made} instead of a version",

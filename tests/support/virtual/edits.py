@@ -15,7 +15,7 @@ from dam_sync.model.values import GeoPoint, Json, Localized, Row, Term, Value
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.support.connected import Bytes
 from tests.support.everything import MORE_SCHEMA, PEOPLE, PLACES
-from tests.support.steps import MemorySteps
+from tests.support.journal import MemoryJournal
 
 BY_HAND = "by hand"
 RELEASED, EXPIRES = datetime(2020, 1, 1, tzinfo=UTC), datetime(2050, 1, 1, tzinfo=UTC)
@@ -186,12 +186,12 @@ def bytes_of(asset: Asset, *, like: str = "") -> Bytes:
 
 async def replaced(hand: Hand, asset: Asset) -> None:
     """Upload another file over it."""
-    await hand.service.replace(asset.id, bytes_of(asset), MemorySteps())
+    await hand.service.replace(asset.id, bytes_of(asset), MemoryJournal())
 
 
 async def attached(hand: Hand, asset: Asset) -> None:
     """Attach one more file."""
-    await hand.service.attach(asset.id, bytes_of(asset, like="more.pdf"), MemorySteps())
+    await hand.service.attach(asset.id, bytes_of(asset, like="more.pdf"), MemoryJournal())
 
 
 async def related(hand: Hand, asset: Asset) -> None:

@@ -60,8 +60,8 @@ class Generated(Service):
         return dict(self._calls)
 
     @property
-    def tempo(self) -> MeasuredPace:
-        """See `Service.tempo`; as long as one asset or one file takes."""
+    def measured_pace(self) -> MeasuredPace:
+        """See `Service.measured_pace`; as long as one asset or one file takes."""
         return MeasuredPace(self.limits.pace, FETCHING)
 
     async def probe(self) -> Account:

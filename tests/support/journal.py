@@ -15,7 +15,7 @@ class Crash(Exception):
 
 
 @dataclass
-class MemorySteps:
+class MemoryJournal:
     """Records survive a Crash: clear `blow_at` and go on. Moments are counted over intents, calls and records."""
 
     blow_at: int | None = None
@@ -24,21 +24,21 @@ class MemorySteps:
     open: set[str] = field(default_factory=set)
     done: dict[str, tuple[Json, datetime]] = field(default_factory=dict)
 
-    async def once(
+    async def run(
         self,
         name: str,
         call: Call,
         *,
-        found: Call | None = None,
-        keep: timedelta | None = None,
-        harmless: bool = False,
+        reconcile: Call | None = None,
+        ttl: timedelta | None = None,
+        idempotent: bool = False,
     ) -> Json:
         if name in self.done:
             result, at = self.done[name]
-            if keep is None or self.now - at < keep:
+            if ttl is None or self.now - at < ttl:
                 return result
             del self.done[name]
-        if name in self.open and (known := await self._ask(name, found, harmless)) is not None:
+        if name in self.open and (known := await self._ask(name, reconcile, idempotent)) is not None:
             return self._record(name, known)
         self.open.add(name)
         self._moment()
@@ -46,20 +46,20 @@ class MemorySteps:
         self._moment()
         return self._record(name, result)
 
-    async def forget(self, *names: str) -> None:
+    async def discard(self, *names: str) -> None:
         for pattern in names:
             for name in [*self.done, *self.open]:
                 if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
                     self.done.pop(name, None)
                     self.open.discard(name)
 
-    async def recall(self, name: str) -> Json:
+    async def get(self, name: str) -> Json:
         return self.done[name][0] if name in self.done else None
 
-    async def _ask(self, name: str, found: Call | None, harmless: bool) -> Json:
-        if found is not None:
-            return await found()
-        if not harmless:
+    async def _ask(self, name: str, reconcile: Call | None, idempotent: bool) -> Json:
+        if reconcile is not None:
+            return await reconcile()
+        if not idempotent:
             raise Uncertain(f"nobody knows whether {name} was done")
         return None
 

@@ -1,0 +1,15 @@
+"""What every test leaves as it found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    """Logs go where they went before: a command that ran in this process sent them to a stream that is closed now."""
+    yield
+    structlog.reset_defaults()
