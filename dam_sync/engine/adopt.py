@@ -63,8 +63,8 @@ async def match_all(session: RunContext, candidates: Candidates, ways: Ways) -> 
     session.progress.phase, session.moving = "reading the target", MATCHING
     await _gather(session, candidates, ways)
     await list_everything(session)
-    terms = TargetTerms(session.target, session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies))
-    containers = TargetContainers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
+    terms = TargetTerms(session.target, session.store.run_journal("terms"), tuple(session.crosswalk.vocabularies))
+    containers = TargetContainers(session.target, session.store.run_journal("containers"), session.target_schema.naming)
     worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
     await move(session, Pipeline(session, worker))
     candidates.settle_claims()

@@ -14,7 +14,7 @@ MET = "terms met"  # note: by vocabulary of the target, what terms of the source
 async def terms_of(session: RunContext) -> TargetTerms:
     """The target's terms, with what earlier runs found of them. A full run reads the vocabularies, and so does any
     after another mapping; a closed list is always read, for a guard watches what it loses."""
-    journal, vocabularies = session.store.run_steps("terms"), tuple(session.crosswalk.vocabularies)
+    journal, vocabularies = session.store.run_journal("terms"), tuple(session.crosswalk.vocabularies)
     noted = await session.store.noted(MET)
     full = session.ask.full or (await session.store.noted(f"window:{session.run.id}") or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != session.crosswalk.digest or full:

@@ -67,7 +67,7 @@ def first_cause(several: BaseException) -> BaseException:
 
 
 async def _phases(session: RunContext) -> None:
-    containers = TargetContainers(session.target, session.store.run_steps("containers"), session.target_schema.naming)
+    containers = TargetContainers(session.target, session.store.run_journal("containers"), session.target_schema.naming)
     if not session.ask.only:
         await window_of(session)
         await watch_probation(session, run=session.run.id)

@@ -30,7 +30,7 @@ async def place(session: RunContext) -> None:
     if await session.store.noted(ASKED_AGAIN) != session.run.id:
         await session.store.ask_again()
         await session.store.note(ASKED_AGAIN, session.run.id)
-    journal = session.store.run_steps(f"place:{session.run.id}")
+    journal = session.store.run_journal(f"place:{session.run.id}")
     while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
         await _place(session, journal, *pending)
 
@@ -73,7 +73,7 @@ async def relate(session: RunContext) -> None:
     """Relations whose two ends exist; the others wait, and are told."""
     if Operation.RELATE not in session.target.operations:
         return
-    journal = session.store.run_steps(f"relate:{session.run.id}")
+    journal = session.store.run_journal(f"relate:{session.run.id}")
     after = 0
     while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:

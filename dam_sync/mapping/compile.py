@@ -98,8 +98,6 @@ def compile_mapping(
         raise MappingError.of(builder.faults)
     if unique_names:
         builder.notes.append("the target knows files by their names: a name that is taken gets our mark added")
-    derived = frozenset(key for key, known in source.fields.items() if known.derived)
-    ignored, quiet = frozenset(document.body.ignore), document.body.unmapped == "ignore"
     return Crosswalk(
         reads=frozenset(builder.reads),
         writes=frozenset(document.body.fields),
@@ -111,20 +109,25 @@ def compile_mapping(
         marked=marker is not None or document.body.marker == "none",
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=Coverage(
-            frozenset(builder.fields_read),
-            ignored,
-            derived,
-            quiet,
-            _held(target),
-            target.relation_kinds,
-            plan.relations,
-        ),
+        books=_coverage(builder, source, target, plan),
         selection=selection,
         tongue=tongue,
         lookups=document.lookups,
         rules=builder.rules,
         target_fields=target.fields,
+    )
+
+
+def _coverage(builder: Builder, source: Schema, target: Schema, plan: Plan) -> Coverage:
+    body = builder.document.body
+    return Coverage(
+        frozenset(builder.fields_read),
+        frozenset(body.ignore),
+        frozenset(key for key, known in source.fields.items() if known.derived),
+        body.unmapped == "ignore",
+        _held(target),
+        target.relation_kinds,
+        plan.relations,
     )
 
 

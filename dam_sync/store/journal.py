@@ -205,7 +205,7 @@ class JournalRepository(Repository):
         said = select(STEP.c.name).where(STEP.c.result.contains(text, autoescape=True)).limit(1)
         return await self._read(lambda c: c.execute(said).first() is not None)
 
-    def run_steps(self, scope: str) -> StoredJournal:
+    def run_journal(self, scope: str) -> StoredJournal:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
         return StoredJournal(self._desk, RUN_SCOPE + scope, scope, 0)
 

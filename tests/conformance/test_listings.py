@@ -45,8 +45,8 @@ class Holding:
     def stand_before(self, kind: str, patch: pytest.MonkeyPatch) -> None:
         """Every listing of the service is read through here."""
         for name, module in list(sys.modules.items()):
-            if name.startswith(f"dam_sync.services.{kind}.") and getattr(module, "walk", None) is paginate:
-                patch.setattr(module, "walk", self.walk)
+            if name.startswith(f"dam_sync.services.{kind}.") and getattr(module, "paginate", None) is paginate:
+                patch.setattr(module, "paginate", self.paginate)
                 self.patches.append(name)
 
 

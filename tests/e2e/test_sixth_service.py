@@ -1,4 +1,4 @@
-"""A sixth service is one new folder and no other file: a copy of the smallest, under another name, is found."""
+"""A sixth service is one new package, and one more for its emulator: a copy of another, under a new name, is found."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def test_one_new_folder_is_a_service(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
-    services = tmp_path / "dam_sync" / "services"
-    shutil.copytree(services / COPIED, services / SIXTH)
-    for path in (services / SIXTH).rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(rf"\b{COPIED}\b", SIXTH, text), encoding="utf-8")
+    for package in ("services", "emulators"):
+        folder = tmp_path / "dam_sync" / package
+        shutil.copytree(folder / COPIED, folder / SIXTH)
+        for path in (folder / SIXTH).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(re.sub(rf"\b{COPIED}\b", SIXTH, text), encoding="utf-8")
     suite = run(
         tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_source.py", "-k", SIXTH
     )

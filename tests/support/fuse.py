@@ -34,5 +34,5 @@ class FusedWire(Transport):
 
 def install(fuse: Fuse, patch: pytest.MonkeyPatch) -> None:
     """Every service connected from now on goes through this fuse."""
-    wire = dispatch.Wire
-    patch.setattr(dispatch, "Wire", lambda name: FusedWire(wire(name), fuse))
+    wire = dispatch.Transport
+    patch.setattr(dispatch, "Transport", lambda name: FusedWire(wire(name), fuse))

@@ -39,7 +39,7 @@ def handing_over() -> Iterator[Nearby]:
     """Inside, calls of the product are handed over."""
     nearby = Nearby()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "Wire", lambda name: _Near(nearby.network, Transport(name)))
+        patch.setattr(dispatch, "Transport", lambda name: _Near(nearby.network, Transport(name)))
         yield nearby
 
 

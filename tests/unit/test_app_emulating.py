@@ -36,7 +36,7 @@ ASSET = {"record": "asset", "id": "1", "filename": "a.jpg"}
 def served(kind: Connector) -> Iterator[Served]:
     """The service as `emulate KIND` has it, without options."""
     with serve_in_thread(
-        lambda: application_of(name)(Environment(), Faults(), ObjectStore(Environment()), {})
+        lambda: application_of(kind.name)(Environment(), Faults(), ObjectStore(Environment()), {})
     ) as running:
         yield running
 

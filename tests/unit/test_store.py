@@ -219,7 +219,7 @@ async def test_a_recorded_step_is_never_called_again(store: SqlStore) -> None:
 
 
 async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStore) -> None:
-    journal = store.run_steps("test")
+    journal = store.run_journal("test")
 
     async def crash() -> str:
         raise RuntimeError("lost")
@@ -244,7 +244,7 @@ async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStor
 
 
 async def test_an_old_result_is_forgotten(store: SqlStore) -> None:
-    journal = store.run_steps("test")
+    journal = store.run_journal("test")
     numbers = iter(range(9))
 
     async def count() -> int:

@@ -82,7 +82,7 @@ async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore
 async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t9"))
-    await store.run_steps("terms").run("term:sea", Calls({"id": "4"}), idempotent=True)
+    await store.run_journal("terms").run("term:sea", Calls({"id": "4"}), idempotent=True)
     rows = await store.ledger(0, 9)
     told = [(row.seq, row.run, row.operation, row.asset, row.target, row.detail) for row in rows]
     assert told == [
@@ -155,7 +155,7 @@ async def test_an_old_result_is_forgotten_at_its_time(store: SqlStore, clock: Se
 
 async def test_forgetting_takes_names_and_prefixes_of_its_own_work_only(store: SqlStore) -> None:
     run, work = await claimed(store)
-    journal, other = store.journal(work, run), store.run_steps("a")
+    journal, other = store.journal(work, run), store.run_journal("a")
     for name in ("part:1", "part:2", "part_3", "begin"):
         await journal.run(name, Calls(name))
     await other.run("part:1", Calls("kept"))
@@ -232,13 +232,13 @@ async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlSto
 
 async def test_steps_of_a_run_end_with_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
-    await store.run_steps("terms").run("term:sea", Calls("4"), idempotent=True)
+    await store.run_journal("terms").run("term:sea", Calls("4"), idempotent=True)
     with pytest.raises(RuntimeError):
-        await store.run_steps("terms").run("term:sky", Calls(error=RuntimeError()))
+        await store.run_journal("terms").run("term:sky", Calls(error=RuntimeError()))
     await store.finish(run, {})
-    assert await store.run_steps("terms").get("term:sea") is None
+    assert await store.run_journal("terms").get("term:sea") is None
     with pytest.raises(Uncertain):
-        await store.run_steps("terms").run("term:sky", Calls("5"))
+        await store.run_journal("terms").run("term:sky", Calls("5"))
 
 
 @pytest.mark.parametrize(("causes", "allowed"), [(None, False), (["Gone"], False), (["Uncertain"], True)])
@@ -289,7 +289,9 @@ def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPa
         for act in acts:  # each in a process of its own, as far as the file can tell
             store = await SqlStore.open(path, SetClock())
             with suppress(InvalidValue, Transient):
-                made = await store.run_steps("create").run("create", partial(target.create, act), reconcile=target.look)
+                made = await store.run_journal("create").run(
+                    "create", partial(target.create, act), reconcile=target.look
+                )
                 assert [made] == target.made
             await store.close()
 

@@ -148,7 +148,7 @@ async def create(name, made):
     return "t-" + name
 
 async def deal(store, run, work, made):
-    await store.steps(work, run).once("create", lambda: create(work.asset, made))
+    await store.journal(work, run).run("create", lambda: create(work.asset, made))
     place = Placement("category", ("A",), "1")
     link = LinkRow(work.asset, "t-" + work.asset)
     await store.settle(work, Outcome("created", link=link, placements=((place, AssetId(work.asset), True),)))

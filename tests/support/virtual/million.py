@@ -111,8 +111,8 @@ def large(folder: Path, size: int) -> Iterator[Large]:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
         target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
         patch.setattr(bootstrap, "discover", lambda: {**discover(), NAME: kind})
-        patch.setattr(dispatch, "Wire", lambda name: LeanWire(target))
-        patch.setattr(store, "Writer", GroupedWriter)
+        patch.setattr(dispatch, "Transport", lambda name: LeanWire(target))
+        patch.setattr(store, "WriterThread", GroupedWriter)
         yield Large(universe, target, write(folder, tenant.url), size)
 
 

@@ -73,9 +73,9 @@ class Universe:
         patch = self._patch
         for name in ("now", "monotonic", "sleep", "chance", "token"):
             patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
-        patch.setattr(dispatch, "Wire", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
+        patch.setattr(dispatch, "Transport", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
         patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
-        patch.setattr(store, "Writer", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
+        patch.setattr(store, "WriterThread", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
             (bootstrap, "load_job"),
