@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 
 Check: TypeAlias = Callable[[Json], bool]
@@ -111,3 +112,65 @@ def _are_words(value: Json) -> bool:
 
 def _are_pairs(value: Json) -> bool:
     return isinstance(value, Mapping) and all(_is_text(text) for text in value.values())
+
+
+@dataclass(frozen=True, slots=True)
+class OptionValues:
+    """The options of a job, read by name. Every method raises ConfigError that names the option."""
+
+    service: str
+    given: Mapping[str, object]
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text without surrounding whitespace; the default for an empty one."""
+        value = self.given.get(name)
+        return str(value if value is not None else "").strip() or default
+
+    def switch(self, name: str, *, default: bool, auto: bool | None = None) -> bool:
+        """On or off. auto: what the word `auto` means, where it is allowed."""
+        value = self.given.get(name, default)
+        if value == "auto" and auto is not None:
+            return auto
+        if value in (True, "on"):
+            return True
+        if value in (False, "off"):
+            return False
+        raise self.error(f"option {name} takes on or off, not {value!r}")
+
+    def choice(self, name: str, words: Sequence[str]) -> str:
+        """One of these words, the first of them where none is given."""
+        value = str(self.given.get(name) or words[0])
+        if value not in words:
+            raise self.error(f"option {name} takes {_one_of(words)}, not {value!r}")
+        return value
+
+    def number(self, name: str, default: float, takes: str = "a number") -> float:
+        """A number, 0 or more."""
+        value = self.given.get(name, default)
+        if not _is_number(value, 0.0):
+            raise self.error(f"option {name} takes {takes}, not {value!r}")
+        return float(str(value))
+
+    def seconds(self, name: str, default: float) -> float:
+        """A number of seconds, 0 or more."""
+        return self.number(name, default, "seconds")
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Words in one text, separated by commas, or a list of them."""
+        value = self.given.get(name)
+        if isinstance(value, str):
+            value = value.split(",")
+        words = (str(word).strip() for word in value) if isinstance(value, Sequence) else ()
+        return tuple(word for word in words if word)
+
+    def error(self, message: str, hint: str = "") -> ConfigError:
+        """An error in the options of this service."""
+        return ConfigError(message, service=self.service, hint=hint)
+
+
+def required(auth: Mapping[str, str], name: str) -> str:
+    """A parameter of the auth method. Raises ConfigError where it is missing or empty."""
+    value = auth.get(name)
+    if not value:
+        raise ConfigError(f"auth.{name} is missing")
+    return value

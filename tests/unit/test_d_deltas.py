@@ -11,8 +11,8 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.wire import Family
+from dam_sync.services.d_templates.codec.wire import Family
+from dam_sync.services.d_templates.source.versions import Families
 from tests.support.connected import entries
 from tests.support.scripted_d import DAY, Opened, scripted
 

@@ -14,8 +14,8 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.wire import Family
+from dam_sync.services.d_templates.codec.wire import Family
+from dam_sync.services.d_templates.source.versions import Families
 from tests.support import scripted_d as d
 from tests.support.connected import body, entries
 from tests.support.journal import MemoryJournal

@@ -9,9 +9,9 @@ import pytest
 
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Row, Term
-from dam_sync.services.d_templates.forms import Attribute, Forms, Template, Values
-from dam_sync.services.d_templates.reading import fields_of
-from dam_sync.services.d_templates.wire import record_of
+from dam_sync.services.d_templates.codec.forms import Attribute, Forms, Template, Values
+from dam_sync.services.d_templates.codec.wire import record_of
+from dam_sync.services.d_templates.source.fetch import fields_of
 
 LEVELS = tuple(Attribute(f"l{n}", f"level_{n}", f"Level {n}", FieldKind.TERM, vocabulary="words") for n in range(2))
 CELL = Attribute("cell", "until", "Until", FieldKind.DATE)

@@ -13,20 +13,20 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.changing import Changer
-from dam_sync.services.d_templates.collections import Collections
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.costs import Costs
-from dam_sync.services.d_templates.crawling import Crawler
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.finding import Finding
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.opening import Opening
-from dam_sync.services.d_templates.reading import Reader
-from dam_sync.services.d_templates.relating import Relating
-from dam_sync.services.d_templates.taxonomy import Taxonomy
-from dam_sync.services.d_templates.uploading import LinkBook, Uploader
-from dam_sync.services.d_templates.writing import Writer
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.estimate import Costs
+from dam_sync.services.d_templates.source.crawl import Crawler
+from dam_sync.services.d_templates.source.fetch import Reader
+from dam_sync.services.d_templates.source.open import Opening
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.target.create import Writer
+from dam_sync.services.d_templates.target.find import Finding
+from dam_sync.services.d_templates.target.relate import Relating
+from dam_sync.services.d_templates.target.update import Changer
+from dam_sync.services.d_templates.taxonomy.collections import Collections
+from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
+from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.uploads.uploader import LinkBook, Uploader
 
 
 class TemplatesService(Service):

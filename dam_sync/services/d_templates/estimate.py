@@ -10,13 +10,13 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Rela
 from dam_sync.model.service import Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.changing import Changer, cleared_by, status_term
-from dam_sync.services.d_templates.collections import Collections
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.forms import PUBLISHED
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.uploading import Uploader
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import PUBLISHED
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.target.update import Changer, cleared_by, status_term
+from dam_sync.services.d_templates.taxonomy.collections import Collections
+from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.uploads.uploader import Uploader
 
 PLANNED = "planned-"  # ids of what a dry run would have made; the run itself knows their ids when it needs them
 
@@ -117,7 +117,7 @@ class Costs:
 
     def _related(self, relation: Relation) -> Counter[str]:
         """The owner was created or changed a moment ago, so it is known, but in a session that has read nothing yet."""
-        first = int(self.families.ids.empty and "relate" not in self._told)
+        first = int(not self.families.ids and "relate" not in self._told)
         self._told.add("relate")
         return Counter({facts.VERSIONS: first + self._unknown(relation.target), facts.RELATE: 1})
 

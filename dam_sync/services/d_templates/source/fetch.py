@@ -13,13 +13,13 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.security import Security
-from dam_sync.services.d_templates.values import decode, losses_of
-from dam_sync.services.d_templates.wire import Family, Record, file_of, listed, moment, text_of, value_ids
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import PUBLISHED, Forms, Named
+from dam_sync.services.d_templates.codec.security import Security
+from dam_sync.services.d_templates.codec.values import decode, losses_of
+from dam_sync.services.d_templates.codec.wire import Family, Record, file_of, listed, moment, text_of, value_ids
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.tenant import Knowledge
 
 STATUSES = frozenset({"published", "archived", "draft", "import"})
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
@@ -16,12 +17,8 @@ from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFou
 from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent, refusal
-from dam_sync.services.d_templates.crawling import BIN, ByCursor, Scan
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.taxonomy import chosen_template
-from dam_sync.services.d_templates.wire import (
+from dam_sync.services.d_templates.api import Line, refusal
+from dam_sync.services.d_templates.codec.wire import (
     failed,
     hits,
     is_asset,
@@ -31,6 +28,10 @@ from dam_sync.services.d_templates.wire import (
     text_of,
     total_of,
 )
+from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.taxonomy.terms import chosen_template
+from dam_sync.services.d_templates.tenant import Knowledge
 
 KIND = "collection"
 
@@ -46,7 +47,7 @@ class Collections:
     proven: bool = False
     older: bool = False
     _known: dict[str, Placement] | None = None
-    _own: Recent[str, Placement] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
+    _own: LruCache[str, Placement] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def all(self) -> AsyncIterator[Placement]:
@@ -268,7 +269,7 @@ class Collections:
                     for row in _real(page):
                         placement = _placement(row)
                         known.setdefault(placement.path[0], placement)
-            self._known = {**self._own.all, **known}
+            self._known = {**self._own.snapshot(), **known}
         return self._known
 
     async def _page(self, params: Params) -> Page:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.messages import Response
@@ -15,10 +16,10 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent
-from dam_sync.services.d_templates.forms import Forms, Template, Values, check, schema_of, template_of, values_of
-from dam_sync.services.d_templates.security import Security
-from dam_sync.services.d_templates.wire import hits, listed, text_of, total_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import Forms, Template, Values, check, schema_of, template_of, values_of
+from dam_sync.services.d_templates.codec.security import Security
+from dam_sync.services.d_templates.codec.wire import hits, listed, text_of, total_of
 
 _DATE_STEP = timedelta(seconds=2)
 _LIVE = {"includeDeleted": False, "includeVersions": False}
@@ -33,7 +34,7 @@ class Knowledge:
     forms: SingleFlight[Forms] = field(init=False)
     security: SingleFlight[Security] = field(init=False)
     seen: int | None = None  # all records, when they were last counted by a scan
-    _strange: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
+    _strange: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
 
     def __post_init__(self) -> None:
         self.forms = SingleFlight(self._forms)

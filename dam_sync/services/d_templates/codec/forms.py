@@ -12,7 +12,7 @@ from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.wire import text_of
+from dam_sync.services.d_templates.codec.wire import text_of
 
 YES_NO = frozenset({"yes", "no"})
 SYSTEM = "system_"  # wire D 5.1: the group every template has

@@ -10,16 +10,16 @@ from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Reject
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.changing import Changer, entries_for, entry_json
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.finding import Finding
-from dam_sync.services.d_templates.forms import Template
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.proving import kept_of
-from dam_sync.services.d_templates.taxonomy import Taxonomy
-from dam_sync.services.d_templates.uploading import Made, StoreRefused, Uploader, md5_of
-from dam_sync.services.d_templates.wire import Family, Record
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import Template
+from dam_sync.services.d_templates.codec.wire import Family, Record
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.target.find import Finding
+from dam_sync.services.d_templates.target.proof import kept_of
+from dam_sync.services.d_templates.target.update import Changer, entries_for, entry_json
+from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
+from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.uploads.uploader import Made, StoreRefused, Uploader, md5_of
 
 _AGAIN = 3  # records made in a row because the links of the one before were lost
 

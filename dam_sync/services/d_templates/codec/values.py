@@ -11,8 +11,8 @@ from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value
-from dam_sync.services.d_templates.forms import Attribute, Forms, Values
-from dam_sync.services.d_templates.wire import Entry, entries_of, number_of
+from dam_sync.services.d_templates.codec.forms import Attribute, Forms, Values
+from dam_sync.services.d_templates.codec.wire import Entry, entries_of, number_of
 
 WRITTEN = "%m/%d/%Y"  # wire D 6.4: MM/DD/YYYY, no time
 _EPOCHS = (10**9, 10**14)  # what is less is a year or a day written without marks, what is more no date

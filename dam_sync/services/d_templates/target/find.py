@@ -8,11 +8,11 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.forms import Attribute
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.wire import Record, hits, is_asset, record_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import Attribute
+from dam_sync.services.d_templates.codec.wire import Record, hits, is_asset, record_of
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.tenant import Knowledge
 
 _PAGES = facts.SEARCH_REACH // facts.SEARCH_PAGE
 

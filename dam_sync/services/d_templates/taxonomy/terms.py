@@ -11,11 +11,11 @@ from typing import TypeVar
 from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.forms import Attribute, Values, composed
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.values import cascade_term
-from dam_sync.services.d_templates.wire import failed, message_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import Attribute, Values, composed
+from dam_sync.services.d_templates.codec.values import cascade_term
+from dam_sync.services.d_templates.codec.wire import failed, message_of
+from dam_sync.services.d_templates.tenant import Knowledge
 
 V = TypeVar("V")
 _UNKNOWN = "invalid fields"  # wire D 6.4: how a value is refused that the service does not know

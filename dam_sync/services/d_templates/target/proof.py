@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.forms import Forms
-from dam_sync.services.d_templates.wire import Entry, Record
+from dam_sync.services.d_templates.codec.forms import Forms
+from dam_sync.services.d_templates.codec.wire import Entry, Record
 
 _ASK = "ask the service's support what `PATCH /asset/{id}` changes, then `errors JOB --retry`"
 

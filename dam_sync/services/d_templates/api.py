@@ -1,15 +1,14 @@
-"""One connection to an instance of service D: its options, its credential, its calls and what their refusals mean."""
+"""Client of the service's API: connection, credential, requests, and what a 403 means."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import chain, repeat
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from dam_sync.aio.polling import poll_until
 from dam_sync.http.auth.base import Authenticator, RotatingToken
 from dam_sync.http.auth.session import SessionLogin
 from dam_sync.http.client import Client, ClientConfig, Request, Response
@@ -19,14 +18,14 @@ from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
+from dam_sync.model.options import required
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.forms import Named
-from dam_sync.services.d_templates.wire import is_id
+from dam_sync.services.d_templates.codec.wire import is_id
+from dam_sync.services.d_templates.options import TemplatesOptions
 
-K = TypeVar("K")
 V = TypeVar("V")
 
 _RIGHTS = (
@@ -45,83 +44,13 @@ _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
 )
 
 
-class Recent(Generic[K, V]):
-    """The `most` things that were used last."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[K, V] = OrderedDict()
-
-    def __repr__(self) -> str:
-        return f"Recent({len(self._kept)})"
-
-    def get(self, key: K) -> V | None:
-        """What is known of a key."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: K, value: V) -> None:
-        """Remember it, forget the one that was not used for longest."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-
-    def drop(self, key: K) -> None:
-        """Forget it."""
-        self._kept.pop(key, None)
-
-    @property
-    def all(self) -> Mapping[K, V]:
-        """Everything that is remembered."""
-        return dict(self._kept)
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was ever remembered."""
-        return not self._kept
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the job says about this instance; see KIND.settings."""
-
-    named: Named = field(default_factory=Named)
-    security: str = ""
-    restricted: str = ""  # the security template of closed assets
-    everybody: frozenset[str] = frozenset()  # security templates that stand for all users
-    relations: bool = True
-    lag: float = facts.LAG.total_seconds()
-    prefix: str = "/v1"
-    collection_template: str = ""
-    sessions: bool = False  # small files get an upload id too
-
-    @classmethod
-    def of(cls, given: Mapping[str, object]) -> Options:
-        """The options of a job, checked as far as they can be without a call. Raises ConfigError."""
-        text = {key: str(value or "").strip() for key, value in given.items()}
-        prefix = text.get("api_path", "/v1") if "api_path" in given else "/v1"
-        return cls(
-            Named(*(text.get(f"{name}_field", "") for name in ("release", "expiry", "status", "tags"))),
-            security=text.get("security", ""),
-            restricted=text.get("restricted_security", ""),
-            everybody=_words(given.get("everybody")),
-            relations=_switch(given.get("relations", True)),
-            lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
-            prefix="/" + prefix.strip("/") if prefix.strip("/") else "",
-            collection_template=text.get("collection_template", ""),
-            sessions=_small(text.get("small_uploads", "") or "auto"),
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """The calls of one connection."""
 
     client: Client
     clock: Clock
-    options: Options
+    options: TemplatesOptions
     limits: Limits
     host: str
     vault: CredentialStore | None
@@ -129,13 +58,13 @@ class Line:
     @classmethod
     def open(cls, context: Context) -> Line:
         """Raises ConfigError for an address, option or credential that cannot be used."""
-        options = Options.of(context.options)
+        options = TemplatesOptions.of(context.options)
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
         pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
         wiring = ClientConfig.of(context, facts.NAME, credential_of(context, options), facts.RULES, kept)
-        headers = {"X-API-Key": _needed(context.auth, "api_key"), "Accept": "application/json"}
+        headers = {"X-API-Key": required(context.auth, "api_key"), "Accept": "application/json"}
         wiring = replace(wiring, headers=headers)
         limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.lag))
         host = urlsplit(context.base_url).netloc
@@ -170,17 +99,10 @@ class Line:
         return await self.send(self.request(operation, identity, asset=asset, json=body, repeatable=again))
 
     async def until(
-        self, ask: Callable[[], Awaitable[V | None]], seconds: float, waits: tuple[float, ...], *, first: bool = True
+        self, ask: Callable[[], Awaitable[V | None]], seconds: float, pauses: tuple[float, ...], *, first: bool = True
     ) -> V | None:
-        """The first answer that is not None; asked a last time when `seconds` are over. Unless `first`, it waits
-        before it asks at all."""
-        end = self.clock.monotonic() + seconds
-        pauses = chain(waits, repeat(waits[-1]))
-        if not first:
-            await self.clock.sleep(min(next(pauses), seconds))
-        while (answer := await ask()) is None and (left := end - self.clock.monotonic()) > 0:
-            await self.clock.sleep(min(next(pauses), left))
-        return answer
+        """`poll_until` by the clock of this connection."""
+        return await poll_until(self.clock, ask, seconds, pauses, first=first)
 
 
 @interprets_response
@@ -201,22 +123,22 @@ def refusal(reply: Response) -> DamSyncError:
     return Denied(text, hint="give the role of the integration user the privilege for this call", **context)
 
 
-def credential_of(context: Context, options: Options) -> Authenticator:
+def credential_of(context: Context, options: TemplatesOptions) -> Authenticator:
     """The flow of the job file (wire D 1.3, 1.6). Raises ConfigError."""
     auth, base = context.auth, context.base_url.rstrip("/")
-    hide(_needed(auth, "api_key"))
+    hide(required(auth, "api_key"))
     match auth.get("flow"):
         case "session":
             token_url = f"{base}{options.prefix}/auth/token"
-            return SessionLogin(token_url, _needed(auth, "username"), _needed(auth, "password"), context.clock)
+            return SessionLogin(token_url, required(auth, "username"), required(auth, "password"), context.clock)
         case "oauth":
             if context.vault is None:
                 raise ConfigError("the refresh token may rotate and there is no place to keep it")
             return RotatingToken(
                 auth.get("token_url") or f"{base}/v2/oauth/token",
-                _needed(auth, "client_id"),
-                _needed(auth, "client_secret"),
-                _needed(auth, "refresh_token"),
+                required(auth, "client_id"),
+                required(auth, "client_secret"),
+                required(auth, "refresh_token"),
                 context.vault,
                 f"{facts.NAME}-{urlsplit(base).hostname}-{auth['client_id']}",
                 context.clock,
@@ -224,36 +146,3 @@ def credential_of(context: Context, options: Options) -> Authenticator:
             )
         case flow:
             raise ConfigError(f"service {facts.NAME} knows no auth flow {flow!r}", hint="use `session` or `oauth`")
-
-
-def _needed(auth: Mapping[str, str], name: str) -> str:
-    value = auth.get(name)
-    if not value:
-        raise ConfigError(f"auth.{name} is missing")
-    return value
-
-
-def _words(given: object) -> frozenset[str]:
-    words = given.split(",") if isinstance(given, str) else cast("Sequence[object]", given or ())
-    return frozenset(str(word).strip() for word in words if str(word).strip())
-
-
-def _switch(value: object) -> bool:
-    if value in (True, "on"):
-        return True
-    if value in (False, "off"):
-        return False
-    raise ConfigError(f"option relations takes on or off, not {value!r}", service=facts.NAME)
-
-
-def _small(value: str) -> bool:
-    if value not in ("auto", "session"):
-        raise ConfigError(f"option small_uploads takes auto or session, not {value!r}", service=facts.NAME)
-    return value == "session"
-
-
-def _seconds(value: object) -> float:
-    try:
-        return max(0.0, float(str(value)))
-    except ValueError:
-        raise ConfigError(f"option index_lag takes seconds, not {value!r}", service=facts.NAME) from None

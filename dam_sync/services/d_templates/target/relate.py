@@ -9,10 +9,10 @@ from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.reading import kind_of_link
-from dam_sync.services.d_templates.wire import listed, message_of, text_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.wire import listed, message_of, text_of
+from dam_sync.services.d_templates.source.fetch import kind_of_link
+from dam_sync.services.d_templates.source.versions import Families
 
 _THERE = ("relationship exists", "item already exists")  # wire D 6.7: both mean it is done
 

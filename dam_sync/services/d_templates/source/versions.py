@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent
-from dam_sync.services.d_templates.wire import Family, Record, record_of, records_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.wire import Family, Record, record_of, records_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class Families:
     """Look-ups by family, record and file."""
 
     line: Line
-    ids: Recent[str, Ids] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
-    owners: Recent[str, tuple[str, bool]] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
-    fresh: Recent[str, float] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))  # when made, on the clock
+    ids: LruCache[str, Ids] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
+    owners: LruCache[str, tuple[str, bool]] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
+    fresh: LruCache[str, float] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))  # when made
 
     files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
     whole: bool = False  # `files` has every file of the library

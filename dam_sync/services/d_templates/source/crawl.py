@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
@@ -20,12 +21,8 @@ from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.knowledge import Knowledge, scan_body
-from dam_sync.services.d_templates.opening import Opening
-from dam_sync.services.d_templates.reading import Reader
-from dam_sync.services.d_templates.wire import (
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.wire import (
     Family,
     Record,
     hits,
@@ -37,6 +34,10 @@ from dam_sync.services.d_templates.wire import (
     text_of,
     total_of,
 )
+from dam_sync.services.d_templates.source.fetch import Reader
+from dam_sync.services.d_templates.source.open import Opening
+from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.tenant import Knowledge, scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
 _BOTH = {"includeDeleted": True, "includeVersions": True}
@@ -189,10 +190,10 @@ class _Telling:
 
     crawler: Crawler
     shard: Shard
-    _told: Recent[str, int] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # how many records of it
-    _unread: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))
-    _refused: Recent[str, bool] = field(default_factory=lambda: Recent(facts.LISTED_KEPT))  # is all of it in the bin?
-    _whole: Recent[str, Family] = field(default_factory=lambda: Recent(facts.VERSIONED_KEPT))
+    _told: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
+    _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
+    _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # all in the bin?
+    _whole: LruCache[str, Family] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
 

@@ -18,9 +18,9 @@ from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.wire import Record, failed, message_of, signed_headers, upload_links
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.wire import Record, failed, message_of, signed_headers, upload_links
+from dam_sync.services.d_templates.source.versions import Families
 from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
 
 

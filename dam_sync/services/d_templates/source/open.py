@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
@@ -16,9 +17,9 @@ from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line, Recent
-from dam_sync.services.d_templates.families import Families
-from dam_sync.services.d_templates.wire import Family, listed, number_of, text_of
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.wire import Family, listed, number_of, text_of
+from dam_sync.services.d_templates.source.versions import Families
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
 _FILELESS = "see in the service whether the file was ever uploaded, or is kept outside of it"
@@ -42,7 +43,7 @@ class Opening:
 
     line: Line
     families: Families
-    _chunks: Recent[str, Chunk] = field(default_factory=lambda: Recent(facts.FAMILIES_KEPT))
+    _chunks: LruCache[str, Chunk] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
 
     def listed(self, families: Iterable[Family]) -> None:
         """Files that may be opened soon, in the order they will be: their links can be had together."""

@@ -11,14 +11,14 @@ from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.connection import Line
-from dam_sync.services.d_templates.families import Families, Ids
-from dam_sync.services.d_templates.forms import PUBLISHED, Forms, Named, composed
-from dam_sync.services.d_templates.knowledge import Knowledge
-from dam_sync.services.d_templates.proving import Proof, kept_of
-from dam_sync.services.d_templates.taxonomy import Taxonomy
-from dam_sync.services.d_templates.values import encode
-from dam_sync.services.d_templates.wire import Entry, Record, failed, message_of, value_ids
+from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.codec.forms import PUBLISHED, Forms, Named, composed
+from dam_sync.services.d_templates.codec.values import encode
+from dam_sync.services.d_templates.codec.wire import Entry, Record, failed, message_of, value_ids
+from dam_sync.services.d_templates.source.versions import Families, Ids
+from dam_sync.services.d_templates.target.proof import Proof, kept_of
+from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
+from dam_sync.services.d_templates.tenant import Knowledge
 
 
 @dataclass(frozen=True, slots=True)

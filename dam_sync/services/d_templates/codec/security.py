@@ -9,7 +9,7 @@ from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.forms import Forms
+from dam_sync.services.d_templates.codec.forms import Forms
 
 
 @dataclass(frozen=True, slots=True)

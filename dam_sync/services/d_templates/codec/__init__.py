@@ -1,0 +1,1 @@
+"""Service JSON to and from our model; pure functions."""

@@ -1,0 +1,1 @@
+"""Reading: listings, assets, files."""

@@ -1,0 +1,1 @@
+"""Writing: create, update, versions, relations, lookup by marker."""

@@ -1,0 +1,1 @@
+"""Uploads: one PUT, or presigned parts."""
