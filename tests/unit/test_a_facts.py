@@ -9,9 +9,9 @@ import pytest
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.model.errors import DamSyncError, Denied, NotFound, Rejected, SessionGone
 from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import Ask
+from dam_sync.services.a_hypermedia.target.update import BULKS, FOLDER_MEDIA, FOLDER_MEDIAS, VERSIONS
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN
-from dam_sync.services.a_hypermedia.tenant import Ask
-from dam_sync.services.a_hypermedia.writing import BULKS, FOLDER_MEDIA, FOLDER_MEDIAS, VERSIONS
 
 
 def refused(ask: Ask, status: int, code: str) -> DamSyncError:

@@ -10,9 +10,9 @@ import pytest
 from dam_sync.model.asset import Loss, Patch, Relation
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.finding import Finding
-from dam_sync.services.a_hypermedia.reading import given
-from dam_sync.services.a_hypermedia.tenant import Ask, Gate, Tenant
+from dam_sync.services.a_hypermedia.api.connection import Ask, Gate, Tenant
+from dam_sync.services.a_hypermedia.source.fetch import given
+from dam_sync.services.a_hypermedia.target.find import Finding
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, draft_for, serving

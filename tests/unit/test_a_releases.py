@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId, FileRef, Patch
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.values import Localized
-from dam_sync.services.a_hypermedia.tenant import Gate
+from dam_sync.services.a_hypermedia.api.connection import Gate
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, asset, draft_for, serving

@@ -16,9 +16,9 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import KIND, facts
-from dam_sync.services.a_hypermedia.connecting import credential
-from dam_sync.services.a_hypermedia.hal import embedded
-from dam_sync.services.a_hypermedia.searching import Found, Query, Searching
+from dam_sync.services.a_hypermedia.api.client import credential
+from dam_sync.services.a_hypermedia.api.hal import embedded
+from dam_sync.services.a_hypermedia.api.search import Found, Query, Searching
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving

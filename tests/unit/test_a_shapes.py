@@ -11,13 +11,13 @@ import pytest
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
-from dam_sync.services.a_hypermedia import wire
-from dam_sync.services.a_hypermedia.encoding import by_language, encode
-from dam_sync.services.a_hypermedia.forms import FormField, Forms, field_of, forms_of
-from dam_sync.services.a_hypermedia.hal import Words
-from dam_sync.services.a_hypermedia.values import decode
-from dam_sync.services.a_hypermedia.writes import Put, writes_of
-from dam_sync.services.a_hypermedia.writing import holds
+from dam_sync.services.a_hypermedia.api.hal import Words
+from dam_sync.services.a_hypermedia.codec import wire
+from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode
+from dam_sync.services.a_hypermedia.codec.forms import FormField, Forms, field_of, forms_of
+from dam_sync.services.a_hypermedia.codec.values import decode
+from dam_sync.services.a_hypermedia.codec.writes import Put, writes_of
+from dam_sync.services.a_hypermedia.target.update import holds
 from tests.support.connected import Bytes
 
 LOCALES = ("en", "fr")

@@ -11,8 +11,8 @@ from dam_sync.http.client import Response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
+from dam_sync.services.a_hypermedia.api.connection import Ask, Gate, Tenant
 from dam_sync.services.a_hypermedia.taxonomy import completed
-from dam_sync.services.a_hypermedia.tenant import Ask, Gate, Tenant
 from tests.support.connected import alike
 from tests.support.served_a import FULL, Open, asset, serving
 

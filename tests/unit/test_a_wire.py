@@ -14,11 +14,11 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term
-from dam_sync.services.a_hypermedia import fields, wire
-from dam_sync.services.a_hypermedia.encoding import by_language, encode, point_of
-from dam_sync.services.a_hypermedia.forms import FormField, Forms, bare_lists, field_of, forms_of, with_choices
-from dam_sync.services.a_hypermedia.hal import Words, api_path, embedded, file_address, link, moment, tail, whole
-from dam_sync.services.a_hypermedia.values import decode, decode_untyped
+from dam_sync.services.a_hypermedia.api.hal import Words, api_path, embedded, file_address, link, moment, tail, whole
+from dam_sync.services.a_hypermedia.codec import fields, wire
+from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode, point_of
+from dam_sync.services.a_hypermedia.codec.forms import FormField, Forms, bare_lists, field_of, forms_of, with_choices
+from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped
 
 BASE = "https://demo.dam.example"
 FORM = json.loads("""

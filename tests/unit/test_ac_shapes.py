@@ -9,11 +9,11 @@ import pytest
 
 from dam_sync.model.asset import Asset
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
-from dam_sync.services.a_hypermedia import wire as a
-from dam_sync.services.a_hypermedia.forms import Form, FormField, Forms
-from dam_sync.services.c_brandlibrary import wire as c
-from dam_sync.services.c_brandlibrary.envelope import document_of
-from dam_sync.services.c_brandlibrary.fields import Key, Keys
+from dam_sync.services.a_hypermedia.codec import wire as a
+from dam_sync.services.a_hypermedia.codec.forms import Form, FormField, Forms
+from dam_sync.services.c_brandlibrary.codec import wire as c
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of
+from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
 
 ODD: list[Json] = [["x.jpg"], {"a": {"b": "x.jpg"}}, True, [[["x.jpg"]]], [{}, ["x.jpg"]]]
 TYPES = ("TEXT", "HTML", "NUMBER", "CHECK_BOX", "DATE", "DATETIME", "SIMPLE_LIST", "MULTIPLE_LIST", "PERSON_LIST")

@@ -13,8 +13,8 @@ from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Service
-from dam_sync.services.c_brandlibrary.fields import Keys
-from dam_sync.services.c_brandlibrary.wire import Sense, restrictions_of
+from dam_sync.services.c_brandlibrary.codec.fields import Keys
+from dam_sync.services.c_brandlibrary.codec.wire import Sense, restrictions_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, starting
 from tests.support.connected import alike, entries

@@ -12,8 +12,8 @@ from dam_sync.model.asset import Patch
 from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.connection import Line
-from dam_sync.services.c_brandlibrary.envelope import Document
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec.envelope import Document
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, starting

@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InvalidValue
-from dam_sync.services.c_brandlibrary.sharing import Shared
+from dam_sync.services.c_brandlibrary.target.coalescing import Shared
 
 
 class Sent:

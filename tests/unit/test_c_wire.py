@@ -14,11 +14,11 @@ from dam_sync.model.asset import Draft, FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Term
-from dam_sync.services.c_brandlibrary import marks, wire
-from dam_sync.services.c_brandlibrary.envelope import document_of, made_of, related
-from dam_sync.services.c_brandlibrary.fields import Key, Keys, keys_of, schema_of
-from dam_sync.services.c_brandlibrary.listing import Pages
-from dam_sync.services.c_brandlibrary.values import decode, encode
+from dam_sync.services.c_brandlibrary.codec import marks, wire
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of, made_of, related
+from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, keys_of, schema_of
+from dam_sync.services.c_brandlibrary.codec.values import decode, encode
+from dam_sync.services.c_brandlibrary.source.listing import Pages
 
 MARK = Marker("srckey", "museum-1")
 TEXT = Field("note", FieldKind.TEXT)

@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, timedelta, tzinfo
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from dam_sync.http.client import Client
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Limits, MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membership, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.baskets import Baskets
-from dam_sync.services.a_hypermedia.costs import Costs
-from dam_sync.services.a_hypermedia.crawling import Crawling
-from dam_sync.services.a_hypermedia.creating import Creating, audience_of
-from dam_sync.services.a_hypermedia.finding import Finding
-from dam_sync.services.a_hypermedia.hal import Words
-from dam_sync.services.a_hypermedia.knowledge import Knowledge, Spoken
-from dam_sync.services.a_hypermedia.opening import Opening
-from dam_sync.services.a_hypermedia.proving import Proofs
-from dam_sync.services.a_hypermedia.reading import Reading
-from dam_sync.services.a_hypermedia.relating import Relating
-from dam_sync.services.a_hypermedia.rich import Rich
-from dam_sync.services.a_hypermedia.searching import Searching
+from dam_sync.services.a_hypermedia.api.client import client_of
+from dam_sync.services.a_hypermedia.api.connection import Tenant
+from dam_sync.services.a_hypermedia.api.search import Searching
+from dam_sync.services.a_hypermedia.estimate import Costs
+from dam_sync.services.a_hypermedia.options import options_of
+from dam_sync.services.a_hypermedia.source.baskets import Baskets
+from dam_sync.services.a_hypermedia.source.bulk_read import Rich
+from dam_sync.services.a_hypermedia.source.crawl import Crawling
+from dam_sync.services.a_hypermedia.source.fetch import Reading
+from dam_sync.services.a_hypermedia.source.open import Opening
+from dam_sync.services.a_hypermedia.target.create import Creating, audience_of
+from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.target.proofs import Proofs
+from dam_sync.services.a_hypermedia.target.relate import Relating
+from dam_sync.services.a_hypermedia.target.update import Writing
 from dam_sync.services.a_hypermedia.taxonomy import Taxonomy
-from dam_sync.services.a_hypermedia.tenant import Tenant
-from dam_sync.services.a_hypermedia.uploading import Uploading
-from dam_sync.services.a_hypermedia.writing import Writing
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The kind's own settings, read and checked."""
-
-    words: Words
-    spoken: Spoken
-    staging: str
-    keyset: bool
-    public_links: bool
-    bulk: bool
-    baskets: bool
-    lag: timedelta
-    link_types: Mapping[str, str] = field(default_factory=dict)  # ids by title
+from dam_sync.services.a_hypermedia.tenant import Knowledge
+from dam_sync.services.a_hypermedia.uploads import Uploading
 
 
 class HypermediaService(Service):
@@ -58,7 +40,8 @@ class HypermediaService(Service):
 
     kind: ClassVar[str] = facts.NAME
 
-    def __init__(self, client: Client, context: Context) -> None:
+    def __init__(self, context: Context) -> None:
+        client = client_of(context)
         options = options_of(context.options)
         self._client = client
         self._host = urlsplit(context.base_url).netloc
@@ -201,61 +184,3 @@ class HypermediaService(Service):
     ) -> Calls:
         """See `Service.forecast`; needs `schema()` to have been read."""
         return self._costs.forecast(change, size)
-
-
-def options_of(given: Mapping[str, object]) -> Options:
-    """The settings of a job file. Raises ConfigError."""
-    return Options(
-        words=Words(str(given.get("relation_prefix", "svc")), str(given.get("header_prefix", "X-SVC-"))),
-        spoken=Spoken(_locales(given.get("locales", ())), _zone(str(given.get("timezone", "") or "UTC"))),
-        staging=str(given.get("staging_folder", "") or "dam-sync staging"),
-        keyset=_unless_off(given, "keyset"),
-        public_links=_switch(given, "public_links"),
-        bulk=_unless_off(given, "bulk"),
-        baskets=_switch(given, "baskets"),
-        lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
-        link_types=_link_types(given.get("link_types") or {}),
-    )
-
-
-def _link_types(given: object) -> dict[str, str]:
-    if not isinstance(given, dict) or not all(str(value).isdigit() for value in given.values()):
-        hint = "write the title and the number of each type: `link_types: {Views of the object: 7}`"
-        raise ConfigError(
-            f"option link_types takes titles with their ids, not {given!r}", service=facts.NAME, hint=hint
-        )
-    return {str(title): str(identity) for title, identity in given.items()}
-
-
-def _unless_off(given: Mapping[str, object], name: str) -> bool:
-    value = str(given.get(name, "auto")).lower()
-    if value not in ("auto", "off", "false"):
-        raise ConfigError(f"option {name} is auto or off, not {value!r}", service=facts.NAME)
-    return value == "auto"
-
-
-def _switch(given: Mapping[str, object], name: str) -> bool:
-    value = given.get(name, False)
-    if value not in (True, False, "on", "off"):
-        raise ConfigError(f"option {name} is on or off, not {value!r}", service=facts.NAME)
-    return value in (True, "on")
-
-
-def _locales(given: object) -> tuple[str, ...]:
-    parts = given.split(",") if isinstance(given, str) else given if isinstance(given, (list, tuple)) else []
-    return tuple(str(part).strip().lower().replace("_", "-") for part in parts if str(part).strip())
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        hint = "use a name of the time zone database, for example Europe/Paris"
-        raise ConfigError(f"option timezone: there is no zone {name!r}", service=facts.NAME, hint=hint) from None
-
-
-def _seconds(given: object) -> timedelta:
-    try:
-        return timedelta(seconds=float(str(given)))
-    except ValueError:
-        raise ConfigError(f"option index_lag takes seconds, not {given!r}", service=facts.NAME) from None

@@ -15,10 +15,10 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import embedded, same_name, wanted_id
-from dam_sync.services.a_hypermedia.knowledge import Knowledge
-from dam_sync.services.a_hypermedia.proving import Proofs
-from dam_sync.services.a_hypermedia.tenant import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.api.hal import embedded, same_name, wanted_id
+from dam_sync.services.a_hypermedia.target.proofs import Proofs
+from dam_sync.services.a_hypermedia.tenant import Knowledge
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"

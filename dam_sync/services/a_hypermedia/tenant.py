@@ -1,230 +1,186 @@
-"""Calls to one instance: relations turned into paths, languages, pages, and what is learnt only once."""
+"""What must be known of an instance to read its media: forms, statuses, labels, folders, content languages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
-from urllib.parse import quote
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from dam_sync.aio.single_flight import SingleFlight
-from dam_sync.http.client import Client, Request, Response
-from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
+from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import NotFound
+from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.hal import Words, api_path, either, link, oddity, tail, total_of
-
-# wire A 1.1: paths of the current layout, for relations the instance does not show
-ROADS: Mapping[str, str] = {
-    "medias": "/api/dam/medias",
-    "media-search": "/api/dam/search/media",
-    "trash-search": "/api/dam/search/trash",
-    "files": "/api/dam/files",
-    "folder-tree": "/api/dam/folder-tree",
-    "folders": "/api/dam/folders",
-    "thesaurus-tree": "/api/dam/thesaurus-tree",
-    "thesauruses": "/api/dam/thesauruses",
-    "forms": "/api/dam/forms",
-    "sheet-fields": "/api/dam/sheet-fields",
-    "labels": "/api/dam/medias/labels",
-    "custom-statuses": "/api/dam/medias/custom-statuses",
-    "users": "/api/dam/users",
-    "baskets": "/api/dam/baskets",
-}
-_SLOT = re.compile(r"\{[^}]*\}")
-_PAGES_AT_MOST = 10_000
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
+from dam_sync.services.a_hypermedia.codec.fields import Offer, schema_of, status_names
+from dam_sync.services.a_hypermedia.codec.forms import Forms, bare_lists, field_of, forms_of, with_choices
+from dam_sync.services.a_hypermedia.codec.wire import Sense, Status, folder_ids, status_of
+from dam_sync.services.a_hypermedia.options import Spoken
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One call: a road (see ROADS) and a template below it, whose slots are filled from `ids` in order.
+class Knowledge:
+    """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
 
-    language: Accept-Language of a read, Content-Language of a write. again: may be repeated after an unknown outcome.
-    """
+    def __init__(self, tenant: Tenant, spoken: Spoken, link_types: Collection[str] = ()) -> None:
+        self.link_types = link_types
+        self._tenant = tenant
+        self._spoken = spoken
+        self.zone = spoken.zone
+        self._walked = False
+        self.locales = SingleFlight(self._languages)
+        self.forms = SingleFlight(self._forms)
+        self.statuses = SingleFlight(self._statuses)
+        self.labels = SingleFlight(self._labels)
+        self.top = SingleFlight(lambda: self.folder(""))
+        self.folders = SingleFlight(self._folders)
 
-    method: str
-    road: str
-    template: str = ""
-    ids: Sequence[str] = ()
-    params: Sequence[tuple[str, str]] = ()
-    json: Json = None
-    language: str = ""
-    asset: str = ""
-    again: bool | None = None
-    accept: frozenset[int] = frozenset()
-    timeout: float | None = None
-
-    @property
-    def operation(self) -> str:
-        """The endpoint, as counted: `PUT /api/dam/medias/{id}/metadatas/{metadataId}`."""
-        return f"{self.method} {ROADS[self.road]}{self.template}"
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """What the two entry points say: release, addresses by relation, the own user, how far our clock is behind."""
-
-    release: tuple[int, ...] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
-    user: str = ""
-    skew: timedelta = timedelta(0)
-
-    def has(self, release: tuple[int, ...]) -> bool:
-        """Whether the instance is at least of this release; an unreadable one is taken for the newest."""
-        return not self.release or self.release >= release
-
-
-class Tenant:
-    """One instance behind one client."""
-
-    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock, *, signed: bool = False) -> None:
-        """signed: whether the credential is a token that we sign ourselves."""
-        self.client = client
-        self.base_url = base_url.rstrip("/")
-        self.words = words
-        self.clock = clock
-        self._signed = signed
-        self.gate = SingleFlight(self._enter)
-
-    async def call(self, ask: Ask) -> Response:
-        """One call. Raises what the rules say."""
-        headers = {}
-        if ask.language:
-            headers["Accept-Language" if ask.method == "GET" else "Content-Language"] = ask.language
-        return await self.client.send(
-            Request(
-                operation=ask.operation,
-                method=ask.method,
-                path=await self.path(ask.road, ask.template, ask.ids),
-                params=ask.params,
-                json=ask.json,
-                headers=headers,
-                repeatable=ask.again,
-                accept=ask.accept,
-                asset=ask.asset,
-                timeout=ask.timeout,
-            )
+    async def schema(self) -> Schema:
+        """The neutral schema of the instance; the top of the folder tree is read for what writing will cost."""
+        statuses = await self.statuses.get()
+        await self.top.get()
+        offer = Offer(
+            roots={wanted_id(root): str(root.get("title") or "") for root in await self._roots()},
+            labels=frozenset(await self.labels.get()),
+            statuses=status_names((status.base, status.title) for status in statuses.values()),
+            locales=await self.locales.get(),
+            link_types=frozenset(self.link_types),
         )
+        return schema_of(await self.forms.get(), offer)
 
-    async def json(self, ask: Ask) -> Json:
-        """The same, as JSON. Raises ContractBroken when a read answers no resource; a write may answer nothing."""
-        reply = await self.call(ask)
-        if ask.method == "GET" and reply.status == 200:
-            return resource_of(reply)
-        return reply.json() if reply.body.strip() else {}
+    async def sense(self, medias: Sequence[Json]) -> Sense:
+        """All that is needed to read these media."""
+        words = self._tenant.words
+        forms = await self._covering(self.forms, {tail(link(m, words.rel("form"))) for m in medias} - {""})
+        places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
+        return Sense(words, forms, await self.statuses.get(), places, self.zone)
 
-    async def path(self, road: str, template: str = "", ids: Sequence[str] = ()) -> str:
-        """The path of a resource: the instance's own relation where it shows one."""
-        links = (await self.gate.get()).links
-        parts = iter(ids)
-        return links.get(road, ROADS[road]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
+    async def _covering(self, known: SingleFlight[Forms], ids: Iterable[str]) -> Forms:
+        forms = await known.get()
+        return forms if all(identity in forms.by_id for identity in ids) else await known.renewed(forms)
 
-    async def href(self, road: str, template: str, *ids: str) -> str:
-        """An absolute address, for bodies that link to a resource."""
-        return self.base_url + await self.path(road, template, ids)
+    async def _folder_paths(self, ids: set[str]) -> Mapping[str, tuple[str, ...]]:
+        """Paths by folder id; the tree is walked only where a media is in a folder."""
+        if not ids:
+            return {}
+        folders = await self.folders.get()
+        if not ids <= folders.keys():
+            folders = await self.folders.renewed(folders)
+            for hidden in ids - folders.keys():
+                folders.setdefault(hidden, ())  # not in the tree this user sees: told by its title alone
+        return folders
 
-    async def listed(self, ask: Ask, key: str, *, counted: bool = True) -> list[Json]:
-        """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
+    async def _forms(self) -> Forms:
+        several = len(await self.locales.get()) > 1
+        sheet = await self._sheet()
+        items = []
+        for form in await self._tenant.listed(Ask("GET", "forms"), "form"):
+            fields = embedded(form, "field")
+            if not fields:
+                whole = await self._tenant.json(Ask("GET", "forms", "/{formId}", (wanted_id(form),)))
+                fields = embedded(whole, "field")
+            if not fields:
+                ask = Ask("GET", "forms", "/{formId}/fields", (wanted_id(form),))
+                fields = await self._tenant.listed(ask, "field")
+            prefix = self._tenant.words.prefix
+            items.append((form, [field_of(one, sheet, prefix, several) for one in fields]))
+        forms = forms_of(items)
+        return with_choices(forms, {lookup: await self._choices(lookup) for lookup in bare_lists(forms)})
 
-        Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
-        """
-        rows: list[Json] = []
-        before: list[Json] = []
-        for number in range(1, _PAGES_AT_MOST):
-            paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
-            page = await self.json(_with_params(ask, paged))
-            found, total = either(page, key), total_of(page)
-            if found and found == before:
-                break  # the same page again: there is nothing else to be had
-            rows, before = rows + found, found
-            if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
-                break
-        if counted and total is not None and len(rows) < total:
-            raise TruncatedListing(f"{len(rows)} of {total} items came", operation=ask.operation, asset=ask.asset)
-        return rows
+    async def _sheet(self) -> dict[str, Json]:
+        if not (await self._tenant.gate.get()).has(facts.FOLDER_CREATE):
+            return {}
+        items = await self._tenant.listed(Ask("GET", "sheet-fields"), "sheet-field")
+        return {str(item.get("internalName") or item.get("id")): item for item in items}
 
-    async def arrays(self) -> list[tuple[str, str]]:
-        """Asks for arrays where the release knows how (wire A 10); both shapes are read anyway."""
-        return [("forceArrays", "true")] if (await self.gate.get()).has(facts.FORCE_ARRAYS) else []
+    async def lookup(self, identity: str) -> list[Json]:
+        """The values of a lookup: id and title."""
+        whole = await self._tenant.json(Ask("GET", "forms", "/lookups/{lookupId}", (identity,)))
+        return embedded(whole, "value")
 
-    async def user(self) -> tuple[str, tuple[str, ...]]:
-        """The login of the own user, and what is wrong with it. Raises Denied."""
-        identity = (await self.gate.get()).user
+    async def _choices(self, identity: str) -> dict[str, str]:
+        return {str(item.get("title") or ""): wanted_id(item) for item in await self.lookup(identity)}
+
+    async def _statuses(self) -> dict[str, Status]:
+        items = await self._tenant.listed(Ask("GET", "custom-statuses"), "custom-status")
+        return {status.id: status for status in map(status_of, items)}
+
+    async def _labels(self) -> dict[str, str]:
+        items = await self._tenant.listed(Ask("GET", "labels"), "label")
+        return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
+
+    async def _roots(self) -> list[Json]:
+        return embedded(await self._tenant.json(Ask("GET", "thesaurus-tree")), "child")
+
+    async def _folders(self) -> dict[str, tuple[str, ...]]:
+        """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
+        found: dict[str, tuple[str, ...]] = {}
+        fresh, self._walked = self._walked, True
+        waiting = [""]
+        while waiting:
+            chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
+            nodes = await gather_or_raise([self._node(parent, fresh) for parent in chunk])
+            for parent, node in zip(chunk, nodes, strict=True):
+                for child in embedded(node, "child"):
+                    identity = wanted_id(child)
+                    if identity not in found:
+                        found[identity] = (*found.get(parent, ()), str(child.get("title") or identity))
+                        if child.get("hasChildren") is not False:
+                            waiting.append(identity)
+        return found
+
+    async def _node(self, identity: str, fresh: bool) -> Json:
+        """The top is taken as it was read before, but for a second walk."""
+        return await (self.folder(identity) if identity or fresh else self.top.get())
+
+    async def folder(self, identity: str) -> Json:
+        """A folder with its direct children; the top of the tree for an empty id."""
         if not identity:
-            return "", ("the instance does not show its current user: bulk writing is not possible",)
-        ask = Ask("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
-        reply = await self.call(ask)
-        if reply.status != 200:
-            return "", ("the user may not read its own record; its rights cannot be told",)
-        body = resource_of(reply)
-        return str(body.get("login") or body.get("email") or identity), ()
+            return await self._tenant.json(Ask("GET", "folder-tree", params=await self._tenant.arrays()))
+        ask = Ask("GET", "folder-tree", "/{nodeId}", (identity,), await self._tenant.arrays())
+        return await self._tenant.json(ask)
 
-    async def _enter(self) -> Gate:
-        reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
-        root = resource_of(reply)
-        below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
-        release = _release(root.get("release"))
-        dam = await self._dam(below, release)
-        relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
-        return Gate(
-            release=release,
-            links={road: _bare(href) for road, href in relations.items() if href},
-            user=tail(link(dam, self.words.rel("current-user"))),
-            skew=reply.ahead_of(self.clock.now()),
-        )
+    async def containers(self) -> list[Placement]:
+        """Folders with their paths, parents first, then labels."""
+        folders = (await self.folders.get()).items()
+        labels = (await self.labels.get()).items()
+        return [Placement("folder", path, identity) for identity, path in folders if path] + [
+            Placement("label", (title,), identity) for title, identity in labels
+        ]
 
-    async def _dam(self, path: str, release: tuple[int, ...]) -> Json:
+    async def _languages(self) -> tuple[str, ...]:
+        """Content languages, the user's own first: as told in the options, else by asking (wire A 5.6)."""
+        if self._spoken.locales:
+            return self._spoken.locales
+        found = await self._languages_of_a_media() or await self._languages_of_a_term()
+        return found or ("en",)
+
+    async def _languages_of_a_media(self) -> tuple[str, ...]:
+        ask = Ask("GET", "media-search", params=[("size", "1"), ("page", "1"), *await self._tenant.arrays()])
+        rows = embedded(await self._tenant.json(ask), "media")
+        if not rows:
+            return ()
+        identity = wanted_id(rows[0])
         try:
-            return resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=path)))
-        except Denied as error:
-            if self._signed and not Gate(release).has(facts.SIGNED_TOKENS):
-                said = ".".join(map(str, release))
-                error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
-            raise
+            own = await self._served(identity, "")
+            asked = [language for language in facts.LANGUAGES if language != own]
+            kept = [language for language in asked if await self._served(identity, language) == language]
+        except NotFound:
+            return ()
+        return (own, *kept) if own else tuple(kept)
+
+    async def _served(self, media: str, language: str) -> str:
+        ask = Ask("GET", "medias", "/{mediaId}", (media,), [("fields", "id")], language=language, asset=media)
+        return served_language((await self._tenant.call(ask)).headers)
+
+    async def _languages_of_a_term(self) -> tuple[str, ...]:
+        """An empty library: the keys of the titles of a thesaurus are a second source."""
+        for root in await self._roots():
+            whole = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (wanted_id(root),)))
+            if titles := whole.get("titles"):
+                return tuple(sorted(locale.lower().replace("_", "-") for locale in titles))
+        return ()
 
 
-_DIGITS = 19  # of a number that every JSON reader takes
-
-
-@interprets_response
-def resource_of(reply: Response) -> Json:
-    """The resource of an answer. Raises ContractBroken when it is none."""
-    body = reply.json()
-    if problem := oddity(body):
-        raise ContractBroken(problem, service=reply.service, operation=reply.operation, asset=reply.asset)
-    return body
-
-
-@interprets_response
-def made_id(reply: Response) -> str:
-    """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
-    location = reply.headers.get("location", "")
-    if location:
-        return tail(location)
-    body = reply.json() if reply.body.strip() else {}
-    found = tail(link(body, "self")) or (str(body.get("id") or "") if isinstance(body, dict) else "")
-    if not found:
-        raise ContractBroken("the service made something and did not say where")
-    return found
-
-
-def as_number(identity: str) -> int | str:
-    """Ids go into bodies as numbers where they are numbers (wire A 0)."""
-    return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
-
-
-def _with_params(ask: Ask, params: Sequence[tuple[str, str]]) -> Ask:
-    return Ask(ask.method, ask.road, ask.template, ask.ids, params, language=ask.language, asset=ask.asset)
-
-
-def _bare(href: str) -> str:
-    return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
-
-
-@interprets_response
-def _release(text: Json) -> tuple[int, ...]:
-    """A dotted number, compared number by number (wire A 10)."""
-    return tuple(int(part) for part in re.findall(r"\d+", str(text or "")))
+def served_language(headers: Mapping[str, str]) -> str:
+    """The language a reply is really in, in lower case; empty where it does not say (wire A 0)."""
+    return headers.get("content-language", "").partition(",")[0].strip().lower()

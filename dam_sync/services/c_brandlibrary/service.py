@@ -14,21 +14,22 @@ from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.services.c_brandlibrary import facts, wire
-from dam_sync.services.c_brandlibrary.changing import Changer
-from dam_sync.services.c_brandlibrary.connection import Line
-from dam_sync.services.c_brandlibrary.costs import Costs
-from dam_sync.services.c_brandlibrary.creating import Creator
-from dam_sync.services.c_brandlibrary.finding import Finder
-from dam_sync.services.c_brandlibrary.library import Library
-from dam_sync.services.c_brandlibrary.links import Links
-from dam_sync.services.c_brandlibrary.listing import Listing
-from dam_sync.services.c_brandlibrary.planning import Planner
-from dam_sync.services.c_brandlibrary.presence import Presence
-from dam_sync.services.c_brandlibrary.reading import Reader
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.estimate import Costs
+from dam_sync.services.c_brandlibrary.source.crawl import Reader
+from dam_sync.services.c_brandlibrary.source.listing import Listing
+from dam_sync.services.c_brandlibrary.source.missing import Presence
+from dam_sync.services.c_brandlibrary.source.open import Links
+from dam_sync.services.c_brandlibrary.target.create import Creator
+from dam_sync.services.c_brandlibrary.target.find import Finder
+from dam_sync.services.c_brandlibrary.target.plan import Planner
+from dam_sync.services.c_brandlibrary.target.update import Changer
+from dam_sync.services.c_brandlibrary.target.values import Values
 from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
-from dam_sync.services.c_brandlibrary.uploading import Uploader
-from dam_sync.services.c_brandlibrary.valuing import Values
+from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.uploads import Uploader
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own

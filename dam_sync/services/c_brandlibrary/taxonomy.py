@@ -23,12 +23,12 @@ from dam_sync.model.errors import (
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.connection import Line
-from dam_sync.services.c_brandlibrary.envelope import made_of
-from dam_sync.services.c_brandlibrary.fields import Key, Keys, is_closed
-from dam_sync.services.c_brandlibrary.library import Library
-from dam_sync.services.c_brandlibrary.listing import Listing, Wanted
-from dam_sync.services.c_brandlibrary.values import composed, term_of
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec.envelope import made_of
+from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, is_closed
+from dam_sync.services.c_brandlibrary.codec.values import composed, term_of
+from dam_sync.services.c_brandlibrary.source.listing import Listing, Wanted
+from dam_sync.services.c_brandlibrary.tenant import Library
 
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 

@@ -1,0 +1,1 @@
+"""The service's API: connection, HAL documents, paging, search."""

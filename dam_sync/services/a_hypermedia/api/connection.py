@@ -1,0 +1,230 @@
+"""Calls to one instance: relations turned into paths, languages, pages, and what is learnt only once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from urllib.parse import quote
+
+from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.http.client import Client, Request, Response
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.hal import Words, api_path, either, link, oddity, tail, total_of
+
+# wire A 1.1: paths of the current layout, for relations the instance does not show
+ROADS: Mapping[str, str] = {
+    "medias": "/api/dam/medias",
+    "media-search": "/api/dam/search/media",
+    "trash-search": "/api/dam/search/trash",
+    "files": "/api/dam/files",
+    "folder-tree": "/api/dam/folder-tree",
+    "folders": "/api/dam/folders",
+    "thesaurus-tree": "/api/dam/thesaurus-tree",
+    "thesauruses": "/api/dam/thesauruses",
+    "forms": "/api/dam/forms",
+    "sheet-fields": "/api/dam/sheet-fields",
+    "labels": "/api/dam/medias/labels",
+    "custom-statuses": "/api/dam/medias/custom-statuses",
+    "users": "/api/dam/users",
+    "baskets": "/api/dam/baskets",
+}
+_SLOT = re.compile(r"\{[^}]*\}")
+_PAGES_AT_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call: a road (see ROADS) and a template below it, whose slots are filled from `ids` in order.
+
+    language: Accept-Language of a read, Content-Language of a write. again: may be repeated after an unknown outcome.
+    """
+
+    method: str
+    road: str
+    template: str = ""
+    ids: Sequence[str] = ()
+    params: Sequence[tuple[str, str]] = ()
+    json: Json = None
+    language: str = ""
+    asset: str = ""
+    again: bool | None = None
+    accept: frozenset[int] = frozenset()
+    timeout: float | None = None
+
+    @property
+    def operation(self) -> str:
+        """The endpoint, as counted: `PUT /api/dam/medias/{id}/metadatas/{metadataId}`."""
+        return f"{self.method} {ROADS[self.road]}{self.template}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the two entry points say: release, addresses by relation, the own user, how far our clock is behind."""
+
+    release: tuple[int, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    skew: timedelta = timedelta(0)
+
+    def has(self, release: tuple[int, ...]) -> bool:
+        """Whether the instance is at least of this release; an unreadable one is taken for the newest."""
+        return not self.release or self.release >= release
+
+
+class Tenant:
+    """One instance behind one client."""
+
+    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock, *, signed: bool = False) -> None:
+        """signed: whether the credential is a token that we sign ourselves."""
+        self.client = client
+        self.base_url = base_url.rstrip("/")
+        self.words = words
+        self.clock = clock
+        self._signed = signed
+        self.gate = SingleFlight(self._enter)
+
+    async def call(self, ask: Ask) -> Response:
+        """One call. Raises what the rules say."""
+        headers = {}
+        if ask.language:
+            headers["Accept-Language" if ask.method == "GET" else "Content-Language"] = ask.language
+        return await self.client.send(
+            Request(
+                operation=ask.operation,
+                method=ask.method,
+                path=await self.path(ask.road, ask.template, ask.ids),
+                params=ask.params,
+                json=ask.json,
+                headers=headers,
+                repeatable=ask.again,
+                accept=ask.accept,
+                asset=ask.asset,
+                timeout=ask.timeout,
+            )
+        )
+
+    async def json(self, ask: Ask) -> Json:
+        """The same, as JSON. Raises ContractBroken when a read answers no resource; a write may answer nothing."""
+        reply = await self.call(ask)
+        if ask.method == "GET" and reply.status == 200:
+            return resource_of(reply)
+        return reply.json() if reply.body.strip() else {}
+
+    async def path(self, road: str, template: str = "", ids: Sequence[str] = ()) -> str:
+        """The path of a resource: the instance's own relation where it shows one."""
+        links = (await self.gate.get()).links
+        parts = iter(ids)
+        return links.get(road, ROADS[road]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
+
+    async def href(self, road: str, template: str, *ids: str) -> str:
+        """An absolute address, for bodies that link to a resource."""
+        return self.base_url + await self.path(road, template, ids)
+
+    async def listed(self, ask: Ask, key: str, *, counted: bool = True) -> list[Json]:
+        """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
+
+        Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
+        """
+        rows: list[Json] = []
+        before: list[Json] = []
+        for number in range(1, _PAGES_AT_MOST):
+            paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
+            page = await self.json(_with_params(ask, paged))
+            found, total = either(page, key), total_of(page)
+            if found and found == before:
+                break  # the same page again: there is nothing else to be had
+            rows, before = rows + found, found
+            if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
+                break
+        if counted and total is not None and len(rows) < total:
+            raise TruncatedListing(f"{len(rows)} of {total} items came", operation=ask.operation, asset=ask.asset)
+        return rows
+
+    async def arrays(self) -> list[tuple[str, str]]:
+        """Asks for arrays where the release knows how (wire A 10); both shapes are read anyway."""
+        return [("forceArrays", "true")] if (await self.gate.get()).has(facts.FORCE_ARRAYS) else []
+
+    async def user(self) -> tuple[str, tuple[str, ...]]:
+        """The login of the own user, and what is wrong with it. Raises Denied."""
+        identity = (await self.gate.get()).user
+        if not identity:
+            return "", ("the instance does not show its current user: bulk writing is not possible",)
+        ask = Ask("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
+        reply = await self.call(ask)
+        if reply.status != 200:
+            return "", ("the user may not read its own record; its rights cannot be told",)
+        body = resource_of(reply)
+        return str(body.get("login") or body.get("email") or identity), ()
+
+    async def _enter(self) -> Gate:
+        reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
+        root = resource_of(reply)
+        below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
+        release = _release(root.get("release"))
+        dam = await self._dam(below, release)
+        relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
+        return Gate(
+            release=release,
+            links={road: _bare(href) for road, href in relations.items() if href},
+            user=tail(link(dam, self.words.rel("current-user"))),
+            skew=reply.ahead_of(self.clock.now()),
+        )
+
+    async def _dam(self, path: str, release: tuple[int, ...]) -> Json:
+        try:
+            return resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=path)))
+        except Denied as error:
+            if self._signed and not Gate(release).has(facts.SIGNED_TOKENS):
+                said = ".".join(map(str, release))
+                error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
+            raise
+
+
+_DIGITS = 19  # of a number that every JSON reader takes
+
+
+@interprets_response
+def resource_of(reply: Response) -> Json:
+    """The resource of an answer. Raises ContractBroken when it is none."""
+    body = reply.json()
+    if problem := oddity(body):
+        raise ContractBroken(problem, service=reply.service, operation=reply.operation, asset=reply.asset)
+    return body
+
+
+@interprets_response
+def made_id(reply: Response) -> str:
+    """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
+    location = reply.headers.get("location", "")
+    if location:
+        return tail(location)
+    body = reply.json() if reply.body.strip() else {}
+    found = tail(link(body, "self")) or (str(body.get("id") or "") if isinstance(body, dict) else "")
+    if not found:
+        raise ContractBroken("the service made something and did not say where")
+    return found
+
+
+def as_number(identity: str) -> int | str:
+    """Ids go into bodies as numbers where they are numbers (wire A 0)."""
+    return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
+
+
+def _with_params(ask: Ask, params: Sequence[tuple[str, str]]) -> Ask:
+    return Ask(ask.method, ask.road, ask.template, ask.ids, params, language=ask.language, asset=ask.asset)
+
+
+def _bare(href: str) -> str:
+    return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
+
+
+@interprets_response
+def _release(text: Json) -> tuple[int, ...]:
+    """A dotted number, compared number by number (wire A 10)."""
+    return tuple(int(part) for part in re.findall(r"\d+", str(text or "")))

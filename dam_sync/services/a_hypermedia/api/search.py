@@ -1,0 +1,77 @@
+"""The searches of service A: one page, a count, and how windows and folders are asked for (wire A 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.service import Window
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, resource_of
+from dam_sync.services.a_hypermedia.api.hal import instant, total_of
+
+Query = Sequence[tuple[str, str]]
+
+ALL_IDS = ("f", f"id:[1 TO {facts.FAR_ID}]")
+_FAR_PAST, _FAR_FUTURE = "1900-01-01T00:00:00.000Z", "2999-12-31T23:59:59.999Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page of a search; `body` is empty where the service refused with a status that was expected."""
+
+    body: Json
+    headers: Mapping[str, str]
+
+
+class Searching:
+    """Asks without facets, which nobody reads."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant = tenant
+
+    async def search(
+        self, query: Query, road: str = "media-search", language: str = "", accept: frozenset[int] = frozenset()
+    ) -> Found:
+        """One page. Raises what the rules say, but for the statuses in `accept`."""
+        gate = await self._tenant.gate.get()
+        facets = [("facet-fields", "[]")] if gate.has(facts.FACET_FIELDS) else []
+        params = [*query, *facets, *await self._tenant.arrays()]
+        reply = await self._tenant.call(Ask("GET", road, params=params, language=language, accept=accept))
+        body = resource_of(reply) if reply.status == 200 else {}
+        if reply.status == 200 and total_of(body) is None:
+            raise ContractBroken("a search answered without `totalCount`", operation=reply.operation)
+        return Found(body, reply.headers)
+
+    async def count(self, query: Query) -> int:
+        """Hits of a query. The bare search counts every media the user may read, the trash left out (wire A 2.1)."""
+        found = await self.search([*query, ("fields", "id"), ("page", "1"), ("size", "1")])
+        return total_of(found.body) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counts windows of one date, in one folder's subtree where one is given; `by` empty: not by date."""
+
+    searching: Searching
+    by: str
+
+    async def __call__(self, window: Window, folder: Placement | None = None) -> int:
+        """One call."""
+        return await self.searching.count(scope(self.by, window, folder))
+
+
+def scope(by: str, window: Window, folder: Placement | None = None) -> list[tuple[str, str]]:
+    """The part of a query that says which media: [since, until) of a date, the subtree of a folder."""
+    query = [between(by, window)] if by else []
+    return [*query, ("fq", f"folderId:{folder.id}")] if folder else query
+
+
+def between(by: str, window: Window) -> tuple[str, str]:
+    """Ranges are inclusive at both ends, so the upper one is a tick earlier; open ends are far bounds (wire A 2.2)."""
+    low = instant(window.since) if window.since else _FAR_PAST
+    high = instant(window.until - facts.TICK) if window.until else _FAR_FUTURE
+    return ("f", f"{by}:[{low} TO {high}]")

@@ -1,0 +1,1 @@
+"""Service JSON to and from the neutral model; pure functions."""

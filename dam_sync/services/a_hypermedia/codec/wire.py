@@ -1,0 +1,345 @@
+"""The JSON of service A and our model: listing rows and whole media. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
+from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.model.mistyped import is_textual, text_in, unreadable
+from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
+from dam_sync.services.a_hypermedia.api.hal import (
+    Words,
+    either,
+    embedded,
+    file_address,
+    link,
+    moment,
+    own_link,
+    tail,
+    wanted_id,
+    whole,
+)
+from dam_sync.services.a_hypermedia.codec.forms import Form, Forms
+from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A custom status: a sub-status, by title, of one base status in lower case (wire A 5.5)."""
+
+    id: str
+    title: str
+    base: str
+
+    @property
+    def custom(self) -> bool:
+        """Whether it says more than its base status."""
+        return self.title.casefold() != self.base
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """What one instance means by its ids: all that is needed to read a media."""
+
+    words: Words = field(default_factory=Words)
+    forms: Forms = field(default_factory=Forms)
+    statuses: Mapping[str, Status] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    zone: tzinfo = UTC
+
+
+DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate": "imported_at"}
+
+
+# -- listings ----------------------------------------------------------------------------------------------------------
+
+
+@interprets_response
+def revision_of(media: Json) -> Revision:
+    """Changes with `updateDate` and, as a second witness of a new file version, with the size of the file.
+
+    Both are in the light rows of a search and in the whole media, so both give the same revision.
+    """
+    when = moment(media.get("updateDate"))
+    size = whole(media.get("fileSize"))
+    return Revision(f"{instant_text(when) if when else ''}~{'' if size is None else size}")
+
+
+@interprets_response
+def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> Entry:
+    """A search row."""
+    changed = moment(row.get("trashDate") if deleted else None) or moment(row.get("updateDate"))
+    return Entry(AssetId(wanted_id(row)), revision_of(row), changed, asset, deleted)
+
+
+@interprets_response
+def status_of(item: Json) -> Status:
+    """A custom status; some say their base status as a link or not at all, then the title is all there is."""
+    title = str(item.get("title") or item.get("name") or "")
+    return Status(wanted_id(item), title, str(item.get("status") or title).lower())
+
+
+# -- one media ---------------------------------------------------------------------------------------------------------
+
+
+@interprets_response
+def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
+    """A media read in one or several languages, the first reading whole; `versions` holds only the current file.
+
+    A reading is (language really served, JSON). Relations, older versions and attachments take calls of their own.
+    """
+    media = readings[0][1]
+    losses = [
+        unreadable(path, media[key], key)
+        for key, path in DATES.items()
+        if media.get(key) and moment(media[key]) is None
+    ]
+    form = sense.forms.by_id.get(tail(link(media, sense.words.rel("form"))))
+    base, substatus = _status(media, sense, losses)
+    return Asset(
+        id=AssetId(wanted_id(media)),
+        revision=revision_of(media),
+        filename=text_in(media, "originalFileName", "filename", losses),
+        status=base,
+        substatus=substatus,
+        form_type=text_in(media, "formType", "form_type", losses),
+        type=form.name if form else "",
+        fields={**_own_fields(media, sense, losses), **metadata_of(readings, form, sense.zone, losses)},
+        versions=current_file(media, sense.words),
+        placements=_placements(media, sense, losses),
+        rights=Rights(restrictions=restrictions_of(media)),
+        created_at=moment(media.get("creationDate")),
+        changed_at=moment(media.get("updateDate")),
+        imported_at=moment(media.get("importDate")),
+        losses=tuple(dict.fromkeys((*losses, *file_losses(media)))),
+    )
+
+
+@interprets_response
+def restrictions_of(media: Json) -> frozenset[Restriction]:
+    """What narrows who has the media, as far as it is told: a level of download below the original (wire A 3.1). Rights
+    of folders are not (5.1)."""
+    level = str(media.get("downloadLevel") or "HD").upper()
+    return (
+        frozenset() if level == "HD" else frozenset({Restriction(RestrictionKind.DOWNLOAD, f"download level {level}")})
+    )
+
+
+@interprets_response
+def metadata_of(
+    readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo, losses: list[Loss]
+) -> dict[str, Value]:
+    """The form's values; localized ones gathered over the readings, each under the language really served."""
+    values: dict[str, Value] = {}
+    for language, media in readings:
+        for item in embedded(media, "metadata"):
+            if not isinstance(item, dict):
+                losses.append(unreadable("fields", item, "metadata"))
+                continue
+            strange: list[Json] = []
+            _read_item(values, item, form, zone, language, strange)
+            losses += [unreadable(f"fields.{item.get('id')}", raw, "value") for raw in strange]
+    return values
+
+
+def _read_item(
+    values: dict[str, Value], item: Json, form: Form | None, zone: tzinfo, language: str, strange: list[Json]
+) -> None:
+    name = str(item.get("id") or "")
+    known = form.fields.get(name) if form else None
+    if known and known.localized:
+        _add_language(values, known.key, language, decode(known, item, zone, strange))
+    elif (key := known.key if known else name) not in values:
+        value = decode(known, item, zone, strange) if known else decode_untyped(item, strange)
+        if value is not None:
+            values[key] = value
+
+
+def _add_language(values: dict[str, Value], key: str, language: str, value: Value | None) -> None:
+    """One text per language; of a list each element keeps its language."""
+    if isinstance(value, tuple):
+        before = values.get(key) or ()
+        more: tuple[Scalar, ...] = tuple(Localized({language: item}) for item in value if isinstance(item, str))
+        if isinstance(before, tuple) and more:
+            values[key] = before + more
+    elif isinstance(value, str):
+        known = values.get(key)
+        texts = known.texts if isinstance(known, Localized) else {}
+        values[key] = Localized({**texts, language: texts.get(language, value)})
+    elif value is not None:
+        values.setdefault(key, value)
+
+
+@interprets_response
+def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
+    """The file of the media; nothing for a media that is metadata only."""
+    name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
+    if not name and not size:
+        return ()
+    version = tail(link(media, "current"))
+    identity = wanted_id(media) + (f"/{version}" if version else "")
+    return (_file(media, identity, name, link(media, words.rel("hires"))),)
+
+
+@interprets_response
+def version_of(media: str, item: Json, words: Words) -> FileRef:
+    """One item of the list of file versions (wire A 3.2)."""
+    name = text_in(item, "originalFileName", "filename", [])
+    return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
+
+
+@interprets_response
+def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
+    """Sorts file versions oldest first, the current one last; by number, else by date, else by id (wire A 3.2)."""
+    is_current = bool(item.get("current")) or wanted_id(item) == current
+    made = moment(item.get("creationDate"))
+    number = whole(item.get("versionNumber")) or 0
+    return (is_current, number, made.timestamp() if made else 0.0, wanted_id(item).zfill(20))
+
+
+@interprets_response
+def attachment_of(media: str, item: Json, words: Words) -> FileRef:
+    """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
+    name = text_in(item, "fileName", "attachments", []) or text_in(item, "title", "attachments", [])
+    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, words, "download-link"))
+
+
+@interprets_response
+def is_online(item: Json) -> bool:
+    """Whether the bytes of an attachment can be had; one that says nothing of its state is (wire A 3.2)."""
+    return str(item.get("status") or "ONLINE").upper() == "ONLINE"
+
+
+@interprets_response
+def offline_loss(item: Json) -> Loss:
+    """An attachment whose bytes the service does not give out."""
+    name = str(item.get("fileName") or item.get("title") or item.get("id"))
+    return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
+
+
+@interprets_response
+def file_losses(item: Json, path: str = "filename") -> list[Loss]:
+    """What a file says of itself in a shape that cannot be read."""
+    losses: list[Loss] = []
+    for key in ("originalFileName", "fileName", "mediaType"):
+        text_in(item, key, path, losses)
+    sums = item.get("checkSums")
+    if sums is not None and not (isinstance(sums, dict) and is_textual(sums.get("md5", ""))):
+        losses.append(unreadable("digests", sums, "checkSums"))
+    return losses
+
+
+def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
+    sums = item.get("checkSums")
+    md5 = sums.get("md5") if isinstance(sums, dict) else None
+    return FileRef(
+        id=identity,
+        name=name,
+        size=whole(item.get("fileSize")),
+        media_type=text_in(item, "mediaType", "media_type", []),
+        digests={"md5": md5.lower()} if isinstance(md5, str) and md5 else {},
+        created_at=moment(item.get("creationDate")),
+        link=file_address(address),
+    )
+
+
+@interprets_response
+def folder_ids(media: Json) -> list[str]:
+    """Folders the media is directly in."""
+    return [wanted_id(folder) for folder in placed_in(media, "folder")]
+
+
+@interprets_response
+def placed_in(media: Json, kind: str) -> list[Json]:
+    """The folders or labels embedded in a media (wire A 3.1)."""
+    return either(media, kind)
+
+
+@interprets_response
+def has_full_shape(row: Json) -> bool:
+    """Whether a row carries what only whole media carry (wire A 2.5)."""
+    return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
+        embedded(row, "metadata")
+    )
+
+
+@interprets_response
+def has_counts_of(row: Json, media: Json) -> bool:
+    """Whether a row says of versions, attachments and links what the whole media says; one that is silent would hide
+    them (wire A 2.5)."""
+    counts = ("fileVersionCount", "attachmentCounts", "mediaLinkCount")
+    return all(key in row and row[key] == media.get(key) for key in counts)
+
+
+@interprets_response
+def needs_more_calls(media: Json) -> bool:
+    """Whether versions, attachments or links of a media are to be read by calls of their own (wire A 3.3)."""
+    return version_count(media) > 1 or attachment_count(media) > 0 or (whole(media.get("mediaLinkCount")) or 0) > 0
+
+
+@interprets_response
+def version_count(media: Json) -> int:
+    """How many file versions the media says it has."""
+    return whole(media.get("fileVersionCount")) or 0
+
+
+@interprets_response
+def attachment_count(media: Json) -> int:
+    """Attachments in any state."""
+    counts = media.get("attachmentCounts")
+    return sum(whole(value) or 0 for value in counts.values()) if isinstance(counts, dict) else 0
+
+
+def _status(media: Json, sense: Sense, losses: list[Loss]) -> tuple[str, str]:
+    known = sense.statuses.get(tail(link(media, sense.words.rel("custom-status"))))
+    base = (text_in(media, "status", "status", losses) or (known.base if known else "")).lower()
+    return base, known.title if known and known.custom else ""
+
+
+def _placements(media: Json, sense: Sense, losses: list[Loss]) -> frozenset[Placement]:
+    """Folders by their path, labels by their title."""
+    places = set()
+    for folder in placed_in(media, "folder"):
+        path = sense.folders.get(wanted_id(folder)) or (
+            text_in(folder, "title", "folder", losses) or wanted_id(folder),
+        )
+        places.add(Placement("folder", path, wanted_id(folder)))
+    for label in placed_in(media, "label"):
+        places.add(
+            Placement("label", (text_in(label, "title", "label", losses) or wanted_id(label),), wanted_id(label))
+        )
+    return frozenset(places)
+
+
+def _own_fields(media: Json, sense: Sense, losses: list[Loss]) -> dict[str, Value]:
+    """Properties of the media itself that are told as fields; absent and unset ones are left out."""
+    point = media.get("pointOfInterest") or {}
+    if not isinstance(point, dict) or not all(is_textual(part) for part in point.values()):
+        losses.append(unreadable("fields.point_of_interest", point, "pointOfInterest"))
+        point = {}
+    annotation = text_in(media, "annotation", "fields.annotation", losses)
+    own: dict[str, Value | None] = {
+        "stat_views": whole(media.get("statViews")),
+        "stat_downloads": whole(media.get("statDownloads")),
+        "width": whole(media.get("width")) or None,
+        "height": whole(media.get("height")) or None,
+        "resolution": whole(media.get("resolution")) or None,
+        "orientation": text_in(media, "orientation", "fields.orientation", losses) or None,
+        "color_space": text_in(media, "colorSpace", "fields.color_space", losses) or None,
+        "page_count": whole(media.get("pageCount")) or None,
+        "duration": _seconds(media.get("durationInSeconds")),
+        "latitude": degrees(media.get("latitude")),
+        "longitude": degrees(media.get("longitude")),
+        "address": text_in(media, "address", "fields.address", losses) or None,
+        "point_of_interest": f"{point['x']},{point['y']}" if "x" in point and "y" in point else None,
+        "annotation": annotation if annotation not in ("", "NONE") else None,
+    }
+    return {sense.forms.own_key(key): value for key, value in own.items() if value is not None}
+
+
+def _seconds(value: Json) -> float | int | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,216 @@
+"""What writing costs, call by call, from what is already known of the instance; no call is made (wire A 6.13)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
+from dam_sync.model.errors import InvalidValue, TooLarge
+from dam_sync.model.service import Calls, Membership
+from dam_sync.model.values import Term, Value
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.hal import embedded
+from dam_sync.services.a_hypermedia.codec.forms import Forms
+from dam_sync.services.a_hypermedia.codec.wire import Status
+from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
+from dam_sync.services.a_hypermedia.target.create import HIDDEN, is_hidden, planned
+from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.target.proofs import SINGLE, Proofs, first_of_each
+from dam_sync.services.a_hypermedia.target.relate import ATTACHMENT, ATTACHMENTS, LINK, LINKED, LINKS
+from dam_sync.services.a_hypermedia.target.update import (
+    BULK_STATUS,
+    BULKS,
+    FOLDER_MEDIA,
+    FOLDER_MEDIAS,
+    LABEL,
+    LABELS,
+    MEDIA,
+    METADATA,
+    SELECTED,
+    SELECTIONS,
+    STATUS,
+    VERSIONS,
+    WITHIN,
+    bulk_forms,
+    in_order,
+    membership_form,
+    status_to_write,
+)
+from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
+from dam_sync.services.a_hypermedia.tenant import Knowledge
+from dam_sync.services.a_hypermedia.uploads import largest
+
+
+class Costs:
+    """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, finding: Finding, proofs: Proofs) -> None:
+        self._tenant = tenant
+        self._proofs = proofs
+        self._knowledge = knowledge
+        self._finding = finding
+        self._staging_told = False
+        self._links_told = set(knowledge.link_types)
+
+    def forecast(
+        self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
+    ) -> Calls:
+        """See `Service.forecast`; a Relation is `relate`, a Membership stands for one attachment.
+
+        What happens once a session, finding the staging folder and learning a type of link, is told once.
+        """
+        try:
+            return self._of(change, size)
+        except (InvalidValue, TooLarge):
+            return {}
+
+    def _of(self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int) -> Calls:
+        match change:
+            case Draft():
+                return self._create(change, size)
+            case Patch():
+                return self._update(change)
+            case FileRef():
+                return self._upload(change.size or size) + one("POST", "medias", VERSIONS)
+            case Term():
+                return self._term(change)
+            case Placement():
+                return self._container(change)
+            case Relation():
+                return self._link(change)
+            case Membership(placement):
+                return self._attachment() if placement.kind == "attachment" else Counter()
+
+    def _create(self, draft: Draft, size: int) -> Calls:
+        plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
+        calls = self._upload(size) if size else Counter[str]()
+        gate = self._tenant.gate.now
+        by_folder = gate is None or gate.has(facts.FOLDER_CREATE)
+        if by_folder:
+            calls += one("POST", "folders", FOLDER_MEDIAS)
+        else:
+            calls += one("POST", "medias")
+        calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
+        if is_hidden(plan.writes, self._statuses):
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([HIDDEN])))
+        calls += self._fields(plan.writes) + self._placed(draft.placements)
+        if not by_folder:
+            return calls
+        calls += self._staging()
+        staging = self._finding.staging.now
+        kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
+        return calls if kept else calls + self._displaced([Placement("folder", (), "staging")])
+
+    def _staging(self) -> Counter[str]:
+        """Making the staging folder where the top of the tree, read with the schema, has none."""
+        if self._staging_told or self._finding.staging.now is not None:
+            return Counter()
+        self._staging_told = True
+        top = self._knowledge.top.now
+        if top is None:
+            return one("GET", "folder-tree") + one("POST", "folder-tree")
+        known = any(child.get("title") == self._finding.title for child in embedded(top, "child"))
+        return one("POST", "folder-tree", times=0 if known else 1)
+
+    def _attachment(self) -> Calls:
+        looks = len(self._proofs.new([ATTACHMENT]))
+        return one("POST", "medias", ATTACHMENTS) + one("GET", "medias", ATTACHMENTS, looks)
+
+    def _link(self, relation: Relation) -> Calls:
+        first = relation.kind not in self._links_told
+        self._links_told.add(relation.kind)
+        calls = one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
+        return calls + one("GET", "medias", LINKED, len(self._proofs.new([LINK])))
+
+    def _update(self, patch: Patch) -> Calls:
+        writes = self._writes(patch.fields, "" if patch.closed else patch.status or "", whole=True)
+        hiding = self._fields(Writes(closed=True)) if patch.closed else Counter[str]()
+        return (
+            hiding
+            + self._fields(writes)
+            + self._placed(patch.placements_add)
+            + self._displaced(patch.placements_remove)
+        )
+
+    def _placed(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "POST", LABELS, FOLDER_MEDIAS) + self._looks(placements, inside=True)
+
+    def _displaced(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "DELETE", LABEL, FOLDER_MEDIA) + self._looks(placements, inside=False)
+
+    def _looks(self, placements: Iterable[Placement], *, inside: bool) -> Counter[str]:
+        """The first membership of each kind is read back."""
+        kinds = {membership_form(place.kind, inside=inside): place.kind for place in placements}
+        new = [kinds[form] for form in self._proofs.new(kinds)]
+        return sum((one("GET", "medias", WITHIN[kind]) for kind in new), Counter())
+
+    def _writes(
+        self, fields: Mapping[str, Value | None], status: str, *, closed: bool = False, whole: bool = False
+    ) -> Writes:
+        forms, locales = self._knowledge.forms.now or Forms(), self._knowledge.locales.now or ("en",)
+        return writes_of(fields, forms, locales, status, closed=closed, whole=whole)
+
+    @property
+    def _statuses(self) -> Mapping[str, Status]:
+        return self._knowledge.statuses.now or {}
+
+    def _fields(self, writes: Writes) -> Counter[str]:
+        """The fields, and the status in the same way of writing."""
+        gate = self._tenant.gate.now
+        writes = replace(writes, selectable=self._proofs.bulk and (gate is None or bool(gate.user)))
+        rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
+        calls = self._values(writes, rides)
+        if (writes.sets_status or writes.own) and not rides:
+            calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.sets_status else [])))
+        return calls
+
+    def _values(self, writes: Writes, rides: bool) -> Counter[str]:
+        """With reading back the first use of each form."""
+        if not writes.bulked:
+            new = self._proofs.new(first_of_each(writes.puts, SINGLE))
+            return one("PUT", "medias", METADATA, len(writes.puts)) + one("GET", "medias", METADATA, len(new))
+        new = self._proofs.new(bulk_forms(writes, rides))
+        calls = one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
+        calls += one("POST", "users", BULKS, len(writes.languages))
+        calls += one("GET", "medias", MEDIA, int(BULK_STATUS in new))
+        return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS}))
+
+    def _upload(self, size: int) -> Counter[str]:
+        gate = self._tenant.gate.now
+        chunks = gate is None or gate.has(facts.CHUNKS)
+        if size > largest(chunks):
+            raise TooLarge(f"the service does not take {size} bytes")
+        parts = -(-size // facts.CHUNK_BYTES) if chunks and size > facts.SINGLE_BYTES else 0
+        return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
+
+    def _term(self, term: Term) -> Calls:
+        locales = self._knowledge.locales.now or ("en",)
+        language = next((locale for locale in locales if locale in term.labels), locales[0])
+        more = 1 if needs_more(term, language) else 0
+        calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
+        calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)
+        return calls + one("GET", "thesauruses", "/{id}", more + len(self._proofs.new([TITLES][:more])))
+
+    def _container(self, place: Placement) -> Calls:
+        """One missing folder: its siblings are read, then it is made. A label is never made."""
+        if place.kind != "folder":
+            return {}
+        if len(place.path) == 1:
+            return one("GET", "folder-tree") + one("POST", "folder-tree")
+        looks = 1 + len(self._proofs.new([FOLDER]))
+        return one("GET", "folder-tree", "/{nodeId}", looks) + one("POST", "folder-tree", FOLDER_CHILDREN)
+
+
+def one(method: str, road: str, template: str = "", times: int = 1) -> Counter[str]:
+    """So many calls of one endpoint."""
+    return Counter({Ask(method, road, template).operation: times}) if times else Counter()
+
+
+def _moved(placements: Iterable[Placement], method: str, label: str, folder: str) -> Counter[str]:
+    places = in_order(placements)
+    labels = sum(place.kind == "label" for place in places)
+    return one(method, "medias", label, labels) + one(method, "folders", folder, len(places) - labels)

@@ -1,0 +1,55 @@
+"""Baskets of service A as collections: counted for a note, read where the job asks for them (wire A 6.10)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.errors import Denied, NotFound, Rejected
+from dam_sync.model.service import Membership
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.hal import total_of, wanted_id
+
+KIND = "collection"
+MEMBERS = "/{basketId}/medias"
+EVERYBODYS = ("as-admin", "true")  # wire A 6.10: else only the own ones
+REFUSED = frozenset({403, 404, 405})
+
+
+class Baskets:
+    """The baskets that the integration user may see: everybody's for an administrator, else its own."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant = tenant
+
+    async def notes(self) -> tuple[str, ...]:
+        """What a source leaves behind without the option; one call."""
+        ask = Ask("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
+        reply = await self._tenant.call(ask)
+        number = total_of(reply.json()) if reply.status == 200 else None
+        if not number:
+            return ()
+        return (
+            f"{number:,} baskets are not read; the option `baskets` reads them as collections, one more call for "
+            "each hundred of their assets",
+        )
+
+    async def members(self) -> AsyncIterator[Membership]:
+        """Each basket with its media, page by page. Raises TruncatedListing when fewer come than it counts."""
+        for basket in await self._all():
+            place = Placement(KIND, (str(basket.get("title") or wanted_id(basket)),), wanted_id(basket))
+            params = [("fields", "id")]
+            ask = Ask("GET", "baskets", MEMBERS, (wanted_id(basket),), params)
+            try:
+                medias = await self._tenant.listed(ask, "media")
+            except NotFound:
+                continue  # deleted since the baskets were listed
+            if medias:
+                yield Membership(place, tuple(AssetId(wanted_id(media)) for media in medias))
+
+    async def _all(self) -> list[Json]:
+        try:
+            return await self._tenant.listed(Ask("GET", "baskets", params=[EVERYBODYS]), "basket")
+        except (Denied, Rejected):
+            return await self._tenant.listed(Ask("GET", "baskets"), "basket")

@@ -1,0 +1,168 @@
+"""The whole library, or what changed: keyset by id where proven, else by date, else by folder (wire A 2)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from dam_sync.crawl.pagers import Keyset, Page, PageNumber, Pager, Params
+from dam_sync.crawl.pagination import paginate
+from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import Asset, Entry, Placement
+from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import Tenant
+from dam_sync.services.a_hypermedia.api.hal import embedded, total_of, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.search import ALL_IDS, Counter, Query, Searching, between, scope
+from dam_sync.services.a_hypermedia.codec.wire import entry_of
+from dam_sync.services.a_hypermedia.source.bulk_read import Rich
+from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
+
+_THIN = ("fields", "id,updateDate,fileSize,trashDate")
+_EPOCH = datetime(facts.EPOCH_YEAR, 1, 1, tzinfo=UTC)
+
+
+class Crawling:
+    """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were cut by, `road` the
+    search, `rich` whether rows carry whole media."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, searching: Searching, rich: Rich, keyset: bool) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._searching = searching
+        self._rich = rich
+        self._keyset = keyset
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """The whole library; or what changed in a window, and what went into the trash in it."""
+        rich = {"rich": await self._rich.proven.get()}
+        whole_library = window.since is None and window.until is None
+        async with aclosing(self._library() if whole_library else self._changes(window)) as pieces:
+            async for shard in pieces:
+                yield replace(shard, params={**shard.params, **rich})
+
+    async def _library(self) -> AsyncGenerator[Shard, None]:
+        total = await self._searching.count([])
+        if await self._ids_work(total):
+            yield Shard("all by id", {"scan": "keyset"}, total)
+            return
+        if total <= facts.REACH:
+            yield Shard("all", {"scan": "pages"}, total)
+            return
+        dated = await self._searching.count([between("importDate", Window())])
+        pieces = self._by_date("importDate", Window()) if dated == total else self._by_folder()
+        async with aclosing(pieces):  # media without importDate would be lost by date (wire A 2.4)
+            async for shard in pieces:
+                yield shard
+
+    async def _changes(self, window: Window) -> AsyncGenerator[Shard, None]:
+        """By updateDate, earlier by the overlap. What went into the trash leaves the search (wire A 2.6)."""
+        since = window.since - facts.OVERLAP if window.since else None
+        asked = Window(since, window.until or self._tenant.clock.now() + facts.AHEAD)
+        whole_window = await anext(aiter(Whole().shards(asked, Counter(self._searching, "updateDate"))))
+        by = {**whole_window.params, "by": "updateDate"}
+        if await self._ids_work(await self._searching.count([])):
+            yield Shard(f"changed {whole_window.id}", {**by, "scan": "keyset"})
+        else:
+            async with aclosing(self._by_date("updateDate", asked)) as pieces:
+                async for shard in pieces:
+                    yield replace(shard, id=f"changed {shard.id}")
+        yield Shard(f"trash {whole_window.id}", {**by, "scan": "pages", "road": "trash-search"})
+
+    async def _ids_work(self, total: int) -> bool:
+        """One call more than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
+        if not self._keyset:
+            return False
+        query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(facts.PAGE))]
+        found = await self._searching.search(query, accept=frozenset({400, 404}))
+        ids = [whole(row.get("id")) for row in embedded(found.body, "media")]
+        numbers = [number for number in ids if number is not None]
+        return total_of(found.body) == total and len(numbers) == len(ids) and sorted(set(numbers)) == numbers
+
+    async def _by_date(self, by: str, window: Window) -> AsyncGenerator[Shard, None]:
+        counter = Counter(self._searching, by)
+        until = self._tenant.clock.now() + facts.AHEAD
+        then = ByContainer(self._top_folders, counter, facts.REACH)
+        cut = ByDate(_EPOCH, until, facts.LIMITS.precision, facts.REACH, then)
+        async for shard in cut.shards(window, counter):
+            yield replace(shard, params={**shard.params, "scan": "pages", "by": by})
+
+    async def _by_folder(self) -> AsyncGenerator[Shard, None]:
+        counter = Counter(self._searching, "")
+        async for shard in ByContainer(self._top_folders, counter, facts.REACH).shards(Window(), counter):
+            yield replace(shard, params={**shard.params, "scan": "pages"})
+
+    async def _top_folders(self) -> AsyncIterator[Placement]:
+        """A folder filter takes the whole subtree (wire A 2.2), so the top of the tree is enough."""
+        for child in embedded(await self._knowledge.folder(""), "child"):
+            yield Placement("folder", (str(child.get("title") or ""),), wanted_id(child))
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """Rows as entries, whole ones where the search gives whole media."""
+        scan = _Scan(self._searching, self._rich, shard)
+        async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
+            async for page, behind in pages:
+                yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
+
+
+class _Scan:
+    """One shard being read; `whole` are the assets of the page at hand."""
+
+    def __init__(self, searching: Searching, rich: Rich, shard: Shard) -> None:
+        self._searching = searching
+        self._rich = rich
+        self._keyset = shard.params["scan"] == "keyset"
+        self._road = str(shard.params.get("road") or "media-search")
+        self._is_rich = bool(shard.params.get("rich")) and not self.trash
+        self._by = str(shard.params.get("by") or "")
+        self._window = window_of(shard)
+        self._scope = scope(self._by, self._window, container_of(shard))
+        self._whole: dict[str, Asset] = {}
+
+    @property
+    def trash(self) -> bool:
+        """Whether the rows are deleted ones."""
+        return self._road == "trash-search"
+
+    def pager(self) -> Pager:
+        """Ids are immutable and grow, so a keyset misses nothing; pages stay within the reach."""
+        if self._keyset:
+            return Keyset(facts.PAGE, lambda row: whole(row.get("id")))
+        return PageNumber(facts.PAGE, facts.REACH, shifting=not self.trash)
+
+    async def fetch(self, params: Params) -> Page:
+        """One page."""
+        query = self._query(params)
+        accept = frozenset({403, 404}) if self.trash else frozenset[int]()
+        language = await self._rich.language() if self._is_rich else ""
+        found = await self._searching.search(query, self._road, language, accept=accept)
+        rows = embedded(found.body, "media")
+        self._whole = {}
+        if self._is_rich and rows:
+            self._whole = await self._rich.assets(query, self._road, served_language(found.headers), rows)
+        total = total_of(found.body)
+        if self.trash and total is not None:
+            total = min(total, facts.REACH)  # the rest of a huge trash is found missing by the next whole scan
+        return Page(rows, total)
+
+    def _query(self, params: Params) -> Query:
+        fields = self._rich.fields if self._is_rich else _THIN
+        query = [*self._scope, fields, ("size", str(params["size"]))]
+        if self._keyset:
+            after = params["after"]
+            ids = ALL_IDS if after is None else ("f", f"id:[{int(after) + 1} TO {facts.FAR_ID}]")
+            return [*query, ids, ("sort", "id"), ("page", "1")]
+        return [*query, ("sort", self._sort()), ("page", str(params["page"]))]
+
+    def _sort(self) -> str:
+        """Newest first for changes: a media that changes meanwhile moves to the front, so nothing is skipped."""
+        return "updateDate desc" if self._by == "updateDate" else "importDate"
+
+    @interprets_response
+    def entry(self, row: Json) -> Entry:
+        """A row as an entry."""
+        return entry_of(row, self._whole.get(wanted_id(row)), deleted=self.trash)

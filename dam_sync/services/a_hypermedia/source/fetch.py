@@ -1,0 +1,185 @@
+"""One media, complete, by the fewest calls (wire A 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
+from dam_sync.model.errors import NotFound
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, resource_of
+from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.codec.wire import (
+    Sense,
+    asset_of,
+    attachment_count,
+    attachment_of,
+    current_file,
+    file_losses,
+    folder_ids,
+    is_online,
+    needs_more_calls,
+    offline_loss,
+    version_count,
+    version_of,
+    version_order,
+)
+from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
+
+MEDIA_GONE = "media-not-found"  # wire A 7
+T = TypeVar("T")
+
+
+class Reading:
+    """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
+    versions, attachments and links only where the media counts some (wire A 3.3)."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, public_links: bool = False) -> None:
+        """public_links: whether permalinks are read, by a call for each media."""
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._public_links = public_links
+        self._embeds_folders = False
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The whole media. Raises NotFound."""
+        locales = await self._knowledge.locales.get()
+        served, media = await self.media(asset, locales[0])
+        media = await self._with_folders(media)
+        sense = await self._knowledge.sense([media])
+        readings = [(served, media)]
+        if self._has_languages(media, sense):
+            for language in locales[1:]:
+                served, more = await self._metadata(asset, language)
+                if served not in [known for known, _ in readings]:
+                    readings.append((served, more))
+        return await self.completed(asset_of(readings, sense), media)
+
+    async def media(self, asset: str, language: str = "") -> tuple[str, Json]:
+        """The media as JSON, and the language it came in."""
+        params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._tenant.arrays()]
+        return await self._read(asset, language, params)
+
+    async def _with_folders(self, media: Json) -> Json:
+        """A media that embeds no folder may be in none; until one showed that this instance embeds them, the list of
+        its folders is asked for (wire A 3.3)."""
+        self._embeds_folders = self._embeds_folders or bool(folder_ids(media))
+        if self._embeds_folders or not own_link(media, self._tenant.words, "folders"):
+            return media
+        asset = wanted_id(media)
+        ask = Ask("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
+        folders = await given(lambda: self._tenant.listed(ask, "folder"), "placements", [])
+        return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
+
+    async def completed(self, asset: Asset, media: Json) -> Asset:
+        """With older versions, attachments and links, where the media counts any."""
+        if self._public_links:
+            asset = replace(asset, source_links=await self.permalinks(asset.id))
+        if not needs_more_calls(media):
+            return asset
+        versions = await self.versions(media) if version_count(media) > 1 else asset.versions
+        lost: list[Loss] = []
+        files = (
+            await given(lambda: self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
+        )
+        linked = whole(media.get("mediaLinkCount"))
+        relations = await given(lambda: self.relations(asset.id), "relations", lost) if linked else None
+        attachments, away = files or ((), ())
+        return replace(
+            asset,
+            versions=versions,
+            attachments=attachments,
+            relations=relations or frozenset(),
+            losses=(*asset.losses, *away, *lost),
+        )
+
+    @interprets_response
+    def is_whole(self, media: Json) -> bool:
+        """Whether a media says all there is, so that no call of its own is needed."""
+        return not self._public_links and not needs_more_calls(media)
+
+    async def permalinks(self, asset: str) -> dict[str, str]:
+        """Public addresses by format, `original` among them where it is configured (wire A 3.2)."""
+        ask = Ask("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
+        items = await self._tenant.listed(ask, "permalink")
+        links = {wanted_id(item): file_address(link(item, "latest-version")) for item in items}
+        return {name: address for name, address in links.items() if address}
+
+    async def versions(self, media: Json) -> tuple[FileRef, ...]:
+        """Oldest first, the current one last, whatever its number (a restored version is current again)."""
+        asset = wanted_id(media)
+        ask = Ask("GET", "medias", "/{mediaId}/file-versions", (asset,), asset=asset)
+        items = await self._tenant.listed(ask, "file-version")
+        now = current_file(media, self._tenant.words)
+        current = tail(link(media, "current"))
+        items.sort(key=lambda item: version_order(item, current))
+        files = [version_of(asset, item, self._tenant.words) for item in items]
+        if files and now and version_order(items[-1], current)[0]:
+            files[-1] = replace(now[0], id=files[-1].id)
+        return tuple(files) or now
+
+    async def attachments(self, asset: str) -> tuple[tuple[FileRef, ...], tuple[Loss, ...]]:
+        """Attachments in order of id; those that are not online cannot be had, and are told as losses."""
+        items = await self.attachment_items(asset)
+        away = [item for item in items if not is_online(item)]
+        files = [attachment_of(asset, item, self._tenant.words) for item in items if item not in away]
+        strange = [loss for item in items for loss in file_losses(item, "attachments")]
+        return tuple(files), (*(offline_loss(item) for item in away), *strange)
+
+    async def attachment_items(self, asset: str) -> list[Json]:
+        """The same as JSON."""
+        ask = Ask("GET", "medias", "/{mediaId}/attachments", (asset,), asset=asset)
+        return sorted(await self._tenant.listed(ask, "attachment"), key=lambda item: wanted_id(item).zfill(20))
+
+    async def relations(self, asset: str) -> frozenset[Relation]:
+        """Linked media by the title of the link's type."""
+        found = set()
+        for kind in await self.link_types(asset):
+            if whole(kind.get("mediaCount")) != 0:
+                ids = (asset, wanted_id(kind))
+                params = [("fields", "id")]
+                ask = Ask("GET", "medias", "/{mediaId}/media-links/{linkId}/medias", ids, params, asset=asset)
+                for row in await self._tenant.listed(ask, "media"):
+                    found.add(Relation(str(kind.get("title") or kind["id"]), AssetId(wanted_id(row))))
+        return frozenset(found)
+
+    async def link_types(self, asset: str) -> list[Json]:
+        """Types of links a media shows, with their counts; no other call lists them (wire A 14)."""
+        ask = Ask("GET", "medias", "/{mediaId}/media-links", (asset,), asset=asset)
+        return await self._tenant.listed(ask, "media-link")
+
+    async def _metadata(self, asset: str, language: str) -> tuple[str, Json]:
+        params = [("fields", "id,_embedded{metadata}"), *await self._tenant.arrays()]
+        return await self._read(asset, language, params)
+
+    async def _read(self, asset: str, language: str, params: list[tuple[str, str]]) -> tuple[str, Json]:
+        ask = Ask("GET", "medias", "/{mediaId}", (asset,), params, language=language, asset=asset)
+        reply = await self._tenant.call(ask)
+        return served_language(reply.headers) or language, resource_of(reply)
+
+    @interprets_response
+    def _has_languages(self, media: Json, sense: Sense) -> bool:
+        form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
+        return form is not None and any(field.localized for field in form.fields.values())
+
+
+async def given(reading: Callable[[], Awaitable[T]], path: str, losses: list[Loss]) -> T | None:
+    """What is read; None, and a loss, where an instance lacks this optional part (wire A 6.9). A refusal is asked about
+    once more, for the media counts some: what passes must not lose them. Raises NotFound where it is the media itself
+    that is gone."""
+    for _ in range(2):
+        try:
+            return await reading()
+        except NotFound as error:
+            if is_gone(error):
+                raise
+    losses.append(Loss(path, "not given out", "the media counts some, and the instance does not list them"))
+    return None
+
+
+def is_gone(error: NotFound) -> bool:
+    """Whether it says that the media itself is gone, and not an optional part of the instance (wire A 7)."""
+    return error.code == MEDIA_GONE

@@ -1,0 +1,1 @@
+"""Writing: create, update, replace, attach, relate, remove, find, read-back proofs."""

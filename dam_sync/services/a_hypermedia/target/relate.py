@@ -1,0 +1,174 @@
+"""Attachments and links between media: optional, and told in plain words where an instance has not got them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import AssetId, Relation, digest_of
+from dam_sync.model.errors import NotFound, Rejected, Unsupported
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, as_number, made_id
+from dam_sync.services.a_hypermedia.api.hal import file_address, own_link, same_name, wanted_id, whole
+from dam_sync.services.a_hypermedia.source.fetch import Reading, is_gone
+from dam_sync.services.a_hypermedia.target.proofs import Proofs
+
+ATTACHMENTS = "/{mediaId}/attachments"
+LINKS = "/{mediaId}/media-links"
+LINKED = "/{mediaId}/media-links/{linkId}/medias"
+LINK, ATTACHMENT = "link", "attachment"  # forms that are read back when they are first used
+_MISSING = frozenset({404, 405})
+
+
+class Relating:
+    """Writes attachments and media links (wire A 6.7, 6.9)."""
+
+    def __init__(self, tenant: Tenant, reading: Reading, link_types: Mapping[str, str], proofs: Proofs) -> None:
+        self._tenant = tenant
+        self._proofs = proofs
+        self._reading = reading
+        self._kinds = dict(link_types)  # ids by title
+
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
+        the bytes, and nothing takes them back, so they are checked before. Raises IntegrityError."""
+        name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
+        links: list[str] = []
+
+        async def announce() -> Json:
+            await content.check()
+            reply = await self._announce(asset, content)
+            links.append(file_address(own_link(_body(reply), self._tenant.words, "upload-link")))
+            return {"id": made_id(reply), "online": False}
+
+        made = await journal.run(name, announce, reconcile=lambda: self._found(asset, content))
+        if made["online"]:
+            return
+        await self._sent(asset, content, made["id"], next(filter(None, links), ""))
+
+        async def look() -> bool:
+            found = await self._found(asset, content)
+            return found is not None and bool(found["online"])
+
+        if not await self._proofs.holds(ATTACHMENT, look):
+            raise Rejected(
+                f"the attachment {content.name} was sent, and the media does not show its bytes",
+                asset=asset,
+                code="not-written",
+                hint="add an attachment by hand to see whether the instance takes any, then `errors JOB --retry`",
+            )
+
+    async def _sent(self, asset: str, content: Content, identity: str, address: str) -> None:
+        if address:
+            try:
+                await self._upload(asset, content, address)
+                return
+            except Rejected:
+                pass  # it lives a quarter of an hour, and the file may have been long in coming
+        if address := await self._upload_link(asset, identity):
+            await self._upload(asset, content, address)
+
+    async def _upload(self, asset: str, content: Content, address: str) -> None:
+        await content.check()
+        await self._tenant.client.send(
+            Request(
+                operation="PUT the attachment",
+                method="PUT",
+                path=address,
+                body=content.blocks,
+                size=content.size,
+                headers={"Content-Type": content.media_type},
+                repeatable=True,
+                asset=asset,
+                bare=True,  # wire A 6.9
+            )
+        )
+
+    async def _announce(self, asset: str, content: Content) -> Response:
+        body = {"fileName": content.name, "mediaType": content.media_type, "fileSize": content.size}
+        ask = Ask("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
+        reply = await self._tenant.call(ask)
+        if reply.status == 405:
+            raise Unsupported("the instance takes no attachments by its API", asset=asset)
+        return reply
+
+    async def _found(self, asset: str, content: Content) -> Json:
+        for item in await self._items(asset):
+            name = item.get("fileName") or item.get("title")
+            if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
+                return {"id": wanted_id(item), "online": _is_online(item)}
+        return None
+
+    async def _items(self, asset: str) -> list[Json]:
+        return await _shown(self._reading.attachment_items(asset), asset, "attachments")
+
+    async def _upload_link(self, asset: str, identity: str) -> str:
+        """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
+        for item in await self._items(asset):
+            if wanted_id(item) == identity:
+                if _is_online(item):
+                    return ""
+                address = file_address(own_link(item, self._tenant.words, "upload-link"))
+                if address:
+                    return address
+        raise Unsupported("the instance gives no upload link for the attachment", asset=asset)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """Link two media; the type is one the media shows, or another media showed before (wire A 14)."""
+        kind = await self._kind(asset, relation.kind)
+        body = {"id": as_number(relation.target)}
+        accept = _MISSING | {409}
+        reply = await self._tenant.call(
+            Ask("POST", "medias", LINKED, (asset, kind), json=body, asset=asset, again=True, accept=accept)
+        )
+        if reply.status in _MISSING:
+            raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not taken", asset=asset)
+
+        async def look() -> bool:
+            params = [("fields", "id"), *await self._tenant.arrays()]
+            ask = Ask("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+            linked = await self._tenant.listed(ask, "media", counted=False)
+            return str(relation.target) in map(wanted_id, linked)
+
+        if not await self._proofs.holds(LINK, look):
+            raise Rejected(
+                f"the link {relation.kind!r} to media {relation.target} was not written: the service accepted it and "
+                "does not show it",
+                asset=asset,
+                code="not-written",
+                hint="make this link by hand to see what forbids it, then run again",
+            )
+
+    async def _kind(self, asset: str, title: str) -> str:
+        if title not in self._kinds:
+            types = await _shown(self._reading.link_types(asset), asset, "links")
+            self._kinds |= {str(item.get("title") or ""): wanted_id(item) for item in types}
+        if title in self._kinds:
+            return self._kinds[title]
+        if title.isdigit():
+            return title
+        hint = "make one such link by hand, or map the relation to a type that exists"
+        raise Unsupported(f"the media shows no type of link {title!r}", asset=asset, hint=hint)
+
+
+@interprets_response
+def _body(reply: Response) -> Json:
+    return reply.json() if reply.body.strip() else {}
+
+
+async def _shown(reading: Awaitable[list[Json]], asset: str, what: str) -> list[Json]:
+    """What an optional part of the instance lists. Raises Unsupported where it has not got it."""
+    try:
+        return await reading
+    except NotFound as error:
+        if is_gone(error):
+            raise
+        raise Unsupported(f"the instance lists no {what} by its API", asset=asset) from error
+
+
+@interprets_response
+def _is_online(attachment: Json) -> bool:
+    """Whether its bytes have come."""
+    return str(attachment.get("status")).upper() == "ONLINE"

@@ -1,0 +1,424 @@
+"""Changes to a media that exists: fields, labels, folders, status, versions, trash (wire A 6.4 to 6.11)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dam_sync.aio.single_flight import gather_or_raise
+from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.errors import (
+    ContractBroken,
+    DamSyncError,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    SessionGone,
+    Unsupported,
+)
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, as_number, made_id, resource_of
+from dam_sync.services.a_hypermedia.api.hal import link, same_name, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.codec.wire import Status, placed_in
+from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, writes_of
+from dam_sync.services.a_hypermedia.source.fetch import is_gone
+from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, Proofs, first_of_each, kept
+from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
+from dam_sync.services.a_hypermedia.uploads import Uploading
+
+DONE, GONE = 204, 404
+MEDIA = "/{mediaId}"
+METADATA = "/{mediaId}/metadatas/{metadataId}"
+FOLDER_MEDIAS = "/{folderId}/medias"
+FOLDER_MEDIA = "/{folderId}/medias/{mediaId}"
+LABELS = "/{mediaId}/labels"
+LABEL = "/{mediaId}/labels/{labelId}"
+VERSIONS = "/{mediaId}/file-versions"
+SELECTIONS = "/{userId}/selections"
+SELECTED = "/{userId}/selections/{selectionId}/medias"
+BULKS = "/{userId}/selections/{selectionId}/bulks"
+PUBLISHED, CLOSED = "published", "draft"  # base statuses
+WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
+ABSENT = frozenset({GONE})
+STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
+
+
+class Writing:
+    """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
+
+    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, proofs: Proofs) -> None:
+        self._tenant = tenant
+        self._knowledge = knowledge
+        self._uploading = uploading
+        self._proofs = proofs
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
+
+        No call renames a file (wire A 6.6), so `filename` is not among what the schema holds, and is not written; a new
+        name comes with the next version.
+        """
+        forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
+        status = "" if patch.closed else patch.status or ""
+        writes = writes_of(patch.fields, forms, locales, status, whole=True)
+        await self.status_of(writes)
+        if patch.closed:
+            await self.hide(asset)
+        await self.place(asset, patch.placements_add)
+        await self.displace(asset, patch.placements_remove)
+        await self.apply(asset, writes)
+
+    async def hide(self, asset: str) -> None:
+        """From now on no ordinary user sees the media; safe to repeat."""
+        await self.apply(asset, Writes(closed=True))
+
+    async def is_hidden(self, asset: str) -> bool:
+        """Whether ordinary users do not see a media by its status."""
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        return str(media.get("status") or "").lower() != PUBLISHED
+
+    async def apply(self, asset: str, writes: Writes) -> None:
+        """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
+        it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
+        status = await self.status_of(writes)
+        writes = replace(writes, selectable=self._proofs.bulk and bool((await self._tenant.gate.get()).user))
+        rides = writes.bulked and bool(status.id) and not writes.own
+        forms = bulk_forms(writes, rides) if writes.bulked else set()
+        doubtful = not self._proofs.proven(forms)
+        bulked = writes.bulked and await self._in_bulks(asset, writes, status if rides else None, doubtful)
+        if not bulked:
+            await self._in_puts(asset, writes)
+        if not (bulked and rides) and (writes.sets_status or writes.own):
+            await self._put_media(asset, writes, status)
+        if writes.bulked and not bulked and doubtful:
+            self._proofs.no_bulks()
+
+    async def _in_puts(self, asset: str, writes: Writes) -> None:
+        """A call for each field; the first use of a form that no document shows is read back. Raises Rejected."""
+        for put in writes.puts:
+            await self.put(asset, put)
+        lost = await self._not_kept(asset, writes, SINGLE)
+        if lost:
+            raise Rejected(
+                f"field {lost[0].field} was not written: the service accepted the value and does not have it",
+                operation=Ask("PUT", "medias", METADATA).operation,
+                asset=asset,
+                code="not-written",
+                hint="write this value by hand to see what the field takes, then change its line in the mapping",
+            )
+
+    async def _not_kept(self, asset: str, writes: Writes, way: str) -> list[Put]:
+        """The writes in a form that is not proven yet and showed no effect."""
+        firsts = first_of_each(writes.puts, way)
+        shown = await gather_or_raise(
+            [self._proofs.holds(form, partial(self._kept, asset, put)) for form, put in firsts.items()]
+        )
+        return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
+
+    async def _in_bulks(self, asset: str, writes: Writes, status: Status | None, doubtful: bool) -> bool:
+        """Whether the service wrote them. A form that is not proven yet is read back, and is no fault of the asset
+        where it is refused: a call for each field is refused where it fails, and does no harm where all was as it
+        should be. Raises Rejected where a form that was proven is refused."""
+        try:
+            if not await self._send_bulks(asset, writes, status):
+                return False
+        except (Rejected, ContractBroken):
+            if doubtful:
+                return False
+            raise
+        if await self._not_kept(asset, writes, BULK):
+            return False
+        return status is None or await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status))
+
+    async def _kept(self, asset: str, put: Put) -> bool:
+        ask = Ask("GET", "medias", METADATA, (asset, put.field), language=put.language, asset=asset, accept=ABSENT)
+        reply = await self._tenant.call(ask)
+        served = served_language(reply.headers)
+        elsewhere = bool(put.language and served) and served != put.language  # it has none of its own (wire A 0)
+        empty = reply.status == GONE or elsewhere or not reply.body.strip()
+        return kept(put, {} if empty else resource_of(reply), self._knowledge.zone)
+
+    async def _has_status(self, asset: str, status: Status) -> bool:
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        now = tail(link(media, self._tenant.words.rel("custom-status")))
+        return now == status.id if status.id and now else str(media.get("status") or "").lower() == status.base
+
+    async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
+        """False where the service counts no media as written."""
+        selection = await self._select(asset)
+        bulks = writes.bulks()
+        for number, (language, puts) in enumerate(bulks, 1):
+            body = bulk_body(puts)
+            if status is not None and number == len(bulks):
+                href = await self._tenant.href("custom-statuses", "/{id}", status.id)
+                body["_links"] = {self._tenant.words.rel("custom-status"): {"href": href}}
+            if not await self._bulk(asset, selection, body, language):
+                return False
+        return True
+
+    async def put(self, asset: str, put: Put) -> None:
+        """Write one field in one language."""
+        ids, body = (asset, put.field), {"value": put.value}
+        await self._tenant.call(
+            Ask("PUT", "medias", METADATA, ids, json=body, language=put.language, asset=asset, again=True)
+        )
+
+    async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
+        """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
+        reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
+        if writes.sets_status:
+            with interpreting_response("the links of a media"):
+                links = dict(body.get("_links") or {})
+            relation = self._tenant.words.rel("custom-status")
+            links.pop(relation, None)
+            if status.id:
+                links[relation] = {"href": await self._tenant.href("custom-statuses", "/{id}", status.id)}
+            body |= {"status": status.base.upper(), "_links": links}
+        language = served_language(reply.headers)
+        await self._tenant.call(
+            Ask("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, again=True)
+        )
+        if writes.sets_status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
+            raise Rejected(
+                f"the status {status.title} was not written: the service accepted it and shows another one",
+                operation=Ask("PUT", "medias", MEDIA).operation,
+                asset=asset,
+                code="not-written",
+                hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
+            )
+
+    async def status_of(self, writes: Writes) -> Status:
+        """The status that is written; one without a name where none is. Raises InvalidValue."""
+        return status_to_write(writes, await self._knowledge.statuses.get() if writes.sets_status else {})
+
+    async def place(self, asset: str, placements: Iterable[Placement]) -> None:
+        """Labels on, folders in; harmless to repeat."""
+        for place in in_order(placements):
+            if place.kind == "label":
+                body = {"id": as_number(place.id)}
+                await self._tenant.call(
+                    Ask("POST", "medias", LABELS, (asset,), json=body, asset=asset, again=True, accept=frozenset({409}))
+                )
+            else:
+                await self.into_folder(asset, place.id)
+            await self._refuse_unplaced(asset, place, inside=True)
+
+    async def _refuse_unplaced(self, asset: str, place: Placement, *, inside: bool) -> None:
+        """Raises Rejected where the first membership of its kind, in or out, shows no effect."""
+
+        async def look() -> bool:
+            try:
+                items = await self._tenant.listed(
+                    Ask("GET", "medias", WITHIN[place.kind], (asset,), asset=asset), place.kind
+                )
+            except NotFound as error:
+                if is_gone(error):
+                    raise
+                return True  # the instance has no such list
+            return (place.id in map(wanted_id, items)) is inside
+
+        if not await self._proofs.holds(membership_form(place.kind, inside=inside), look):
+            raise Rejected(
+                f"the media {'is not in' if inside else 'stays in'} {place.kind} {place.id or place.text}, though the "
+                "service accepted the change",
+                asset=asset,
+                code="not-written",
+                hint=f"{'put it there' if inside else 'take it out'} by hand, or `errors JOB --retry` and run again",
+            )
+
+    async def into_folder(self, asset: str, folder: str) -> None:
+        """Put an existing media into a folder; harmless to repeat."""
+        body = {"id": as_number(asset)}
+        await self._tenant.call(
+            Ask(
+                "POST", "folders", FOLDER_MEDIAS, (folder,), json=body, asset=asset, again=True, accept=frozenset({409})
+            )
+        )
+
+    async def displace(self, asset: str, placements: Iterable[Placement]) -> None:
+        """Labels off, folders out; what is not there is no fault."""
+        for place in in_order(placements):
+            if place.kind == "label":
+                await self._taken_out(asset, "label", place.id, Ask("DELETE", "medias", LABEL, (asset, place.id)))
+                await self._refuse_unplaced(asset, place, inside=False)
+            else:
+                await self.out_of_folder(asset, place.id)
+
+    async def out_of_folder(self, asset: str, folder: str) -> None:
+        """Take a media out of a folder; it stays in the library (wire A 6.7)."""
+        await self._taken_out(asset, "folder", folder, Ask("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
+        await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
+
+    async def _taken_out(self, asset: str, kind: str, place: str, ask: Ask) -> None:
+        """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
+        the way may have said that all is well. Raises Rejected when it is in there though the service says no."""
+        ask = replace(ask, asset=asset, again=True, accept=frozenset({GONE}))
+        reply = await self._tenant.call(ask)
+        if reply.status not in (DONE, GONE):
+            reply = await self._tenant.call(ask)
+        if reply.status != GONE:
+            return
+        params = (("embeddedFolders", "true"), *await self._tenant.arrays())
+        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
+        if place in map(wanted_id, placed_in(media, kind)):
+            raise Rejected(
+                f"the media stays in {kind} {place}, of which the service says that it is not in there",
+                operation=ask.operation,
+                asset=asset,
+                hint="take it out there by hand, or `errors JOB --retry` and run again",
+            )
+
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
+        name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
+        path = await self._uploading.send(content, journal, f"{name}:file")
+        refused: list[DamSyncError] = []
+
+        async def add() -> Json:
+            body = {"_links": {"from": {"href": self._tenant.base_url + path}}}
+            ask = Ask("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
+            try:
+                return {"id": made_id(await self._tenant.call(ask))}
+            except (Rejected, SessionGone) as error:
+                refused.append(error)
+                raise
+
+        async def found() -> Json:
+            media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+            return {"id": ""} if holds(media, content, await md5_of(content)) else None
+
+        try:
+            await journal.run(name, add, reconcile=found)
+        except (Rejected, SessionGone):
+            if refused:  # nothing was added for certain, so there is nothing to look for next time
+                await journal.discard(name, f"{name}:*")
+            raise
+
+    async def remove(self, asset: AssetId) -> None:
+        """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
+
+        async def gone() -> bool:
+            reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
+            return reply.status == GONE or str(reply.object().get("status", "")).upper() == "TRASH"
+
+        if await gone():
+            return
+        await self._tenant.call(Ask("DELETE", "medias", MEDIA, (asset,), asset=asset))
+        if not await self._proofs.holds(TRASH, gone):
+            raise Rejected(
+                "the media was to go to the trash and is still there, though the service accepted its removal",
+                operation=Ask("DELETE", "medias", MEDIA).operation,
+                asset=asset,
+                code="not-written",
+                hint="remove it by hand",
+            )
+
+    async def _select(self, asset: str) -> str:
+        """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
+        user = (await self._tenant.gate.get()).user
+        if not user:
+            raise Unsupported("the instance does not tell who we are, so nothing can be selected", asset=asset)
+        ask = Ask("POST", "users", SELECTIONS, (user,), asset=asset, again=True)
+        selection = made_id(await self._tenant.call(ask))
+        body = {"id": as_number(asset)}
+        await self._tenant.call(Ask("POST", "users", SELECTED, (user, selection), json=body, asset=asset, again=True))
+        return selection
+
+    async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> bool:
+        """REPLACE and CLEAR give the same result twice, so a bulk may be repeated. False where no media was updated."""
+        ids = ((await self._tenant.gate.get()).user, selection)
+        reply = await self._tenant.call(
+            Ask(
+                "POST",
+                "users",
+                BULKS,
+                ids,
+                json=body,
+                language=language,
+                asset=asset,
+                again=True,
+                timeout=facts.BULK_TIMEOUT,
+            )
+        )
+        told = reply.object() if reply.body.lstrip().startswith(b"{") else {}
+        return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so an answer without it is taken as it is
+
+
+def bulk_forms(writes: Writes, rides: bool) -> set[str]:
+    """The forms in which values are written by bulks; `rides`: the status is among them."""
+    return {*first_of_each(writes.puts, BULK), *([BULK_STATUS] if rides else [])}
+
+
+def membership_form(kind: str, *, inside: bool) -> str:
+    """The form in which a media is put into a container of this kind, or taken out."""
+    return f"{kind} {'in' if inside else 'out'}"
+
+
+def status_to_write(writes: Writes, statuses: Mapping[str, Status]) -> Status:
+    """What the writes ask for; one without a name where they ask for none. Raises InvalidValue."""
+    if writes.closed:
+        return hidden_status(statuses)
+    return chosen_status(writes.status, statuses) if writes.status else Status("", "", "")
+
+
+def hidden_status(statuses: Mapping[str, Status]) -> Status:
+    """One in which only those who work on a media see it (wire A 2.1)."""
+    return _of_base(CLOSED, statuses) or Status("", CLOSED, CLOSED)
+
+
+def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
+    """By base status, else by title: a title never decides that a media becomes visible against the base status of its
+    name. Raises InvalidValue."""
+    wanted = name.casefold()
+    found = _of_base(wanted, statuses) if wanted in facts.STATUSES else None
+    found = found or next((one for one in statuses.values() if one.title.casefold() == wanted), None)
+    if found is not None and (wanted not in facts.STATUSES or found.base == wanted):
+        return found
+    if wanted in facts.STATUSES and wanted != "trash":
+        return Status("", name, wanted)
+    raise InvalidValue(
+        f"the target has no status {name!r}", hint=nearest(name, [status.title for status in statuses.values()])
+    )
+
+
+def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:
+    """The one of that title, then the plain one, then the lowest id."""
+    fitting = [status for status in statuses.values() if status.base == base]
+    return min(fitting, key=lambda one: (one.title.casefold() != base, one.custom, one.id.zfill(20)), default=None)
+
+
+def in_order(placements: Iterable[Placement]) -> list[Placement]:
+    """Labels before folders, by id. Raises InvalidValue for a container without an id or of another kind."""
+    places = sorted(placements, key=lambda place: (place.kind != "label", place.kind, place.id))
+    for place in places:
+        if place.kind not in ("folder", "label"):
+            raise InvalidValue(f"the target has no containers of kind {place.kind!r}")
+        if not place.id:
+            raise InvalidValue(f"the {place.kind} {place.text} does not exist in the target", code="no-container")
+    return places
+
+
+@interprets_response
+def holds(media: Json, content: Content, md5: str) -> bool:
+    """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
+    theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
+    same = same_name(media.get("originalFileName"), content.name) and whole(media.get("fileSize")) == content.size
+    return same and (not theirs or theirs == md5)
+
+
+async def md5_of(content: Content) -> str:
+    """The md5 the service publishes; known already, or from one more reading of the content."""
+    if known := content.digests.get("md5"):
+        return known
+    digest = hashlib.md5(usedforsecurity=False)
+    async for block in content.blocks():
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,182 @@
+"""Bytes to the service: one request up to 20 MB, else ranges in sequence (wire A 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable
+
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
+from dam_sync.model.limits import MIB, Part
+from dam_sync.model.ports import Budget, Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.connection import ROADS, Tenant
+from dam_sync.services.a_hypermedia.api.hal import api_path, link, tail
+from dam_sync.transfer.upload import send_ranges, send_single
+
+_WHOLE_BYTES = 4 * MIB
+_FILE = f"{ROADS['files']}/{{fileId}}"
+
+
+class Uploading:
+    """Gives a file descriptor for content; descriptors end within the hour, unused ones vanish by themselves."""
+
+    def __init__(self, tenant: Tenant, budget: Budget | None) -> None:
+        self._tenant = tenant
+        self._budget = budget
+
+    async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
+        """The path of the descriptor, recorded in `journal` under `name`; safe to repeat.
+
+        Raises TooLarge, SessionGone when the descriptor ended meanwhile.
+        """
+        await self.check(content)
+        if content.size <= facts.SINGLE_BYTES or not await self._takes_chunks():
+            handle = await send_single(content, self._single, journal, name, ttl=facts.UPLOAD_LIFE)
+        else:
+            wire = Ranges(self._tenant, content)
+            step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
+            handle = await send_ranges(content, wire, step, journal, name, budget=self._budget, ttl=keep)
+        return str(handle["path"])
+
+    async def check(self, content: Content) -> None:
+        """Raises TooLarge for what this release takes in no way; no call but the first of the connection."""
+        most = largest(await self._takes_chunks())
+        if content.size > most:
+            text = f"{content.name} has {content.size} bytes; the service takes {most}"
+            older = most < facts.LARGEST_BYTES
+            raise TooLarge(text, hint="files this large need release 4.31.0 or newer" if older else "")
+
+    async def _single(self, content: Content) -> Json:
+        if content.size > _WHOLE_BYTES or self._budget is None:
+            return await self._posted(content, content.blocks)
+        async with self._budget.hold(content.size):
+            return await self._posted(content, await content.read(0, content.size))
+
+    async def _posted(self, content: Content, body: bytes | Callable[[], AsyncIterator[bytes]]) -> Json:
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"POST {ROADS['files']}",
+                method="POST",
+                path=await self._tenant.path("files"),
+                body=body,
+                size=content.size,
+                headers={"Content-Type": content.media_type, **_file_name(self._tenant, content)},
+                repeatable=True,  # a second descriptor does no harm
+            )
+        )
+        return {"path": _descriptor(reply, await self._tenant.path("files"))}
+
+    async def _takes_chunks(self) -> bool:
+        return (await self._tenant.gate.get()).has(facts.CHUNKS)
+
+
+def largest(takes_chunks: bool) -> int:
+    """Bytes a file may have: without chunks it must fit into one request (wire A 10)."""
+    return facts.LARGEST_BYTES if takes_chunks else facts.ONE_REQUEST_BYTES
+
+
+class Ranges:
+    """A chunked upload: one range in flight, the service says which byte it expects next."""
+
+    def __init__(self, tenant: Tenant, content: Content) -> None:
+        self._tenant = tenant
+        self._content = content
+
+    async def begin(self, size: int) -> Json:
+        """Announce the file; a ticket."""
+        words = self._tenant.words
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"POST {ROADS['files']}",
+                method="POST",
+                path=await self._tenant.path("files"),
+                body=b"",
+                headers={
+                    words.header("Upload-Content-Type"): self._content.media_type,
+                    words.header("Upload-Content-Length"): str(size),
+                    **_file_name(self._tenant, self._content),
+                },
+                repeatable=True,
+            )
+        )
+        return {"path": _descriptor(reply, await self._tenant.path("files")), "size": size}
+
+    async def offset(self, ticket: Json) -> int:
+        """The next byte the service wants. Raises SessionGone when the descriptor ended."""
+        request = Request(operation=f"GET {_FILE}", method="GET", path=ticket["path"])
+        return next_expected((await self._tenant.client.send(request)).json(), ticket["size"])
+
+    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        """Send one range; the next byte wanted. After a lost answer the service is asked what it has, so that no range
+        that arrived is sent again. Raises Transient when it fails again and again."""
+        for pause in facts.RANGE_PAUSES:
+            try:
+                return await self._sent(ticket, part, total, body)
+            except (Transient, ContractBroken) as error:
+                wanted = await self.offset(ticket)
+                if wanted != part.start:
+                    return wanted
+                await self._tenant.clock.sleep(getattr(error, "retry_after", None) or pause)
+        return await self._sent(ticket, part, total, body)
+
+    async def _sent(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        reply = await self._tenant.client.send(
+            Request(
+                operation=f"PUT {_FILE}",
+                method="PUT",
+                path=ticket["path"],
+                body=lambda: _in_blocks(body),
+                size=len(body),
+                headers={
+                    "Content-Type": "application/octet-stream",
+                    "Content-Range": f"bytes {part.start}-{part.stop - 1}/{total}",
+                },
+                repeatable=False,
+                accept=frozenset({416}),
+            )
+        )
+        if reply.status == 416 or (reply.status == 200 and part.stop < total):
+            return await self.offset(ticket)
+        return next_expected(reply.json() if reply.body.strip() else {}, part.stop)
+
+    async def finish(self, ticket: Json) -> Json:
+        """Nothing to send: the last range completes the file."""
+        return {"path": ticket["path"]}
+
+
+async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
+    """In pieces a connection takes without holding up the others."""
+    for start in range(0, len(body), MIB):
+        yield body[start : start + MIB]
+
+
+@interprets_response
+def next_expected(descriptor: Json, complete: int) -> int:
+    """The first offset of `nextExpectedRanges`; `complete` where there is none (wire A 6.2)."""
+    ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
+    if isinstance(ranges, str):
+        ranges = [ranges]
+    if not ranges:
+        return complete
+    start = str(ranges[0]).removeprefix("bytes").strip(" =").partition("-")[0]
+    if not start.isdigit():
+        raise SessionGone(f"the service expects a range we cannot read: {ranges[0]!r}")
+    return int(start)
+
+
+@interprets_response
+def _descriptor(reply: Response, files: str) -> str:
+    """Location first; else the link or id of the body (wire A 6.1)."""
+    location = reply.headers.get("location", "")
+    if location:
+        return api_path(location)
+    body = reply.json()
+    return api_path(link(body, "self")) if link(body, "self") else f"{files}/{tail(str(body['id']))}"
+
+
+def _file_name(tenant: Tenant, content: Content) -> dict[str, str]:
+    encoded = base64.b64encode(content.name.encode()).decode()
+    return {tenant.words.header("Base64FileName"): encoded}

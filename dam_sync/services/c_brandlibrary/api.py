@@ -1,0 +1,153 @@
+"""One connection to service C: its options, its key, its calls; an empty list is never believed without proof."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.http.client import Client, ClientConfig, Request, Response
+from dam_sync.http.interpreting import interpreting_response
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import DamSyncError, Denied, NotFound, TruncatedListing
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Context
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.codec.envelope import Document, document_of, made_of
+from dam_sync.services.c_brandlibrary.options import Options, credential_of, limits_of
+
+ROOT = "/api/v4"
+JSON_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}  # spec 001, Endpoints, Service C
+_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")  # wire C 1
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Line:
+    """The calls of one connection."""
+
+    client: Client
+    clock: Clock
+    options: Options
+    limits: Limits
+    read_only: bool
+    _proven: float | None = field(default=None)
+
+    @classmethod
+    def open(cls, context: Context) -> Line:
+        """Raises ConfigError for an address, options or a credential that cannot be used."""
+        options = Options.of(context.options)
+        limits = limits_of(context, options)
+        wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
+        bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
+        wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
+        return cls(Client(wiring), context.clock, options, limits, context.read_only)
+
+    @property
+    def made_at_once(self) -> int:
+        """Assets in hand when they are made, who share calls."""
+        return max(self.limits.pace.at_once, facts.MADE_AT_ONCE)
+
+    async def listed(
+        self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
+    ) -> Document:
+        """One page of a list; where it is empty the key is proven first, for a bad one sees empty lists (wire C 1).
+
+        An accepted refusal is a document that says so by `refused`.
+        """
+        request = replace(self.reading(operation, ids, params), accept=accept, timeout=facts.LIST_SECONDS)
+        reply = await self.client.send(request)
+        if reply.status in accept:
+            return Document((), refused=reply.status)
+        document = document_of(reply.json(), operation)
+        if not document.rows and not document.total:
+            await self.prove()
+        return document
+
+    async def everything(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> list[Json]:
+        """All rows of a short list, in pages of 3,000. Raises TruncatedListing where it ends short of its total."""
+        rows: dict[str, Json] = {}
+        number = 1
+        while True:
+            asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            document = await self.listed(operation, ids, asked)
+            before = len(rows)
+            with interpreting_response("the rows of a list"):
+                rows |= {str(row["id"]): row for row in document.rows}
+            if document.ends(before, len(rows)):
+                break
+            number += 1
+        if len(rows) < (document.total or 0):
+            raise TruncatedListing(
+                f"a listing counts {document.total} rows and gave {len(rows)} of them",
+                operation=operation,
+                hint="run the same command again when nobody changes the library's structure",
+            )
+        return list(rows.values())
+
+    async def one(self, operation: str, ids: Sequence[str], params: Pairs = (), *, asset: str = "") -> Json:
+        """One resource, its relations resolved."""
+        try:
+            request = replace(self.reading(operation, ids, params), asset=asset)
+            return document_of((await self.client.send(request)).json(), operation).single
+        except DamSyncError as error:
+            raise error.within(asset=asset) from None
+
+    def reading(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> Request:
+        """A GET request."""
+        return Request(operation, "GET", self.path(operation, ids), params=tuple(params))
+
+    async def write(
+        self,
+        operation: str,
+        ids: Sequence[str],
+        body: Json = None,
+        *,
+        asset: str = "",
+        again: bool = False,
+        accept: frozenset[int] = frozenset(),
+    ) -> Response:
+        """Send JSON with the operation's method; `again`: harmless to repeat."""
+        method = operation.partition(" ")[0]
+        try:
+            path = self.path(operation, ids)
+        except NotFound as error:
+            raise error.within(asset=asset) from None
+        return await self.client.send(
+            Request(operation, method, path, json=body, asset=asset, repeatable=again, accept=accept)
+        )
+
+    async def edit(self, asset: str, attributes: Mapping[str, Json], *, again: bool = False) -> Json:
+        """Change an asset's own attributes; the asset as it is told then. Raises ContractBroken for an answer that does
+        not tell it, for then nothing says that it was done (wire C 6.4)."""
+        body = {"data": {"attributes": dict(attributes)}}
+        reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=again)
+        return made_of(reply.json(), facts.PUT_ASSET)
+
+    def path(self, operation: str, ids: Sequence[str]) -> str:
+        """The address of an endpoint, its slots filled in order. Raises NotFound for what is no id."""
+        for each in ids:
+            if not _ID.fullmatch(each):
+                raise NotFound(f"{each[:80]!r} is no id of this service", operation=operation)
+        parts = operation.partition(" ")[2].replace("/libraries", f"/{self.options.libraries_word}").split("{id}")
+        return "".join(text for pair in zip(parts, [*ids, ""], strict=True) for text in pair)
+
+    async def prove(self) -> None:
+        """Ask whose key this is, unless that was proven a moment ago. Raises Denied."""
+        if self._proven is not None and self.clock.monotonic() - self._proven < facts.PROOF_SECONDS:
+            return
+        await self.whoami()
+
+    async def whoami(self) -> Response:
+        """The user of the key. Raises Denied; the service says 404 to a bad key (spec 001, Authentication)."""
+        try:
+            reply = await self.client.send(self.reading(facts.WHOAMI))
+        except NotFound as error:
+            raise Denied(
+                f"the key is not known: {error.message}",
+                operation=facts.WHOAMI,
+                hint="check the API key in the job, and that `base_url` is the service's own address",
+            ) from error
+        self._proven = self.clock.monotonic()
+        return reply

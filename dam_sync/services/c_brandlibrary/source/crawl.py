@@ -1,0 +1,380 @@
+"""Service C as a source: sections, windows of creation inside large ones, deltas by last change, whole assets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import chain, repeat
+
+from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
+from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.model.asset import Asset, AssetId, Entry, Revision
+from dam_sync.model.errors import NotFound, TruncatedListing
+from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.values import Json, instant_text
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
+from dam_sync.services.c_brandlibrary.codec.values import moment_text
+from dam_sync.services.c_brandlibrary.source.listing import Listing, Wanted, ids_of
+from dam_sync.services.c_brandlibrary.source.open import Links
+from dam_sync.services.c_brandlibrary.tenant import Library, is_fileless
+
+MISSING = frozenset({403, 404})
+FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
+
+
+@dataclass(slots=True)
+class Reader:
+    """Lists and reads assets."""
+
+    line: Line
+    library: Library
+    listing: Listing
+    links: Links
+    _dated: SingleFlight[frozenset[str] | None] = field(init=False)
+    _counts: dict[str, dict[str, int] | None] = field(default_factory=dict)
+    _given: dict[str, set[str]] = field(default_factory=dict)  # relations that rows of each listing have
+
+    def __post_init__(self) -> None:
+        self._dated = SingleFlight(self._search_dated)
+
+    # -- shards ----------------------------------------------------------------------------------------------------
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """The newest changes as one, where they are few; else the library as one, where it lies within reach; else its
+        sections, cut by date of creation where large."""
+        if window.since is not None and self.line.options.delta == "updated":
+            since = window.since - facts.OVERLAP
+            if await self._few(since):
+                yield Shard("changes", {"changes": True, **_ends(since, window.until)})
+                return
+            window = Window(since, window.until)
+        else:
+            window = Window()
+        library = await self.library.id()
+        if await self._within_reach(library):
+            changed = {"payload": await self.library.has_payload(), "changed": _ends(window.since, window.until)}
+            yield Shard("library", {"library": library, **changed, **_ends(None, None)})
+            return
+        async with aclosing(self._sections(window)) as shards:
+            async for shard in shards:
+                yield shard
+
+    @property
+    def _clearly_within_reach(self) -> bool:
+        told = self.library.counted
+        return told is not None and told < facts.REACH * facts.CLEARLY
+
+    async def _within_reach(self, library: str) -> bool:
+        """Whether all assets can be listed as one, which the library's own count tells where it is clear."""
+        if self._clearly_within_reach:
+            return True
+        return await self.listing.count(Wanted(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
+
+    async def _few(self, since: datetime) -> bool:
+        """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
+        if self._clearly_within_reach:
+            return True
+        asked = (
+            *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(facts.REACH)), ("per", "1")),
+            ("fields", "updated_at"),
+        )
+        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.library.id(),), asked)
+        last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
+        changed = parse_timestamp(last)
+        return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
+
+    async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
+        found = 0
+        library = await self.library.id()
+        for section in await self.line.everything(facts.SECTIONS, (library,)):
+            whole = Wanted(facts.SECTION_ASSETS, (section["id"],))
+            total = await self.listing.count(whole)
+            found += total
+            more = {
+                "section": section["id"],
+                "payload": is_fileless(section),
+                "changed": _ends(changed.since, changed.until),
+            }
+            if total <= facts.REACH:
+                if total:
+                    yield Shard(f"section {section['id']}", {**more, **_ends(None, None)}, _expected(total, changed))
+                continue
+            for shard in await self._cut(whole, total, more):
+                yield shard
+        await self._refuse_fewer(library, found)
+
+    async def _cut(self, whole: Wanted, total: int, more: dict[str, Json]) -> list[Shard]:
+        """By date of creation, in days as the service documents them, else in instants; each must show all there is."""
+        shown = 0
+        for exact in (False, True):
+            shards = [shard async for shard in self._pieces(whole, total, exact)]
+            shown = sum(shard.expected or 0 for shard in shards)
+            if shown >= total:
+                name = f"section {whole.ids[0]}"
+                return [Shard(f"{name} {each.id}", {**each.params, **more, "exact": exact}) for each in shards]
+        raise TruncatedListing(
+            f"section {whole.ids[0]} has {total} assets and its search by date of creation shows {shown}",
+            operation=facts.SECTION_ASSETS,
+            hint="run the same command again; if it stays, the service's search index is not in order",
+        )
+
+    def _pieces(self, whole: Wanted, total: int, exact: bool) -> AsyncIterator[Shard]:
+        """Days, then seconds of a day, then all of a second."""
+
+        async def count(piece: Window) -> int:
+            return await self.listing.count(_within(whole, piece, exact)) if piece != Window() else total
+
+        finest: Partitioner = Whole(counted=True)
+        until = self.line.clock.now() + facts.AHEAD
+        seconds = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=finest)
+        return ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds).shards(Window(), count)
+
+    async def _refuse_fewer(self, library: str, found: int) -> None:
+        """The sections together must have as many assets as the library's own list, which is counted last."""
+        total = await self.listing.count(Wanted(facts.LIBRARY_ASSETS, (library,)))
+        if found < total:
+            raise TruncatedListing(
+                f"the library lists {total} assets and its sections together {found}",
+                operation=facts.SECTION_ASSETS,
+                hint="run the same command again when nobody adds assets; else the key may not see every section",
+            )
+
+    # -- crawl -----------------------------------------------------------------------------------------------------
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        """Pages of a shard, each asset whole."""
+        batches = self._changes(shard, cursor) if shard.params.get("changes") else self._section(shard, cursor)
+        async with aclosing(batches) as found:
+            async for batch in found:
+                yield batch
+
+    def listed(self, shard: Shard) -> Wanted:
+        """The listing behind a shard of a library or section."""
+        section, window = str(shard.params.get("section") or ""), window_of(shard)
+        home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
+        payload = bool(shard.params.get("payload"))
+        wanted = Wanted(home[0], (home[1],), payload=payload, size=self.line.options.page)
+        return wanted if window == Window() else _within(wanted, window, bool(shard.params.get("exact")))
+
+    async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        window, wanted = window_of(shard), self.listed(shard)
+        changed = window_of(Shard("", shard.params["changed"]))
+        counts = await self._counted(wanted.operation, wanted.ids[0])
+        found = False
+        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+            async for rows, behind in pages:
+                found = found or bool(rows)
+                if behind is None and shard.expected and not found and cursor is None:
+                    await self.line.whoami()  # a section that was not empty a moment ago (wire C 11.1)
+                kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
+                yield Batch(await self._entries(kept, counts, self._relations(wanted, rows)), behind)
+
+    async def _changes(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
+        """Newest change first, until one is too old."""
+        window = window_of(shard)
+        library = await self.library.id()
+        size = min(self.line.options.page, facts.RECENT_PAGE)
+        wanted = Wanted(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
+        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+            async for rows, behind in pages:
+                old = any(not _changed_in(row, Window(window.since)) for row in rows)
+                kept = [row for row in rows if _changed_in(row, window)]
+                entries = await self._entries(kept, None, self._relations(wanted, rows))
+                yield Batch(entries, None if old else behind)
+                if old:
+                    return
+
+    @interprets_response
+    def _relations(self, wanted: Wanted, rows: Sequence[Json]) -> frozenset[str]:
+        """Names of the relations that rows of such a listing have; it may leave out those with nothing in them, or
+        give only some of those that are asked for (wire C 2, 2.1)."""
+        known = self._given.setdefault(wanted.operation, set())
+        known.update(name for row in rows for name, found in row["related"].items() if found)
+        return frozenset(known)
+
+    async def _entries(
+        self, rows: Sequence[Json], counts: dict[str, int] | None, given: frozenset[str]
+    ) -> tuple[Entry, ...]:
+        """Entries of rows; what vanished meanwhile or is refused, and what is still worked on, comes thin: it will be
+        asked for by its id."""
+        sense = await self.library.sense()
+        dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
+        lacking = [self._lacks(row, dated, given) for row in rows]
+        return tuple(
+            await gather_or_raise([self._entry(*each, sense, counts) for each in zip(rows, lacking, strict=True)])
+        )
+
+    async def _entry(self, row: Json, lacks: bool, sense: wire.Sense, counts: dict[str, int] | None) -> Entry:
+        try:
+            if lacks:
+                row = await self._row(AssetId(row["id"]))
+            known = counts if counts is not None else await self._asset_counts(row)
+        except NotFound:
+            return Entry(AssetId(row["id"]), Revision(""))
+        if not wire.is_settled(row):
+            thin = wire.asset_of(row, sense, known)
+            return Entry(thin.id, thin.revision, thin.changed_at)
+        self.links.keep(row, known)
+        return wire.entry_of(await self._linked(wire.asset_of(row, sense, known)))
+
+    @interprets_response
+    def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
+        """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
+        if not wire.is_whole(row, given):
+            return True
+        if self.listing.dates is not False:
+            return False
+        return dated is None or row["id"] in dated or wire.tells_dates(row)
+
+    async def _search_dated(self) -> frozenset[str] | None:
+        """Ids of assets with availability dates; None where the search cannot be trusted, so that all are read singly.
+
+        Both halves together must be the whole, for a misread search is answered with an empty list (wire C 2.4).
+        """
+        library = await self.library.id()
+        whole = Wanted(facts.LIBRARY_ASSETS, (library,), thin=True, size=facts.LONG_PAGE)
+        some = replace(whole, search="(expires_at:*) OR (published_at:*)")
+        none = replace(whole, search="(NOT expires_at:*) AND (NOT published_at:*)")
+        total, lacking = [await self.listing.count(each) for each in (whole, none)]
+        if total - lacking > facts.REACH:
+            return None
+        found: set[str] = set()
+        async with aclosing(self.listing.rows(some)) as pages:
+            async for rows, _ in pages:
+                found |= ids_of(rows)
+        return frozenset(found) if len(found) + lacking == total else None
+
+    # -- one asset -------------------------------------------------------------------------------------------------
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """The whole asset; files still worked on are waited for, for a while, when it is read to be copied."""
+        row = await self._row(asset)
+        if self.line.read_only and not wire.is_settled(row):
+            row = await self._settled(asset, row)
+        counts = await self._asset_counts(row)
+        self.links.keep(row, counts)
+        return await self._linked(wire.asset_of(row, await self.library.sense(), counts))
+
+    async def _linked(self, asset: Asset) -> Asset:
+        """With its CDN link, where the job asks for it. It is asked of single assets alone: one that is pending turns a
+        whole list into an error (wire C 2.2), and one that is not out yet, or not any more, has none (wire C 4)."""
+        if not self.line.options.public_links or asset.status == wire.PENDING:
+            return asset
+        request = self.line.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
+        reply = await self.line.client.send(replace(request, accept=MISSING, asset=asset.id))
+        if reply.status in MISSING:
+            return asset
+        with interpreting_response("the CDN link of an asset"):
+            link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
+        return replace(asset, source_links={"cdn": str(link)}) if link else asset
+
+    async def _settled(self, asset: AssetId, row: Json) -> Json:
+        until = self.line.clock.monotonic() + facts.SETTLE_SECONDS
+        pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
+        while not wire.is_settled(row) and (left := until - self.line.clock.monotonic()) > 0:
+            await self.line.clock.sleep(min(next(pauses), left))
+            row = await self._row(asset)
+        return row
+
+    async def _row(self, asset: AssetId) -> Json:
+        """One asset with everything but its CDN link, which a pending asset would refuse together with the rest."""
+        row = await self.line.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
+        if row["type"] not in wire.FILES:
+            row = await self.line.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
+        return row
+
+    async def _asset_counts(self, row: Json) -> dict[str, int]:
+        """Version counts of one asset's attachments."""
+        if not self.line.options.counts_versions or not related(row, "attachments"):
+            return {}
+        asked = (("fields", "version_count"), ("per", str(facts.RECENT_PAGE)))
+        try:
+            document = await self.line.listed(facts.ASSET_ATTACHMENTS, (row["id"],), asked)
+        except NotFound:
+            return {}
+        return _more_than_one(document.rows)
+
+    async def _counted(self, listing: str, home: str) -> dict[str, int] | None:
+        """Version counts of a section or library, by one listing; None where the service has no such list."""
+        if not self.line.options.counts_versions:
+            return {}
+        if home not in self._counts:
+            of_all = listing == facts.LIBRARY_ASSETS
+            operation = facts.LIBRARY_ATTACHMENTS if of_all else facts.SECTION_ATTACHMENTS
+            self._counts = {home: await self._count_versions(operation, home)}
+        return self._counts[home]
+
+    async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
+        """None also where the list ends short of its total, for what it kept to itself may have several versions."""
+        found: dict[str, int] = {}
+        seen: set[str] = set()
+        number = 1
+        while True:
+            asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            document = await self.line.listed(operation, (home,), asked, accept=MISSING)
+            if document.refused:
+                return None
+            found |= _more_than_one(document.rows)
+            before = len(seen)
+            seen |= ids_of(document.rows)
+            if document.ends(before, len(seen)):
+                return found if len(seen) >= (document.total or 0) else None
+            number += 1
+
+
+def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
+    fields = ",".join((wire.FIELDS, *wire.DATES, *((PAYLOAD,) if payload else ())))
+    return (("include", wire.INCLUDE), ("fields", fields))
+
+
+@interprets_response
+def _more_than_one(rows: Sequence[Json]) -> dict[str, int]:
+    return {row["id"]: wire.count_of(row) for row in rows if wire.count_of(row) > 1}
+
+
+def _ends(since: datetime | None, until: datetime | None) -> dict[str, Json]:
+    return {"since": instant_text(since) if since else None, "until": instant_text(until) if until else None}
+
+
+def _expected(total: int, changed: Window) -> int | None:
+    return total if changed == Window() else None
+
+
+def _within(wanted: Wanted, piece: Window, exact: bool) -> Wanted:
+    """Created in the window; ranges include both ends, whole days where the ends are days (wire C 2.2, 2.4)."""
+    low, high = piece.since or facts.EPOCH, piece.until or FAR
+    if exact or low != _midnight(low) or high != _midnight(high):
+        ends = f'"{moment_text(low)}" TO "{moment_text(high - facts.LAST)}"'
+    else:
+        ends = f"{low.date().isoformat()} TO {(high - facts.DAY).date().isoformat()}"
+    return replace(wanted, search=f"created_at:[{ends}]")
+
+
+def _midnight(parse_timestamp: datetime) -> datetime:
+    return parse_timestamp.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+@interprets_response
+def _made_in(row: Json, window: Window) -> bool:
+    return _in(row, "created_at", window)
+
+
+@interprets_response
+def _changed_in(row: Json, window: Window) -> bool:
+    return _in(row, "updated_at", window)
+
+
+@interprets_response
+def _in(row: Json, name: str, window: Window) -> bool:
+    when = parse_timestamp(row["attributes"].get(name))
+    if when is None:
+        return True
+    return (window.since is None or when >= window.since) and (window.until is None or when < window.until)

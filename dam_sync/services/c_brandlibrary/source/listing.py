@@ -1,0 +1,196 @@
+"""Listings of assets: what is asked for, page by page, and what the service turned out to give on lists."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from dam_sync.crawl.pagers import Page, Params
+from dam_sync.crawl.pagination import paginate
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.errors import NotFound, Transient, TruncatedListing
+from dam_sync.model.service import Cursor
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line, Pairs
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.envelope import Document
+from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
+
+SPLIT = 5  # a page that is too heavy is asked for in so many parts
+AGAIN = (("name", "ASC"), ("name", "DESC"), ("updated_at", "ASC"))  # a listing that gave too few rows is read again in
+# another order, for rows that are equal in the order asked for come in any (wire C 2.2)
+BAD_REQUEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Numbered pages; where the total fell, it steps back as many pages as may have moved past it (wire C 2.2)."""
+
+    size: int
+    reach: int | None = None
+    remaining: bool = False
+    shifting: bool = False  # a shrinking total is made good here
+
+    def first(self) -> Cursor:
+        """See `Pager.first`."""
+        return {"page": 1, "was": None}
+
+    def params(self, cursor: Cursor) -> Params:
+        """`page`, `size`."""
+        return {"page": cursor["page"], "size": self.size}
+
+    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
+        """See `Pager.after`."""
+        number, was, total = int(cursor["page"]), cursor["was"], page.total
+        if total is not None and was is not None and total < was and number > 1:
+            back = -(-(was - total) // self.size)
+            return {"page": max(1, number - back), "was": total}
+        if not page.rows or page.next is False or (total is not None and number * self.size >= total):
+            return None
+        return {"page": number + 1, "was": total if total is not None else was}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One listing. search: in the service's query language. payload: also what assets without files are made of."""
+
+    operation: str
+    ids: tuple[str, ...]
+    sort: str = "created_at"
+    order: str = "ASC"
+    search: str = ""
+    payload: bool = False
+    size: int = facts.PAGE
+    thin: bool = False
+
+
+@dataclass(slots=True)
+class Listing:
+    """Reads listings. dates: whether availability dates come on lists; None until a list was seen."""
+
+    line: Line
+    dates: bool | None = None
+    parts: int = 1
+    _read: int = field(default=0)
+
+    async def count(self, wanted: Wanted) -> int:
+        """Rows a listing has, by one call; a search may say 404 for none (wire C 2.4)."""
+        document = await self._page({**_sorted(wanted), "page": "1", "per": "1"}, wanted)
+        return document.total or 0
+
+    async def rows(
+        self, wanted: Wanted, cursor: Cursor | None = None
+    ) -> AsyncGenerator[tuple[list[Json], Cursor | None], None]:
+        """Rows that were not given before, page by page, with the cursor behind them, None behind the last.
+
+        A listing that ends with fewer distinct rows than it counts is read again in other orders. Raises
+        TruncatedListing when rows are missing even then.
+        """
+        seen: set[str] = set()
+        before, first = (int(cursor["distinct"]), int(cursor["pass"])) if cursor else (0, 0)
+        start = {key: part for key, part in cursor.items() if key not in ("distinct", "pass")} if cursor else None
+        orders = ((wanted.sort, wanted.order), *AGAIN)
+        for attempt in range(first, len(orders)):
+            total = 0
+            ordered = replace(wanted, sort=orders[attempt][0], order=orders[attempt][1])
+            async with aclosing(paginate(_Fetch(self, ordered), Pages(wanted.size), start)) as pages:
+                async for page, behind in pages:
+                    fresh = {row["id"]: row for _, row in page.rows if row["id"] not in seen}
+                    seen.update(fresh)
+                    total = page.total or 0
+                    known = before + len(seen)
+                    place: Cursor | None = None if behind is None else {**behind, "distinct": known, "pass": attempt}
+                    if behind is None and known < total:
+                        if attempt + 1 == len(orders):
+                            raise _short(total, known, wanted)
+                        place = {**Pages(wanted.size).first(), "distinct": 0, "pass": attempt + 1}
+                    yield list(fresh.values()), place
+            if before + len(seen) >= total:
+                return
+            start, before = None, 0
+
+    async def page(self, wanted: Wanted, number: int, size: int) -> Document:
+        """One page, in parts where whole pages turned out to be too heavy for the service (wire C 11.35)."""
+        try:
+            return await self._in_parts(wanted, number, size)
+        except Transient:
+            if self.parts > 1 or size % SPLIT:
+                raise
+            self.parts = SPLIT
+            return await self._in_parts(wanted, number, size)
+
+    async def _in_parts(self, wanted: Wanted, number: int, size: int) -> Document:
+        parts = self.parts if size % self.parts == 0 else 1
+        rows: list[Json] = []
+        document = Document(())
+        for part in range((number - 1) * parts + 1, number * parts + 1):
+            document = await self._whole({**_sorted(wanted), "page": str(part), "per": str(size // parts)}, wanted)
+            rows += document.rows
+            if not document.rows or document.more is False:
+                break
+        return Document(tuple(rows), document.total, document.more)
+
+    async def _whole(self, asked: dict[str, str], wanted: Wanted) -> Document:
+        """A page with everything; a list that refuses the availability dates is asked without them (wire C 3.2)."""
+        if wanted.thin:
+            return await self._page(asked, wanted)
+        own = {**asked, "include": wire.INCLUDE}
+        accept = frozenset({BAD_REQUEST}) if self.dates is None else frozenset()
+        document = await self._page({**own, "fields": self._fields(wanted)}, wanted, accept)
+        if document.refused:
+            self.dates = False
+            document = await self._page({**own, "fields": self._fields(wanted)}, wanted)
+        if self.dates is None and document.rows:
+            self.dates = wire.DATES[0] in document.rows[0]["attributes"]
+        return document
+
+    def _fields(self, wanted: Wanted) -> str:
+        more = () if self.dates is False else wire.DATES
+        return ",".join((wire.FIELDS, *more, *((PAYLOAD,) if wanted.payload else ())))
+
+    async def _page(self, asked: Mapping[str, str], wanted: Wanted, accept: frozenset[int] = frozenset()) -> Document:
+        pairs: Pairs = tuple({**asked, **({"search": wanted.search} if wanted.search else {})}.items())
+        try:
+            return await self.line.listed(wanted.operation, wanted.ids, pairs, accept=accept)
+        except NotFound:
+            if wanted.search:
+                return Document((), 0, False)
+            raise
+
+    def stamp(self) -> int:
+        """A number for each page read."""
+        self._read += 1
+        return self._read
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """Pages for `paginate`, each row with the number of its reading, for a page may rightly come a second time."""
+
+    listing: Listing
+    wanted: Wanted
+
+    async def __call__(self, params: Params) -> Page:
+        document = await self.listing.page(self.wanted, int(params["page"]), int(params["size"]))
+        stamp = self.listing.stamp()
+        return Page([(stamp, row) for row in document.rows], document.total, document.more)
+
+
+def _sorted(wanted: Wanted) -> dict[str, str]:
+    return {"sort_by": wanted.sort, "order": wanted.order}
+
+
+def _short(total: int, got: int, wanted: Wanted) -> TruncatedListing:
+    return TruncatedListing(
+        f"a listing counts {total} assets and gave {got} of them, in every order",
+        operation=wanted.operation,
+        hint="run the same command again when nobody deletes assets; if it stays, the service's index is not in order",
+    )
+
+
+@interprets_response
+def ids_of(rows: Sequence[Json]) -> frozenset[str]:
+    """The ids of rows."""
+    return frozenset(row["id"] for row in rows)

@@ -1,0 +1,67 @@
+"""Which assets are still there: the service deletes duplicates minutes after their upload, and says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import NotFound
+from dam_sync.model.service import Window
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.source.crawl import Reader
+from dam_sync.services.c_brandlibrary.source.listing import Listing, ids_of
+from dam_sync.services.c_brandlibrary.tenant import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Listings of ids in long pages; what they do not show is asked for by its id, which alone says that it is gone."""
+
+    line: Line
+    library: Library
+    listing: Listing
+    reader: Reader
+
+    async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """See `Service.missing`."""
+        unseen = set(assets)
+        if len(unseen) > facts.ASKED_SINGLY and not await self._newest(unseen, since - facts.EARLIER):
+            await self._all(unseen)
+        return frozenset([asset for asset in assets if asset in unseen and await self._is_gone(asset)])
+
+    async def _newest(self, unseen: set[AssetId], since: datetime) -> bool:
+        """Take out those that the newest assets show; whether these lie within reach."""
+        library = await self.library.id()
+        for number in range(1, facts.REACH // facts.LONG_PAGE + 1):
+            asked = (
+                *(("page", str(number)), ("per", str(facts.LONG_PAGE))),
+                *(("sort_by", "created_at"), ("order", "DESC"), ("fields", "created_at")),
+            )
+            document = await self.line.listed(facts.LIBRARY_ASSETS, (library,), asked)
+            unseen.difference_update(map(AssetId, ids_of(document.rows)))
+            made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
+            if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
+                return True
+            if number * facts.LONG_PAGE >= (document.total or 0):
+                return True
+        return False
+
+    async def _all(self, unseen: set[AssetId]) -> None:
+        """Take out those that any listing shows."""
+        async for shard in self.reader.shards(Window()):
+            wanted = replace(self.reader.listed(shard), thin=True, size=facts.LONG_PAGE)
+            async with aclosing(self.listing.rows(wanted)) as pages:
+                async for rows, _ in pages:
+                    unseen.difference_update(map(AssetId, ids_of(rows)))
+
+    async def _is_gone(self, asset: AssetId) -> bool:
+        try:
+            await self.line.one(facts.ASSET, (asset,), asset=asset)
+        except NotFound:
+            return True
+        return False

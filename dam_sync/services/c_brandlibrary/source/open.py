@@ -1,0 +1,80 @@
+"""Signed download links of service C: kept in memory, renewed when old or refused (wire C 4)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dam_sync.http.client import Request
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import FileRef
+from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.ports import Stream
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.envelope import related
+
+
+@dataclass(slots=True)
+class Links:
+    """Opens files. Links are secrets: they are held in memory and nowhere else."""
+
+    line: Line
+    _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
+
+    @interprets_response
+    def keep(self, row: Json, counts: Mapping[str, int]) -> None:
+        """Remember the links that came with an asset."""
+        for attachment in related(row, "attachments"):
+            name = wire.file_id(row["id"], attachment["id"], counts.get(attachment["id"], 1))
+            self._keep(name, str(attachment["attributes"].get("url") or ""))
+
+    def _keep(self, name: str, link: str) -> None:
+        if link:
+            self._kept[name] = link
+            self._kept.move_to_end(name)
+            while len(self._kept) > facts.LINKS_KEPT:
+                self._kept.popitem(last=False)
+
+    async def open(self, file: FileRef, offset: int) -> Stream:
+        """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
+        asset = wire.parts_of(file.id)[0]
+        for _ in range(facts.LINK_RENEWALS):
+            try:
+                return await self._stream(await self._link(file), asset, offset)
+            except NotFound as error:
+                if error.operation != facts.DOWNLOAD:
+                    raise
+                self._kept.pop(file.id, None)
+        return await self._stream(await self._link(file), asset, offset)
+
+    async def _stream(self, link: str, asset: str, offset: int) -> Stream:
+        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+
+    async def _link(self, file: FileRef) -> str:
+        kept = self._kept.get(file.id, "")
+        if kept and wire.is_fresh(kept, self.line.clock.now()):
+            return kept
+        asset, attachment, count = wire.parts_of(file.id)
+        asked = (("fields", "version_count"), ("include", "asset"))
+        row = await self.line.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
+        owners = [each["id"] for each in related(row, "asset")]
+        if owners and asset not in owners:
+            raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
+        told = row["attributes"].get("version_count")
+        if isinstance(told, int) and max(told, 1) != count and self.line.options.counts_versions:
+            raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
+        link = str(row["attributes"].get("url") or "")
+        if not link:
+            raise Rejected(
+                "the service gives no link to the original",
+                asset=asset,
+                operation=facts.ATTACHMENT,
+                code="no download link",
+                hint="the asset is view-only, or no file: let an administrator allow its download",
+            )
+        self._keep(file.id, link)
+        return link

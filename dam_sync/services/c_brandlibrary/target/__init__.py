@@ -1,0 +1,1 @@
+"""Writing: create, update, replace, attach, remove, find, read-back proofs."""

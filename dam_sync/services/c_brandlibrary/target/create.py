@@ -1,0 +1,302 @@
+"""Assets made at service C: refused before anything moves, made once, completed in second calls (wire C 6.3, 6.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dam_sync.aio.single_flight import Proven
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.model.asset import AssetId, Draft, Placement
+from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
+from dam_sync.services.c_brandlibrary.options import Options
+from dam_sync.services.c_brandlibrary.target.coalescing import Seat, Shared
+from dam_sync.services.c_brandlibrary.target.find import Finder
+from dam_sync.services.c_brandlibrary.target.plan import Planner
+from dam_sync.services.c_brandlibrary.target.resend import Anew
+from dam_sync.services.c_brandlibrary.target.values import Values
+from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
+from dam_sync.services.c_brandlibrary.uploads import Uploader
+
+UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
+GONE = frozenset({403, 404})
+READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
+
+
+@dataclass(slots=True)
+class Creator:
+    """Makes assets, one create call each, and completes them."""
+
+    line: Line
+    planner: Planner
+    taxonomy: Taxonomy
+    uploader: Uploader
+    finder: Finder
+    values: Values
+    proven: Proven
+    looks: Shared[AssetId, Json] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.looks = Shared(self.line.clock, self._looked, self.line.made_at_once)
+
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
+        """Upload, create with the token, values, tags, clean description, read back; each once."""
+        texts = await self.planner.texts(draft)
+        section, collection = self.planner.homes(draft)
+        home = section or (await self._default_section()).id
+        await self.values.ensure_key(texts, draft.marker)
+        making = _Making(self, draft, home, collection, content, journal)
+        with self.values.shared.seat() as paying:
+            made = AssetId(await making.make())
+            await self._refuse_visible(made, draft, journal)
+            await self.values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+            await self._finish(made, draft, content, journal)
+        return made
+
+    async def _finish(self, made: AssetId, draft: Draft, content: Content | None, journal: Journal) -> None:
+        with self.looks.seat() as looking:
+            if draft.tags:
+                await self.values.add_tags(made, draft.tags, journal)
+            if cleans(draft, self.line.options) or self._approves(draft):
+                await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
+            await journal.run(
+                "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
+            )
+
+    async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
+        """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
+        hides it, after it was hidden in another way, or deleted."""
+        form = hiding_form(draft, self.line.clock.now())
+        if not form:
+            return
+
+        held_back = self.hides_at_first(draft)
+
+        async def look() -> bool:
+            row = await self.reread(made)
+            refuse_swallowed(row, draft, held_back=held_back)
+            return True
+
+        try:
+            await self.proven.holds(form, look, patient=False)
+        except Rejected:
+            await self._hide(made, journal)
+            raise
+
+    def hides_at_first(self, draft: Draft) -> bool:
+        """Whether a new asset waits for its approval until its dates were read back."""
+        form = hiding_form(draft, self.line.clock.now())
+        return form == DATED and not self.proven.proven([form])
+
+    async def _hide(self, made: AssetId, journal: Journal) -> None:
+        """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
+        await self.line.edit(made, wire.approval(wire.PENDING), again=True)
+        if (await self.reread(made))["attributes"].get("approved") is not False:
+            await self.line.write(facts.DELETE_ASSET, (made,), asset=made, again=True, accept=GONE)
+            await journal.discard("*")
+
+    async def _default_section(self) -> Placement:
+        return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")
+
+    def _approves(self, draft: Draft) -> bool:
+        """Whether the approval may have been held back until the dates were read back."""
+        return hiding_form(draft, self.line.clock.now()) == DATED
+
+    async def _clean(self, made: AssetId, draft: Draft) -> Json:
+        """The description without its token; approval once more, which a create may have passed over, or held back."""
+        status = draft.status or (wire.PUBLISHED if self._approves(draft) else "")
+        attributes = {NAME: wire.name_of(draft)} if wire.name_of(draft) else {}
+        if cleans(draft, self.line.options):
+            attributes[DESCRIPTION] = wire.text_at(draft.fields, DESCRIPTION)
+        await self.line.edit(
+            made, {**attributes, **wire.approval(wire.PENDING if draft.closed else status)}, again=True
+        )
+        return True
+
+    async def _read_back(
+        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: Seat
+    ) -> Json:
+        """What the service may have swallowed. Raises Rejected, IntegrityError."""
+        waits = content is not None and self.line.options.waits_ready
+        if waits:
+            await self.line.clock.sleep(self.line.options.first_look)
+        row = await self.looks.ask(made, seat)
+        if row is None or not _tells(row, draft, content):
+            row = await self.reread(made)
+        if waits and not wire.is_settled(row):
+            row = await self._ready(made)
+            files = wire.attachments_of(row)
+            if content is not None and files and not wire.is_settled(row):
+                sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, journal)
+                row = await self._ready(made) if sent else row
+        try:
+            refuse_swallowed(row, draft)
+        except Rejected:
+            if row["attributes"].get("approved") is not False and wire.audience_of(draft) != wire.EVERYBODY:
+                await self._hide(made, journal)
+            raise
+        if content is not None:
+            refuse_other_file(row, content, self.line.options.waits_ready)
+        return True
+
+    async def _ready(self, made: AssetId) -> Json:
+        """The asset once its file was looked at, or as it is when that takes too long."""
+        row: Json = None
+
+        async def ready() -> Json:
+            nonlocal row
+            row = await self.reread(made)
+            return row if wire.is_settled(row) else None
+
+        waits = facts.READY_WAITS
+        await self.finder.asked_again(ready, facts.READY_SECONDS, waits[1:], first=waits[0])
+        return row
+
+    async def reread(self, made: AssetId) -> Json:
+        """The asset with its files and dates."""
+        return await self.line.one(facts.ASSET, (made,), READ_BACK, asset=made)
+
+    async def _looked(self, several: Sequence[AssetId]) -> Sequence[Json]:
+        """Those made at the same time are the newest of the library, so one list shows them (wire C 6.8), or None."""
+        if len(several) == 1:
+            return [await self.reread(several[0])]
+        asked = (
+            *(("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC")),
+            *READ_BACK,
+        )
+        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.planner.library.id(),), asked)
+        rows = {row["id"]: row for row in document.rows}
+        return [rows.get(made) for made in several]
+
+
+@dataclass(slots=True)
+class _Making:
+    """The one call that makes the asset: its intent is journalled, and it is looked for before it is made again."""
+
+    creator: Creator
+    draft: Draft
+    section: str
+    collection: str
+    content: Content | None
+    journal: Journal
+
+    async def make(self) -> Json:
+        """The id. Raises what the upload and the create raise."""
+        if self.content is not None and await self.journal.get("create") is None:
+            await self.creator.uploader.send(self.content, self.journal)  # before the intent: it makes no asset
+        begun = await self.journal.run("intent", self._now, idempotent=True)
+
+        async def found() -> Json:
+            if self.draft.marker is None:
+                return None
+            return await self.creator.finder.find(self.draft.marker, section=self.section, since=parse_instant(begun))
+
+        known = found if self.draft.marker is not None else None
+        return await self.journal.run("create", self._post, reconcile=known)
+
+    async def _now(self) -> Json:
+        return instant_text(self.creator.line.clock.now())
+
+    async def _post(self) -> Json:
+        """Never repeated blindly."""
+        uploads = []
+        if self.content is not None:
+            uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
+        hidden = self.draft.closed or self.creator.hides_at_first(self.draft)
+        body = wire.create_body(self.draft, self.section, uploads, hidden=hidden)
+        operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.library.id()
+        if self.collection:
+            operation, home = facts.ADD_TO_COLLECTION, self.collection
+        reply = await self.creator.line.write(operation, (home,), body)
+        rows = document_of(reply.json(), operation).rows
+        if len(rows) != 1:
+            raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
+        with interpreting_response("the asset made"):
+            return str(rows[0]["id"])
+
+    async def _unused(self, content: Content) -> str:
+        """An object of the file for this create; one that a create before, which made nothing, may have used up is
+        sent anew (wire C 6.9), once however often that is broken off."""
+        used = await self.journal.get("used")
+        address = await self.creator.uploader.send(content, self.journal)
+        if address == used:
+            await self.creator.uploader.discard(self.journal)
+            address = await self.creator.uploader.send(content, self.journal)
+        await self.journal.discard("used")
+        return str(await self.journal.run("used", lambda: _given(address), idempotent=True))
+
+
+async def _given(value: Json) -> Json:
+    return value
+
+
+@interprets_response
+def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
+    """Whether a row of a list says all that is compared: dates may come with single assets alone (wire C 3.2)."""
+    if content is not None and not related(row, "attachments"):
+        return False
+    return all(name in row["attributes"] for name in wire.availability(draft.rights))
+
+
+def cleans(draft: Draft, options: Options) -> bool:
+    """Whether the token leaves the description again."""
+    return draft.marker is not None and not options.keeps_marker
+
+
+def hiding_form(draft: Draft, now: datetime) -> str:
+    """By what ordinary users do not see a new asset: its approval, or else its dates; empty where they see it."""
+    if draft.closed or draft.status == wire.PENDING:
+        return UNAPPROVED
+    release, expiry = draft.rights.release_at, draft.rights.expires_at
+    return DATED if (release is not None and release > now) or (expiry is not None and expiry <= now) else ""
+
+
+@interprets_response
+def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> None:
+    """Raises Rejected when status or dates are not as they were written (wire C 6.3). held_back: the approval is to
+    come."""
+    attributes: Mapping[str, Json] = row["attributes"]
+    status = wire.PENDING if draft.closed or held_back else draft.status
+    want = wire.approval(status)
+    if want and attributes.get("approved") is not None and attributes["approved"] != want["approved"]:
+        raise Rejected(
+            f"the asset was made, but its status is not {status}",
+            asset=row["id"],
+            code="approval",
+            hint="the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
+        )
+    for name, text in wire.availability(draft.rights).items():
+        if name in attributes and parse_timestamp(attributes[name]) != parse_instant(text):
+            raise Rejected(
+                f"the asset was made, but {name} was not kept",
+                asset=row["id"],
+                code="availability",
+                hint="the account may have no availability dates: leave release and expiry out of the mapping",
+            )
+
+
+@interprets_response
+def refuse_other_file(row: Json, content: Content, waited: bool) -> None:
+    """Raises IntegrityError when the file is missing, or has another size than was sent."""
+    files = related(row, "attachments")
+    if not files:
+        raise IntegrityError("the asset was made without its file", asset=row["id"])
+    size = files[0]["attributes"].get("size")
+    if size is not None and size != content.size:
+        raise IntegrityError(f"{content.size} bytes were sent and {size} arrived", asset=row["id"])
+    if waited and size is None:
+        raise Rejected(
+            "the file was not looked at in time",
+            asset=row["id"],
+            code="not ready",
+            hint="see that the service processes uploads, then `errors JOB --retry`",
+        )

@@ -1,0 +1,109 @@
+"""Assets of ours found again: by the token in their description, by the value of their mark (wire C 6.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, repeat
+
+from dam_sync.http.dates import parse_timestamp
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.errors import NotFound
+from dam_sync.model.ports import Call
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import marks, wire
+from dam_sync.services.c_brandlibrary.tenant import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Looks where reads are immediate first, then in the index; a hit is read by its id before it counts."""
+
+    line: Line
+    library: Library
+
+    async def find(self, marker: Marker, *, section: str = "", since: datetime | None = None) -> AssetId | None:
+        """The asset with this mark, none only after the index had its time. Safe to repeat.
+
+        section, since: where and when it was made, if it was. Raises InvalidValue for a mark nobody can search.
+        """
+        marks.by_value(marker)
+        begun = since if since is not None else self.line.clock.now() - facts.RECENT
+
+        async def look() -> Json:
+            return await self._recent(marker, section, begun - facts.EARLIER) or await self._searched(marker)
+
+        found = await self.asked_again(look, self.line.options.index_lag, facts.LAG_WAITS)
+        return None if found is None else AssetId(found)
+
+    async def asked_again(self, ask: Call, seconds: float, waits: Sequence[float], first: float = 0.0) -> Json:
+        """The first answer that is not None; asked a last time when `seconds` are over."""
+        clock = self.line.clock
+        until = clock.monotonic() + seconds
+        if first:
+            await clock.sleep(first)
+        pauses = chain(waits, repeat(waits[-1]))
+        while (answer := await ask()) is None and (left := until - clock.monotonic()) > 0:
+            await clock.sleep(min(next(pauses), left))
+        return answer
+
+    async def _recent(self, marker: Marker, section: str, since: datetime) -> str | None:
+        """Among the newest assets, which needs no index."""
+        operation, ids = facts.LIBRARY_ASSETS, (await self.library.id(),)
+        if section:
+            operation, ids = facts.SECTION_ASSETS, (section,)
+        for number in range(1, facts.RECENT_PAGES + 1):
+            asked = (
+                *(("page", str(number)), ("per", str(facts.RECENT_PAGE))),
+                *(("sort_by", "created_at"), ("order", "DESC")),
+                *(("include", "custom_fields"), ("fields", "created_at")),
+            )
+            document = await self.line.listed(operation, ids, asked)
+            ours = [row["id"] for row in document.rows if is_ours(row, marker)]
+            if ours:
+                return str(ours[-1])  # the oldest, should there be two
+            made = [parse_timestamp(row["attributes"].get("created_at")) for row in document.rows]
+            if not made or document.more is False or (made[-1] is not None and made[-1] < since):
+                return None
+            if number * facts.RECENT_PAGE >= (document.total or 0):
+                return None
+        return None
+
+    async def _searched(self, marker: Marker) -> str | None:
+        """By token and by value; the index may show what is gone or changed, so the asset itself decides."""
+        for text in (marks.by_token(marker), marks.by_value(marker)):
+            for identity in await self._hits(text):
+                if await self._is_ours(identity, marker):
+                    return identity
+        return None
+
+    async def _hits(self, search: str) -> list[str]:
+        """404 says that there is no such key or value (wire C 2.4)."""
+        asked = (
+            *(("search", search), ("page", "1"), ("per", str(facts.RECENT_PAGE))),
+            *(("sort_by", "created_at"), ("order", "ASC")),
+        )
+        try:
+            document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.library.id(),), asked)
+        except NotFound:
+            return []
+        return [row["id"] for row in document.rows]
+
+    async def _is_ours(self, identity: str, marker: Marker) -> bool:
+        try:
+            row = await self.line.one(facts.ASSET, (identity,), (("include", "custom_fields"),), asset=identity)
+        except NotFound:
+            return False  # deleted, by somebody or as a duplicate, while the index still shows it
+        return is_ours(row, marker)
+
+
+@interprets_response
+def is_ours(row: Json, marker: Marker) -> bool:
+    """Whether this very token or value is on the asset."""
+    if marks.token_in(row["attributes"].get("description")) == marks.token_of(marker):
+        return True
+    return marker.value in wire.values_of(row).get(marker.field, {}).values()

@@ -1,0 +1,39 @@
+"""Files that service C never looked at, sent once more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.model.asset import AssetId
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.uploads import Uploader
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """An object may go before the service looks at it (wire C 6.1: after seven days), and then it never will."""
+
+    line: Line
+    uploader: Uploader
+
+    async def sent(
+        self, asset: AssetId, attachment: str, content: Content, journal: Journal, name: str = "file"
+    ) -> bool:
+        """Whether the attachment was given its file once more: only when it was waited for in vain before, for a slow
+        service needs nothing but time. The same bytes, so it is safe to repeat."""
+        waited = f"{name}:waited"
+        if await journal.get(waited) is None:
+            await journal.run(waited, _remembered, idempotent=True)
+            return False
+        await self.uploader.discard(journal, name)
+        address = await self.uploader.send(content, journal, name)
+        body = {"data": {"attributes": {"url": address, "filename": content.name}}}
+        await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, again=True)
+        return True
+
+
+async def _remembered() -> Json:
+    return True

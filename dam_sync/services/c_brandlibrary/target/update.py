@@ -1,0 +1,275 @@
+"""Assets of service C changed: fields, tags, names, new file versions, attachments, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.values import composed
+from dam_sync.services.c_brandlibrary.target.find import Finder
+from dam_sync.services.c_brandlibrary.target.plan import Planner
+from dam_sync.services.c_brandlibrary.target.resend import Anew
+from dam_sync.services.c_brandlibrary.target.values import Values
+from dam_sync.services.c_brandlibrary.uploads import Uploader
+from dam_sync.transfer.upload_session import source_of
+
+GONE = frozenset({403, 404})
+TOLD = ("approved", "name", "description")  # what the answer to a change tells of it (wire C 3.2, 6.4)
+HINTS = {
+    "approved": "the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
+}
+VERSION_FIELDS = "version_count"
+
+
+@dataclass(frozen=True, slots=True)
+class Changer:
+    """Each method says what is safe to repeat."""
+
+    line: Line
+    planner: Planner
+    uploader: Uploader
+    finder: Finder
+    values: Values
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """One call for what the asset itself holds, one for each record of a custom field. Safe to repeat."""
+        if patch.empty:
+            return
+        wanted = await self.planner.changes(patch)
+        row = await self._current(asset, patch, wanted)
+        attributes = named(wire.patch_attributes(patch), row)
+        told = await self.line.edit(asset, attributes, again=True) if attributes else None
+        if told is not None and patch.closed:
+            refuse_unkept(told, attributes)
+        if row is not None:
+            await self._related(row, patch, wanted)
+        if told is not None:
+            refuse_unkept(told, attributes)
+        if opening := named(wire.opening(patch), row):
+            refuse_unkept(await self.line.edit(asset, opening, again=True), opening)
+
+    async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
+        await self.values.change(row, wanted)
+        await self.values.change_tags(row, patch.tags_add, patch.tags_remove)
+        if patch.filename is not None:
+            await self._rename(row, patch.filename)
+
+    async def _current(self, asset: AssetId, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> Json:
+        """The asset as it is, where what is to be written depends on it."""
+        parts = [
+            *(["custom_fields"] if wanted else []),
+            *(["tags"] if patch.tags_add or patch.tags_remove else []),
+            *(["attachments"] if patch.filename is not None else []),
+        ]
+        if not parts:
+            return None
+        return await self.line.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
+
+    async def _rename(self, row: Json, name: str) -> None:
+        files = wire.attachments_of(row)
+        if not files:
+            raise Unsupported("an asset without a file has no file name", asset=row["id"])
+        if files[0]["attributes"].get("filename") == name:
+            return
+        body = {"data": {"attributes": {"filename": name}}}
+        await self.line.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], again=True)
+
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
+        before = await journal.run("before", lambda: self._before(asset), idempotent=True)
+        address = await self.uploader.send(content, journal)
+        attachment = str(before["attachment"])
+
+        async def put() -> Json:
+            attributes = {"url": address, "filename": content.name}
+            body = {"data": {"attributes": attributes}}
+            await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
+            return True
+
+        async def newer() -> Json:
+            row = await self._finished(asset, attachment, facts.READY_SECONDS)
+            return True if row is not None and wire.count_of(row) > before["count"] else None
+
+        async def landed() -> Json:
+            return await self.finder.asked_again(newer, self.line.options.index_lag, facts.READY_WAITS)
+
+        await journal.run("put", put, reconcile=landed)
+        try:
+            await journal.run(
+                "ready", lambda: self._arrived(asset, attachment, before["count"], content), idempotent=True
+            )
+        except NotReady:
+            await self.uploader.discard(journal)  # its object may have gone before anybody looked at it: sent anew
+            await journal.discard("put")
+            raise
+
+    async def _before(self, asset: AssetId) -> Json:
+        """The first attachment, once the service has done with it."""
+        row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        files = wire.attachments_of(row)
+        if not files:
+            raise Unsupported("an asset without a file takes no new version", asset=asset)
+        attachment = files[0]["id"]
+        done = await self._finished(asset, attachment, facts.READY_SECONDS)
+        if done is None:
+            raise _not_ready(asset)
+        return {"attachment": attachment, "count": wire.count_of(done)}
+
+    async def _finished(self, asset: str, attachment: str, seconds: float) -> Json:
+        async def ready() -> Json:
+            row = await self._attachment(asset, attachment)
+            return row if wire.is_ready(row) else None
+
+        return await self.finder.asked_again(ready, seconds, facts.READY_WAITS)
+
+    async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
+        """Wait until the new version shows; its size must be that of what was sent. Raises IntegrityError, Rejected."""
+
+        async def newer() -> Json:
+            row = await self._attachment(asset, attachment)
+            return row if wire.is_ready(row) and wire.count_of(row) > count else None
+
+        row = await self.finder.asked_again(
+            newer, facts.READY_SECONDS, facts.READY_WAITS, first=self.line.options.first_look
+        )
+        if row is None:
+            raise _not_ready(asset)
+        size = row["attributes"].get("size")
+        if size != content.size:
+            raise IntegrityError(f"{content.size} bytes were sent and {size} arrived", asset=asset)
+        return True
+
+    async def _attachment(self, asset: str, attachment: str) -> Json:
+        return await self.line.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
+
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
+        name = _name(content)
+        rows: list[Json] = []
+
+        async def attached() -> Json:
+            rows.append(await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
+            return _file_names(rows[-1])
+
+        before = await journal.run(f"{name}:before", attached, idempotent=True)
+        if len(before) >= facts.ATTACHMENTS:
+            raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
+        address = await self.uploader.send(content, journal, f"{name}:file")
+
+        async def put() -> Json:
+            files = [{"url": address, "filename": content.name}]
+            await self.line.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
+            return True
+
+        async def found() -> Json:
+            now = await attached()
+            fresh = [file for file in now if file not in before and composed(now[file]) == composed(content.name)]
+            return True if fresh else None
+
+        async def check() -> Json:
+            await self._refuse_missing(asset, frozenset(before), content, journal)
+            return True
+
+        await journal.run(name, put, reconcile=found)
+        await journal.run(f"{name}:read-back", check, idempotent=True)
+
+    async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
+        """The new attachment must be there, and once it was looked at have the size that was sent."""
+        waits = self.line.options.waits_ready
+        fresh: list[Json] = []
+
+        async def ready() -> Json:
+            row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+            files = [file for file in wire.attachments_of(row) if file["id"] not in before]
+            fresh[:] = [
+                file
+                for file in files
+                if composed(str(file["attributes"].get("filename") or "")) == composed(content.name)
+            ]
+            return True if not waits or any(wire.is_ready(file) for file in fresh) else None
+
+        first = self.line.options.first_look if waits else 0.0
+        done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        if not done and fresh:
+            if not await Anew(self.line, self.uploader).sent(
+                asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
+            ):
+                raise _not_ready(asset)
+            done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        if not done and fresh:
+            raise _not_ready(asset)
+        sizes = [file["attributes"].get("size") for file in fresh]
+        if content.size not in sizes and None not in sizes:
+            raise IntegrityError(
+                f"{content.name}: {content.size} bytes were sent and {sizes or 'none'} arrived", asset=asset
+            )
+
+    async def remove(self, asset: AssetId) -> None:
+        """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
+        try:
+            reply = await self.line.write(facts.DELETE_ASSET, (asset,), asset=asset, again=True, accept=GONE)
+        except NotFound:
+            return  # no id of this service
+        if reply.status in GONE:
+            await self.line.prove()
+
+
+def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
+    """With the name, which one description of the service requires (wire C, last section), where it is known; nothing
+    for nothing."""
+    name = row["attributes"].get("name") if row is not None else None
+    return {"name": name, **attributes} if attributes and isinstance(name, str) and name else attributes
+
+
+def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
+    """Raises Rejected where the answer to a change tells another status, name or description than was sent."""
+    told = row["attributes"]
+    for name in TOLD:
+        if name in sent and name in told and not _same(told[name], sent[name]):
+            raise Rejected(
+                f"the asset was changed, but its {name} was not taken over",
+                asset=row["id"],
+                operation=facts.PUT_ASSET,
+                code=name,
+                hint=HINTS.get(name, f"the service does not keep such a {name}: shorten or change it in the mapping"),
+            )
+
+
+def _same(told: Json, sent: Json) -> bool:
+    """Whether a flag is as it was sent, where it is told at all, or a text, whose absence is an empty one."""
+    if isinstance(sent, bool):
+        return told is None or told == sent
+    return composed(str(told or "")) == composed(str(sent or ""))
+
+
+@interprets_response
+def _file_names(row: Json) -> Json:
+    """File names of the attachments by id."""
+    return {file["id"]: str(file["attributes"].get("filename") or "") for file in wire.attachments_of(row)}
+
+
+def _name(content: Content) -> str:
+    """What the steps of an attachment begin with."""
+    return f"attach:{source_of(content)[:12]}"
+
+
+class NotReady(Rejected):
+    """The service has not looked at a file in time."""
+
+
+def _not_ready(asset: str) -> NotReady:
+    return NotReady(
+        "the service has not looked at the last file in time",
+        asset=asset,
+        operation=facts.ATTACHMENT,
+        code="not ready",
+        hint="see that the service processes uploads, then `errors JOB --retry`",
+    )

@@ -1,0 +1,261 @@
+"""Values of custom fields and tags of one asset: read first, then only what is missing or too many is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.http.client import Response
+from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response
+from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
+from dam_sync.model.ports import Call, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
+from dam_sync.services.c_brandlibrary.codec.values import composed
+from dam_sync.services.c_brandlibrary.target.coalescing import Seat, Shared
+from dam_sync.services.c_brandlibrary.target.find import Finder
+from dam_sync.services.c_brandlibrary.tenant import Library
+
+GONE = frozenset({403, 404})
+
+
+@dataclass(slots=True)
+class Owed:
+    """Values that a new asset is still to be given, by key. alone: they were sent with nobody else's."""
+
+    asset: AssetId
+    texts: Mapping[str, Sequence[str]]
+    alone: bool = True
+
+
+IN_PART = "values in part"  # the step that remembers that some values may be there
+
+
+@dataclass(slots=True)
+class Values:
+    """Writes what hangs on an asset by calls of its own; a record posted twice is there twice (wire C 6.7)."""
+
+    line: Line
+    library: Library
+    finder: Finder
+    shared: Shared[Owed, None] = field(init=False)
+    _turns: KeyedLock = field(default_factory=KeyedLock)
+
+    def __post_init__(self) -> None:
+        self.shared = Shared(self.line.clock, self._pay, self.line.made_at_once, facts.SHARED_LINGER)
+
+    async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
+        """Make the key of our mark where the library has none (wire C 6.9)."""
+        for name in {facts.MARK_KEY, marker.field if marker else facts.MARK_KEY} & set(texts):
+            if (await self.library.keys.get()).named(name) is not None:
+                continue
+            async with self._turns.of(name):
+                if (await self.library.refresh()).named(name) is None:
+                    await self._add_key(name)
+
+    async def _add_key(self, name: str) -> None:
+        attributes = {"name": name, "restricted": False, "required": False, "prioritized": False}
+        body = {"data": {"attributes": [attributes]}}  # an array, other than in updates (wire C 11.4)
+        try:
+            await self.line.write(facts.ADD_KEY, (await self.library.id(),), body)
+        except DamSyncError:
+            self.library.keys.forget()
+            raise
+        if (await self.library.refresh()).named(name) is None:
+            raise Rejected(
+                f"the library did not take the custom field {name}",
+                code="custom fields",
+                hint="let an administrator make a free-text custom field of that name",
+            )
+
+    # -- while an asset is made ------------------------------------------------------------------------------------
+
+    async def add(
+        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: Seat
+    ) -> None:
+        """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
+        before all; after a lost answer, or one that refused others', what is missing."""
+        left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
+
+        async def post() -> Json:
+            if await journal.get(IN_PART) and await found():
+                return True
+            try:
+                await self._shared(Owed(asset, left), found, seat)
+            except DamSyncError:  # of several calls the last was refused: those before it were not
+                await journal.run(IN_PART, _true, idempotent=True)
+                raise
+            return True
+
+        async def found() -> Json:
+            have = wire.values_of(await self._row(asset, "custom_fields"))
+            for key, some in left.items():
+                there = have.get((await self._key(key)).name, {}).values()
+                some[:] = [text for text in texts[key] if text not in there]
+            return None if any(left.values()) else True
+
+        if left:
+            await journal.run("values", post, reconcile=found)
+
+    async def _shared(self, owed: Owed, found: Call, seat: Seat) -> None:
+        """Together with others; what was refused because of theirs goes alone, as far as it is missing."""
+        try:
+            await self.shared.ask(owed, seat)
+        except Rejected:
+            if owed.alone:
+                raise
+            if await found() is None:
+                await self._pay([owed])
+
+    async def _pay(self, several: Sequence[Owed]) -> Sequence[None]:
+        """The values of all, key by key, as many in a call as it takes (wire C 6.7)."""
+        for owed in several:
+            owed.alone = len(several) == 1
+        for key in dict.fromkeys(key for owed in several for key in owed.texts):
+            rows = [(text, owed.asset) for owed in several for text in owed.texts.get(key, ())]
+            if rows:
+                await self._post(await self._key(key), rows)
+        return [None] * len(several)
+
+    async def add_tags(self, asset: AssetId, tags: frozenset[str], journal: Journal) -> None:
+        """The tags of a new asset, by one call."""
+        left = sorted(tags)
+
+        async def post() -> Json:
+            await self._post_tags(asset, left)
+            return True
+
+        async def found() -> Json:
+            have = tag_names(await self._row(asset, "tags"))
+            left[:] = [tag for tag in sorted(tags) if tag not in have]
+            return None if left else True
+
+        await journal.run("tags", post, reconcile=found)
+
+    # -- afterwards ------------------------------------------------------------------------------------------------
+
+    async def change(self, row: Json, wanted: Mapping[str, tuple[str, ...]]) -> None:
+        """Make the records of these keys what is wanted: surplus ones become the missing ones. Safe to repeat."""
+        for key in sorted(wanted):
+            named = await self._key(key)
+            records = wire.values_of(row).get(named.name, {})
+            await self._settle(row["id"], named, records, wanted[key])
+
+    async def _settle(self, asset: str, key: Key, records: Mapping[str, str], texts: tuple[str, ...]) -> None:
+        kept: set[str] = set()
+        surplus: list[str] = []
+        for record, text in records.items():
+            if text in texts and text not in kept:
+                kept.add(text)
+            else:
+                surplus.append(record)
+        missing = [text for text in texts if text not in kept]
+        while surplus and missing:
+            body = {"data": {"attributes": {"value": missing.pop(0)}}}
+            await self.line.write(facts.PUT_VALUE, (surplus.pop(0),), body, asset=asset, again=True)
+        for record in surplus:
+            await self.line.write(facts.DELETE_VALUE, (record,), asset=asset, again=True, accept=GONE)
+        if missing:
+            await self._post(key, [(text, asset) for text in missing])
+
+    async def change_tags(self, row: Json, add: frozenset[str], remove: frozenset[str]) -> None:
+        """Tags people gave; those of machines are left alone. Deletions are waited for (wire C 6.6). Safe to repeat."""
+        have = tag_names(row)
+        gone, new = sorted(remove & have), sorted(add - have)
+        if gone:
+            body = {"tags": gone}
+            await self.line.write(facts.DELETE_TAGS, (row["id"],), body, asset=row["id"], again=True)
+            await self._await_deletion(row["id"], frozenset(gone))
+        if new:
+            await self._post_tags(row["id"], new)
+
+    async def _await_deletion(self, asset: str, gone: frozenset[str]) -> None:
+        async def done() -> Json:
+            document = await self.line.listed(facts.ASSET_TAGS, (asset,), (("per", str(facts.LONG_PAGE)),))
+            return True if not gone & names_of(document.rows) else None
+
+        seconds = sum(facts.TAG_WAITS)
+        if not await self.finder.asked_again(done, seconds, facts.TAG_WAITS[1:], first=facts.TAG_WAITS[0]):
+            raise Rejected(
+                "tags that were deleted are still there",
+                asset=asset,
+                operation=facts.DELETE_TAGS,
+                code="tags",
+                hint="the service deletes tags later: `errors JOB --retry` after a while",
+            )
+
+    async def _post(self, key: Key, rows: Sequence[tuple[str, str]]) -> None:
+        """Values of one key, each with its asset."""
+        assets = {asset for _, asset in rows}
+        asset = assets.pop() if len(assets) == 1 else ""
+        for start in range(0, len(rows), facts.VALUE_BATCH):
+            some = rows[start : start + facts.VALUE_BATCH]
+            reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
+            with interpreting_response("the values added"):
+                told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
+            if None not in told and Counter(told) < Counter(text for text, _ in some):
+                raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
+
+    async def _post_tags(self, asset: str, tags: list[str]) -> None:
+        body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
+        reply = await self.line.write(facts.ADD_TAGS, (asset,), body, asset=asset)
+        missing = _unnamed(tags, told_names(reply))
+        if missing:  # an answer of another shape tells nothing: the asset itself does
+            row = await self._row(asset, "tags")
+            missing = _unnamed(tags, {str(tag["attributes"].get("name")) for tag in related(row, "tags")})
+        if missing:
+            raise Rejected(
+                f"the asset did not take the tags {', '.join(missing[:5])}",
+                asset=asset,
+                operation=facts.ADD_TAGS,
+                code="tags",
+                hint="add a tag by hand to see what forbids it, then `errors JOB --retry`",
+            )
+
+    async def _row(self, asset: str, include: str) -> Json:
+        return await self.line.one(facts.ASSET, (asset,), (("include", include),), asset=asset)
+
+    async def _key(self, key: str) -> Key:
+        known: Keys = await self.library.keys.get()
+        found = known.named(key)
+        if found is None:
+            raise NotFound(f"the library has no field {key!r}")
+        return found
+
+
+async def _true() -> Json:
+    return True
+
+
+@interprets_response
+def told_names(reply: Response) -> set[str]:
+    """The names of tags that an answer tells (wire C 6.6)."""
+    try:
+        return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
+    except (ContractBroken, *MISREAD):
+        return set()
+
+
+def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Tags that are not among the names, whose letters the service may compose and whose case it may change."""
+    there = {composed(name).casefold() for name in names}
+    return [tag for tag in tags if composed(tag).casefold() not in there]
+
+
+@interprets_response
+def tag_names(row: Json) -> frozenset[str]:
+    """Names of the tags people gave."""
+    return names_of(related(row, "tags"))
+
+
+@interprets_response
+def names_of(tags: Iterable[Json]) -> frozenset[str]:
+    """Names of tags that no machine made."""
+    return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))

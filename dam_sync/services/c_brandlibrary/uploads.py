@@ -1,0 +1,310 @@
+"""Bytes to the object storage behind service C: one request, or ranges in sequence (wire C 6.1, 6.2)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from dam_sync.http.client import Request, Response
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import digest_of
+from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
+from dam_sync.model.limits import MIB, Part
+from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.transfer.upload import send_ranges, send_single
+
+BINARY = "application/octet-stream"
+REFUSALS = frozenset(range(400, 500)) - {408, 429}
+DONE = frozenset({200, 201})
+GONE = frozenset({404, 410})
+CANCELLED = 499  # how the storage says yes (wire C 6.2)
+GOES_ON = 308  # progress, not a redirect (wire C 11.10)
+WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is told (wire C 6.1)
+PLACES = 64  # in the vault for sessions, at most
+_PLACE = f"{facts.NAME}-upload-"
+_END = re.compile(r"bytes=0-(\d+)$")
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one file goes: `object` names it afterwards; the others are secrets."""
+
+    upload: str = field(repr=False)
+    resumable: str = field(repr=False)
+    object: str
+
+
+@dataclass(slots=True)
+class Uploader:
+    """Sends files; which way the upload link takes bytes is found out once."""
+
+    line: Line
+    budget: Budget
+    vault: CredentialStore | None
+    way: int | None = None
+    _sessions: dict[str, str] = field(default_factory=dict, repr=False)
+
+    async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
+        """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
+        if content.size <= self.line.options.resumable_above:
+            return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
+        wire = SessionWire(self, content)
+        handle = await send_ranges(
+            content, wire, facts.CHUNK_BYTES, journal, name, budget=self.budget, ttl=facts.UPLOAD_LIFE
+        )
+        await self.done(handle)  # not before the end is recorded: till then the session is needed to go on
+        return str(handle["object"])
+
+    async def discard(self, journal: Journal, name: str = "file") -> None:
+        """Send it anew: what it was given to may have used it up (wire C 6.9)."""
+        await journal.discard(name, f"{name}:*")
+
+    async def slot(self) -> Slot:
+        """Fresh addresses; the answer has no `data` around it, though it may (wire C 11.8)."""
+        reply = (await self.line.client.send(self.line.reading(facts.UPLOAD_REQUEST))).json()
+        body = reply
+        for name in ("data", "attributes"):
+            body = body[name] if isinstance(body, dict) and isinstance(body.get(name), dict) else body
+        try:
+            upload, named = str(body["upload_url"]), str(body["object_url"])
+            return Slot(upload, str(body.get("resumable_upload_url") or ""), named)
+        except (KeyError, TypeError):
+            raise ContractBroken(
+                "an upload request came without its addresses", operation=facts.UPLOAD_REQUEST
+            ) from None
+
+    async def _single(self, content: Content) -> Json:
+        """Two fresh requests after a refusal, then no more."""
+        for _ in range(facts.FRESH_UPLOADS):
+            slot = await self.slot()
+            if await self._put(slot, content) is None:
+                return slot.object
+        slot = await self.slot()
+        refusal = await self._put(slot, content)
+        if refusal is not None:
+            raise Rejected(
+                f"the storage refused the file with {refusal}",
+                operation=facts.SEND_FILE,
+                code="upload refused",
+                hint="compare this machine's clock with the service's; try `options: {upload_method: put}` or post",
+            )
+        return slot.object
+
+    async def _put(self, slot: Slot, content: Content) -> int | None:
+        """None when the storage took it, else its refusal; all ways are tried until one worked, then that one alone."""
+        status = 0
+        for way in self._ways():
+            sent = _Sent(content)
+            reply = await self._sent(slot, sent, *WAYS[way])
+            if reply.status in DONE or reply.status == 204:
+                sent.refuse_other(reply.headers)
+                self.way = way
+                return None
+            status = reply.status
+        return status
+
+    def _ways(self) -> tuple[int, ...]:
+        if self.way is not None:
+            return (self.way,)
+        return {"auto": (0, 1, 2), "put": (0, 1), "post": (2,)}[self.line.options.upload_method]
+
+    async def _sent(self, slot: Slot, sent: _Sent, method: str, typed: bool) -> Response:
+        """The whole body again after a broken connection: it overwrites."""
+        request = Request(
+            facts.SEND_FILE,
+            method,
+            slot.upload,
+            body=sent.blocks,
+            size=sent.content.size,
+            headers={"Content-Type": (sent.content.media_type or BINARY) if typed else ""},
+            repeatable=True,
+            accept=REFUSALS,
+            bare=True,
+        )
+        return await self.line.client.send(request)
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+
+    async def remember(self, address: str) -> Json:
+        """A session's address is a credential: in memory, and in the vault where there is one, never in the state.
+
+        Gives what recalls it: a place in the vault, of which there are few, and a digest that tells it is still there.
+        """
+        place = await self._free_place()
+        self._sessions[place] = address
+        if self.vault is not None:
+            await self.vault.save(place, address)
+        return {"place": place, "digest": digest_of(address)}
+
+    async def _free_place(self) -> str:
+        for number in range(PLACES):
+            place = f"{_PLACE}{number}"
+            if place in self._sessions:
+                continue
+            self._sessions[place] = ""  # taken, before anybody else looks
+            if self.vault is None or not await self.vault.load(place):
+                return place
+            del self._sessions[place]
+        return f"{_PLACE}{self.line.clock.token()[:2]}"  # the session there has long ended, or begins anew
+
+    async def address(self, ticket: Json) -> str:
+        """The session's address. Raises SessionGone when nobody kept it."""
+        place, address = str(ticket["place"]), await self._kept(ticket)
+        if digest_of(address) != ticket["digest"]:
+            raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
+        self._sessions[place] = address
+        return address
+
+    async def done(self, ticket: Json) -> None:
+        """The session is over. Safe to repeat."""
+        place = str(ticket["place"])
+        if digest_of(await self._kept(ticket)) != ticket["digest"]:
+            return
+        if self.vault is not None:
+            await self.vault.save(place, "")
+        self._sessions.pop(place, None)
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        """End the sessions that no work goes on with; how many another process had left open. Safe to repeat."""
+        places = await self.vault.names(_PLACE) if self.vault is not None else ()
+        left = 0
+        for place in places:
+            ours, address = place in self._sessions, await self._kept({"place": place})
+            if not await recorded(digest_of(address)):
+                ended = await self._ended(address)
+                await self.done({"place": place, "digest": digest_of(address)})
+                left += ended and not ours
+        return left
+
+    async def _ended(self, address: str) -> bool:
+        """Whether it was open and is no more. Best effort: what cannot be ended now ends by itself."""
+        accept = GONE | {CANCELLED}
+        with suppress(Rejected, Denied, Transient):
+            request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept, bare=True)
+            return (await self.line.client.send(request)).status not in GONE
+        return False
+
+    async def _kept(self, ticket: Json) -> str:
+        """What lies in the ticket's place, perhaps of another session by now."""
+        place = str(ticket["place"])
+        return self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else None) or ""
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A file on its way, with the MD5 of what was sent."""
+
+    content: Content
+    digest: bytes = b""
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """Begun anew each time it is called."""
+        tally = hashlib.md5(usedforsecurity=False)
+        async for block in self.content.blocks():
+            tally.update(block)
+            yield block
+        self.digest = tally.digest()
+
+    def refuse_other(self, headers: Mapping[str, str]) -> None:
+        """Raises IntegrityError when the storage says it got other bytes (wire C 6.1)."""
+        theirs = _told_md5(headers)
+        if theirs and self.digest and theirs != self.digest:
+            text = f"the storage says MD5 {theirs.hex()} of {self.content.name}, and {self.digest.hex()} was sent"
+            raise IntegrityError(text, operation=facts.SEND_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWire:
+    """The resumable protocol of the storage, as `RangesWire`."""
+
+    uploader: Uploader
+    content: Content
+
+    async def begin(self, size: int) -> Json:
+        """A session; the ticket holds no address of it."""
+        slot = await self.uploader.slot()
+        headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
+        request = Request(
+            facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True, bare=True
+        )
+        reply = await self.uploader.line.client.send(request)
+        address = reply.headers.get("location", "") or _told_location(reply)
+        if not address:
+            raise ContractBroken("an upload session began without its address", operation=facts.START_RANGES)
+        return {**await self.uploader.remember(address), "object": slot.object, "size": size}
+
+    async def offset(self, ticket: Json) -> int:
+        """The next byte wanted; the size when all is there. Raises SessionGone."""
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        return int(ticket["size"]) if reply.status in DONE else _next_byte(reply)
+
+    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+        """Send one range; after a broken connection the storage is asked how much of it arrived (wire C 6.2)."""
+        try:
+            told = f"bytes {part.start}-{part.stop - 1}/{total}"
+            reply = await self._ask(ticket, body, told, again=False)
+        except Transient:
+            return await self.offset(ticket)
+        return total if reply.status in DONE else _next_byte(reply)
+
+    async def finish(self, ticket: Json) -> Json:
+        """The object's address, and where the session's is kept, once the storage says that it is complete."""
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        if reply.status not in DONE:
+            raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
+        return ticket
+
+    async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Response:
+        request = Request(
+            facts.SEND_RANGES,
+            "PUT",
+            await self.uploader.address(ticket),
+            body=(lambda: _in_blocks(body)) if body else b"",
+            size=len(body),
+            headers={"Content-Range": told},
+            repeatable=again,
+            accept=GONE | {GOES_ON},
+            bare=True,
+        )
+        reply = await self.uploader.line.client.send(request)
+        if reply.status in GONE:
+            await self.uploader.done(ticket)
+            raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
+        return reply
+
+
+async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
+    """In pieces a connection takes without holding up the others."""
+    for start in range(0, len(body), MIB):
+        yield body[start : start + MIB]
+
+
+@interprets_response
+def _next_byte(reply: Response) -> int:
+    """Behind the last byte kept; no `Range` means nothing was."""
+    found = _END.match(reply.headers.get("range", "").replace(" ", ""))
+    return int(found[1]) + 1 if found else 0
+
+
+@interprets_response
+def _told_location(reply: Response) -> str:
+    body = reply.json() if reply.body.strip() else {}
+    return str(body.get("location") or "") if isinstance(body, dict) else ""
+
+
+def _told_md5(headers: Mapping[str, str]) -> bytes:
+    """From x-goog-hash, else an ETag that looks like one; empty where the storage tells none."""
+    for part in headers.get("x-goog-hash", "").split(","):
+        name, _, text = part.strip().partition("=")
+        if name == "md5":
+            return base64.b64decode(text)
+    etag = headers.get("etag", "").strip('"').lower()
+    return bytes.fromhex(etag) if _MD5.fullmatch(etag) else b""
