@@ -15,7 +15,7 @@ from dam_sync.api.bootstrap import connected, job_of, run_context_of
 from dam_sync.api.jobs import bare_report, copy_state
 from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import Job
-from dam_sync.engine.adopt import Adopted, Ways, match_all
+from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.report import Report
@@ -71,7 +71,7 @@ async def adopt_job(path: Path, wish: RunOptions, asked: Adoption) -> Report:
         stack.callback(candidates.close)
         session = run_context_of(opened, store, await store.begin(job.name, "adopting"), wish)
         await refuse_before_run(session)
-        ways = Ways(asked.by_field, asked.by_file, decisions)
+        ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, session.run.id)
         adopted = await under_lease(held, number, session.clock, match_all(session, candidates, ways))
         _refuse_stopped(session)
@@ -110,8 +110,8 @@ def _refuse_field(key: str, target: Schema) -> None:
 
 
 def _refuse_stopped(session: RunContext) -> None:
-    if session.ask.stopped:
-        raise StopRequested(session.ask.stopped, hint="nothing was linked; run the same command again")
+    if session.control.stopped:
+        raise StopRequested(session.control.stopped, hint="nothing was linked; run the same command again")
 
 
 def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: Path | None) -> None:
@@ -123,7 +123,7 @@ def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: P
             )
 
 
-def _describe(report: Report, adopted: Adopted, job: Job, asked: Adoption) -> None:
+def _describe(report: Report, adopted: MatchSummary, job: Job, asked: Adoption) -> None:
     verb = "would be linked" if asked.dry_run else "linked"
     report.counts = {f"{verb} by {how}": number for how, number in adopted.certain.items()}
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}

@@ -145,7 +145,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOpt
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
-        ask=wish.to_ask(),
+        control=wish.to_control(),
         progress=wish.progress,
     )
 

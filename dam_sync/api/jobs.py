@@ -20,17 +20,17 @@ from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of
 from dam_sync.config.job import Job
 from dam_sync.engine.dry_run import DryFiles, DryTarget
-from dam_sync.engine.guards.exposure import exposure_stop, told_exposure
+from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
-from dam_sync.engine.orphaned_uploads import tell_orphans
-from dam_sync.engine.partial_creates import tell_partial_creates
-from dam_sync.engine.probation import told_open, watch_probation
+from dam_sync.engine.orphaned_uploads import describe_orphans
+from dam_sync.engine.partial_creates import describe_partial_creates
+from dam_sync.engine.probation import describe_probation, watch_probation
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.report import Report, ReportedSide, count_operations, operation_kind
-from dam_sync.engine.retrying import told_retried, told_undated
-from dam_sync.engine.run import close_books, execute, refuse_unknown, window_of
+from dam_sync.engine.retrying import describe_retried, describe_undated
+from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import left_over
+from dam_sync.engine.second_pass import describe_left_over
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -79,9 +79,11 @@ async def run_job(path: Path, wish: RunOptions) -> Report:
                     await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
-        report.notes.extend([*await told_open(session), *tell_orphans(session), *tell_partial_creates(session)])
+        report.notes.extend(
+            [*await describe_probation(session), *describe_orphans(session), *describe_partial_creates(session)]
+        )
         spent = await keep_spent(session, began)
-        await close_books(session, books_of(report, session, spent, await _ledger_end(store)))
+        await close_run(session, books_of(report, session, spent, await _ledger_end(store)))
     return report
 
 
@@ -140,7 +142,7 @@ async def verify_job(path: Path, wish: RunOptions, level: str | None, sample: st
         verdict = await Verifier(session, found, level, part).run()
         report = bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
-        report.notes.extend(await told_open(session))
+        report.notes.extend(await describe_probation(session))
     write_html(report, wish.html)
     return report
 
@@ -186,7 +188,7 @@ async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: 
         {"path": path, "rule": rule, "assets": number}
         for (path, rule), number in (await _losses(session) - done.losses).most_common()
     ]
-    report.exposure = await told_exposure(session, report.losses)
+    report.exposure = await report_exposure(session, report.losses)
     report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
@@ -194,10 +196,10 @@ async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: 
     ]
     report.bytes = session.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
-    report.notes.extend(told_retried(session))
-    window = await session.store.noted(f"window:{session.run.id}") or {}
-    report.notes.extend(told_undated(session, window.get("since")))
-    report.notes.extend(await left_over(session))
+    report.notes.extend(describe_retried(session))
+    window = await session.store.get_meta(f"window:{session.run.id}") or {}
+    report.notes.extend(describe_undated(session, window.get("since")))
+    report.notes.extend(await describe_left_over(session))
     return report
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.api.sampling import first_assets
 from dam_sync.engine.fitness import Fitness
-from dam_sync.engine.worker import faulty
+from dam_sync.engine.worker import rejected
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.service import Service
@@ -42,7 +42,7 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
         names = drafted.draft.rights.groups
         if names and fitness.schema.groups is None and (unknown := await target.unknown_groups(names)):
             drafted = crosswalk.draft(asset, "example", terms, unknown)
-        parked = faulty(drafted) or fitness.unfit(asset, drafted.draft)
+        parked = rejected(drafted) or fitness.unfit(asset, drafted.draft)
         if parked is not None:
             found.causes[parked.cause] += 1
             found.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")

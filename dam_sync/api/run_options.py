@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.engine.run import first_cause
-from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Ask, Progress
+from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Progress, RunControl
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
 from dam_sync.report.terminal import duration
@@ -39,7 +39,7 @@ class RunOptions:
     output: Path | None = None
     html: Path | None = None
     interrupted: bool = False
-    ask: Ask = field(default_factory=Ask)
+    control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
     began: float = field(default_factory=lambda: SystemClock().monotonic())
 
@@ -48,15 +48,15 @@ class RunOptions:
         if self.max_duration is not None:
             seconds_of(self.max_duration)
 
-    def to_ask(self) -> Ask:
+    def to_control(self) -> RunControl:
         """For the engine; the same object every time, so that it can be stopped."""
-        ask = self.ask
-        ask.full, ask.only, ask.assets = self.full, self.only, self.limit
-        ask.repair, ask.accept_changes = self.repair, self.accept_changes
-        ask.continue_parked = self.continue_parked
+        control = self.control
+        control.full, control.only, control.assets = self.full, self.only, self.limit
+        control.repair, control.accept_changes = self.repair, self.accept_changes
+        control.continue_parked = self.continue_parked
         if self.max_duration:
-            ask.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
-        return ask
+            control.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
+        return control
 
     def snapshot(self) -> Mapping[str, Any]:
         """For the progress line."""
@@ -93,7 +93,7 @@ def run_async(wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, 
             if wish.interrupted and task is not None:
                 task.cancel()
             wish.interrupted = True
-            wish.ask.stop(INTERRUPTED.format(last), hurry=True)
+            wish.control.stop(INTERRUPTED.format(last), hurry=True)
 
         _listen(on_signal)
         try:

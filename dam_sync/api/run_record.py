@@ -26,7 +26,7 @@ def _note(run: int) -> str:
 
 async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
     """Add what this process spent on the run to what earlier ones did; the sum. Call it once a process."""
-    before = await session.store.noted(_note(session.run.id)) or {}
+    before = await session.store.get_meta(_note(session.run.id)) or {}
     calls = {
         side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
         for side, service in (("source", session.source), ("target", session.target))
@@ -38,7 +38,7 @@ async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
         "seconds": round(seconds, 3),
         "processes": before.get("processes", 0) + 1,
     }
-    await session.store.note(_note(session.run.id), spent)
+    await session.store.set_meta(_note(session.run.id), spent)
     return spent
 
 

@@ -33,7 +33,7 @@ async def job_status(path: Path) -> dict[str, Any]:
             }
             for row in runs
         ]
-        now = {"linked": await store.link_count(), **tally, "watermark": await store.noted("watermark") or "none"}
+        now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta("watermark") or "none"}
         return {"job": job.name, "now": now, "runs": rows}
 
 

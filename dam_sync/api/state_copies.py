@@ -88,7 +88,7 @@ async def _prepare(fresh: Path, job: Job, export: Path) -> None:
         if runs and runs[0].job != job.name:
             hint = f"import it into the job called {runs[0].job}, or give this job that name"
             raise ConfigError(f"{export} is the state of the job {runs[0].job}, not of {job.name}", hint=hint)
-        await store.note(IMPORTED, True)
+        await store.set_meta(IMPORTED, True)
 
 
 async def _put_aside(job: Job) -> Path | None:

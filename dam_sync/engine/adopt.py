@@ -34,7 +34,7 @@ SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no dig
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class MatchOptions:
     """How to match, besides by marker. id_field: the target's field that holds source ids; file: by name, size and
     digest; decisions: what a person decided."""
 
@@ -44,7 +44,7 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class MatchSummary:
     """What was matched. unmatched: source assets without a counterpart, by reason; unclaimed: target assets with our
     marker that no source asset matches."""
 
@@ -57,43 +57,43 @@ class Adopted:
     unclaimed_examples: tuple[str, ...] = ()
 
 
-async def match_all(session: RunContext, candidates: Candidates, ways: Ways) -> Adopted:
-    """Reads both sides whole and matches them; the links of certain matches are in the session's store afterwards.
-    The session's target must be one that only pretends to write."""
-    session.progress.phase, session.moving = "reading the target", MATCHING
-    await _gather(session, candidates, ways)
-    await list_everything(session)
-    terms = TargetTerms(session.target, session.store.run_journal("terms"), tuple(session.crosswalk.vocabularies))
-    containers = TargetContainers(session.target, session.store.run_journal("containers"), session.target_schema.naming)
-    worker = MatchingWorker(session, terms, containers, OwnNames(session), candidates=candidates, ways=ways)
-    await move(session, Pipeline(session, worker))
-    candidates.settle_claims()
+async def match_all(context: RunContext, candidates: Candidates, ways: MatchOptions) -> MatchSummary:
+    """Reads both sides whole and matches them; the links of certain matches are in the run's store afterwards.
+    The run's target must be one that only pretends to write."""
+    context.progress.phase, context.moving = "reading the target", MATCHING
+    await _gather(context, candidates, ways)
+    await list_everything(context)
+    terms = TargetTerms(context.target, context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies))
+    containers = TargetContainers(context.target, context.store.run_journal("containers"), context.target_schema.naming)
+    worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
+    await move(context, Pipeline(context, worker))
+    candidates.resolve_conflicts()
     unclaimed, examples = candidates.unclaimed()
-    return Adopted(
+    return MatchSummary(
         certain=candidates.counts(),
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
         ambiguous=len({match.source for match in candidates.matches(certain=False)}),
         unmatched=dict(worker.unmatched.most_common()),
-        linked_before=worker.linked_before + session.progress.unchanged,
+        linked_before=worker.linked_before + context.progress.unchanged,
         unclaimed=unclaimed,
         unclaimed_examples=tuple(examples),
     )
 
 
-async def _gather(session: RunContext, candidates: Candidates, ways: Ways) -> None:
-    marker, tenant = session.crosswalk.marker, session.source_account.tenant
-    async for asset in everything_in(session.target):
+async def _gather(context: RunContext, candidates: Candidates, ways: MatchOptions) -> None:
+    marker, tenant = context.crosswalk.marker, context.source_account.tenant
+    async for asset in everything_in(context.target):
         marked = marker is not None and is_marked(asset, marker, tenant)
         value = plain_text(asset.fields.get(marker)) if marker is not None and marked else ""
         candidates.add(asset, value, plain_text(asset.fields.get(ways.id_field)) if ways.id_field else "")
-        session.progress.listed += 1
+        context.progress.listed += 1
 
 
-class OwnNames(FilenameAllocator):
+class KeepFilenames(FilenameAllocator):
     """Every asset keeps its name: what is matched has one already."""
 
-    async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
-        """See `FilenameAllocator.given`."""
+    async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
+        """See `FilenameAllocator.allocate`."""
         return draft
 
 
@@ -102,7 +102,7 @@ class MatchingWorker(Worker):
     """Reads and drafts as a run does; in place of writing it looks for the asset's counterpart."""
 
     candidates: Candidates = field(kw_only=True)
-    ways: Ways = field(kw_only=True)
+    ways: MatchOptions = field(kw_only=True)
     unmatched: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
 
@@ -114,7 +114,7 @@ class MatchingWorker(Worker):
             self.linked_before += 1
             return replace(prepared, outcome=Outcome(action="skipped", cause="linked", message="linked before"))
         asset = prepared.asset
-        if not self.session.crosswalk.selects(asset):
+        if not self.context.crosswalk.selects(asset):
             return replace(prepared, outcome=self._unmatched("not selected"))
         matches = self._matches(asset)
         for match in matches:
@@ -137,7 +137,7 @@ class MatchingWorker(Worker):
         actual = self.candidates.by_id(match.target)
         assert actual is not None
         draft = self._named(drafted.draft, actual, asset)
-        schema, limits = self.session.target_schema, self.session.target.limits
+        schema, limits = self.context.target_schema, self.context.target.limits
         placed = self._reads_placements(draft, actual)
         paths = [one.path for one in differences(placed, actual, schema, limits)]
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
@@ -165,7 +165,7 @@ class MatchingWorker(Worker):
         return [CandidateMatch(asset.id, found.id, "decision", True)] if found is not None else []
 
     def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
-        marker = marker_value(self.session.source_account.tenant, asset.id)
+        marker = marker_value(self.context.source_account.tenant, asset.id)
         return self._each(asset, "marker", self.candidates.by_marker(marker))
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
@@ -186,14 +186,14 @@ class MatchingWorker(Worker):
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
         """By the name that the asset has in the target, where a run would have given it."""
-        marker = marker_value(self.session.source_account.tenant, asset.id)
-        given = with_suffix(draft.filename, marker, self.session.target.limits.filename)
+        marker = marker_value(self.context.source_account.tenant, asset.id)
+        given = with_suffix(draft.filename, marker, self.context.target.limits.filename)
         return replace(draft, filename=given) if actual.filename.casefold() == given.casefold() else draft
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
-        target, policy, meant = self.session.target, self.session.policy, draft_to_json(draft)
+        target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.operations, policy)
-        able = TargetAbilities.of(target.operations, self.session.target_schema)
+        able = TargetAbilities.of(target.operations, self.context.target_schema)
         relations = fresh_relations(asset, None, able)
         return LinkRow(
             source=asset.id,

@@ -98,27 +98,27 @@ REPAIRED = "@"  # before the run, in the names of steps that write a file once m
 
 @dataclass(frozen=True, slots=True)
 class TargetWriter:
-    """Writes to the target of one session."""
+    """Writes to the target of one context."""
 
-    session: RunContext
+    context: RunContext
 
     async def act(self, prepared: Prepared) -> Outcome:
-        """What became of the asset, to be settled. Raises the errors of the target."""
-        session = self.session
+        """What became of the asset, for the store. Raises the errors of the target."""
+        context = self.context
         asset, drafted = prepared.whole()
-        able = TargetAbilities.of(session.target.operations, session.target_schema)
-        journal = session.store.journal(prepared.work, session.run.id)
+        able = TargetAbilities.of(context.target.operations, context.target_schema)
+        journal = context.store.journal(prepared.work, context.run.id)
         meant = await recorded_intents(journal) if prepared.work.begun else []
         link, repair = prepared.link, await self._to_repair(prepared, meant)
         patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
             link, patch = repair.link, repair.patch
-        action = decide(asset, drafted.draft, link, able, session.policy, patch)
+        action = decide(asset, drafted.draft, link, able, context.policy, patch)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
             case Skip():
-                return self._settled("unchanged", prepared, prepared.link, losses=repair.losses if repair else ())
+                return self._completed("unchanged", prepared, prepared.link, losses=repair.losses if repair else ())
             case Create():
                 return await self._create(prepared, action, meant)
             case Update():
@@ -127,10 +127,10 @@ class TargetWriter:
     async def _to_repair(self, prepared: Prepared, meant: Sequence[Json]) -> Repair | None:
         """What the target really has of a linked asset, in a run that repairs. Raises Conflict."""
         (asset, drafted), link = prepared.whole(), prepared.link
-        if link is None or not self.session.ask.repair:
+        if link is None or not self.context.control.repair:
             return None
         try:
-            return await Repairer(self.session).of(asset, drafted.draft, link, meant)
+            return await Repairer(self.context).of(asset, drafted.draft, link, meant)
         except Conflict:
             if drafted.draft.closed:
                 await self.hide(prepared.work, link)
@@ -140,17 +140,17 @@ class TargetWriter:
         """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
         if link.draft.get("closed"):
             return link
-        journal = self.session.store.journal(work, self.session.run.id)
-        update = self.session.target.update
+        journal = self.context.store.journal(work, self.context.run.id)
+        update = self.context.target.update
         patch = Patch(closed=True)
-        with self._recording(link.target, changes_of_patch(patch, link.draft, self.session.policy.ledger)):
+        with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
             await journal.run("hide", lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
         return replace(link, draft={**link.draft, "closed": True})
 
     async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = prepared.whole()
-        target, draft = self.session.target, drafted.draft
-        journal = self.session.store.journal(prepared.work, self.session.run.id)
+        target, draft = self.context.target, drafted.draft
+        journal = self.context.store.journal(prepared.work, self.context.run.id)
         number = await record_intent(journal, draft, meant)
 
         async def create() -> Json:
@@ -163,7 +163,7 @@ class TargetWriter:
                 _sent(content)
                 return made
 
-        with self._recording("", changes_of_draft(draft, self.session.policy.ledger)):
+        with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
             made = AssetId(await journal.run("create", create, idempotent=True))
         changed = merge_patches(meant, draft)
         attachments = fresh_attachments(asset, None, target.operations)
@@ -173,12 +173,12 @@ class TargetWriter:
             await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
             await self._attach(made, attachments, journal)
         except NotFound:
-            await refuse_removed(self.session, asset.id, made, (_keys(action.versions) or ("",))[-1])
+            await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        relations = fresh_relations(asset, None, TargetAbilities.of(target.operations, self.session.target_schema))
+        relations = fresh_relations(asset, None, TargetAbilities.of(target.operations, self.context.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
-        return self._settled("created", prepared, link, DeferredWrites(draft.placements, relations=relations))
+        return self._completed("created", prepared, link, DeferredWrites(draft.placements, relations=relations))
 
     async def _update(
         self, prepared: Prepared, action: Update, meant: Sequence[Json], repair: Repair | None
@@ -186,7 +186,7 @@ class TargetWriter:
         (asset, drafted), link = prepared.whole(), prepared.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
-        journal = self.session.store.journal(prepared.work, self.session.run.id)
+        journal = self.context.store.journal(prepared.work, self.context.run.id)
         known = AssetId(link.target)
         number = await record_intent(journal, drafted.draft, meant)
         if repair is not None and repair.paths:
@@ -200,7 +200,7 @@ class TargetWriter:
                     await self.hide(prepared.work, link)
                 raise
             await self._apply(known, action.patch, link.draft, number, journal)
-        again = f"{REPAIRED}{self.session.run.id}" if repair is not None else ""
+        again = f"{REPAIRED}{self.context.run.id}" if repair is not None else ""
         await self._add_versions(known, action.versions, asset.file, drafted.draft, journal, again)
         await self._attach(known, action.attachments, journal, again)
         written = frozenset(_keys((*action.versions, *action.attachments)))
@@ -213,24 +213,24 @@ class TargetWriter:
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
         )
         bulk = DeferredWrites(action.patch.placements_add, action.patch.placements_remove, action.relations)
-        return self._settled("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
+        return self._completed("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
 
         async def call() -> Json:
             if not patch.empty:
-                await self.session.target.update(known, patch)
+                await self.context.target.update(known, patch)
             return repair.detail
 
-        changes = changes_of_patch(patch, repair.before, self.session.policy.ledger)
+        changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
         with self._recording(known, changes):
-            await journal.run(f"{STEP}{self.session.run.id}", call, idempotent=True)
+            await journal.run(f"{STEP}{self.context.run.id}", call, idempotent=True)
 
     async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
         """One update. before: the draft last written; number: that of the draft among those of this asset."""
-        update = self.session.target.update
-        with self._recording(known, changes_of_patch(patch, before, self.session.policy.ledger)):
+        update = self.context.target.update
+        with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
             await journal.run(f"update:{number}", lambda: _void(update(known, patch)), idempotent=True)
 
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
@@ -250,7 +250,7 @@ class TargetWriter:
 
             async def add(file: FileRef = file, key: str = key) -> Json:
                 async with self._contents(file, draft, current) as content:
-                    await self.session.target.replace(
+                    await self.context.target.replace(
                         made, content, NamespacedJournal(journal, f"{INNER}version:{key}: ")
                     )
                     _sent(content)
@@ -264,8 +264,8 @@ class TargetWriter:
             key = f"{version_key(file)}{again}"
 
             async def attach(file: FileRef = file, key: str = key) -> Json:
-                async with self.session.contents(file, file.name) as content:
-                    await self.session.target.attach(
+                async with self.context.contents(file, file.name) as content:
+                    await self.context.target.attach(
                         made, content, NamespacedJournal(journal, f"{INNER}attach:{key}: ")
                     )
                     _sent(content)
@@ -277,20 +277,20 @@ class TargetWriter:
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
         """Somebody else changed, in the target, what we are about to change."""
         overwrites = patch.fields or patch.filename is not None or patch.status is not None
-        if self.session.policy.conflicts != "park" or not overwrites:
+        if self.context.policy.conflicts != "park" or not overwrites:
             return
-        now = await self.session.target.fetch(known)
+        now = await self.context.target.fetch(known)
         if now.status == TRASH:
             raise NotFound(f"{known} is in the target's trash", asset=link.source)
-        refuse_conflicts(self.session, now, link, patch, [link.draft, *meant])
+        refuse_conflicts(self.context, now, link, patch, [link.draft, *meant])
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
         """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
-        mapped = file is current or self.session.target.limits.filename_is_identity
-        return self.session.contents(file, draft.filename if mapped else file.name or draft.filename)
+        mapped = file is current or self.context.target.limits.filename_is_identity
+        return self.context.contents(file, draft.filename if mapped else file.name or draft.filename)
 
     def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
-        """As it will be settled; see `_settled`."""
+        """As it will be settled; see `_completed`."""
         current, meant = asset.file, draft_to_json(draft)
         return LinkRow(
             source=asset.id,
@@ -307,9 +307,9 @@ class TargetWriter:
 
     def _now(self) -> datetime | None:
         """When a file came to the target, where its service may still remove it."""
-        return self.session.clock.now() if self.session.target.limits.dedup_window else None
+        return self.context.clock.now() if self.context.target.limits.dedup_window else None
 
-    def _settled(
+    def _completed(
         self,
         action: str,
         prepared: Prepared,
@@ -322,14 +322,14 @@ class TargetWriter:
             raise ContractBroken("nothing to settle", asset=prepared.work.asset)
         target = AssetId(link.target)
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
-        rows = [row for row in rows if self.session.target_schema.fills(row[0].kind)]
+        rows = [row for row in rows if self.context.target_schema.fills(row[0].kind)]
         return Outcome(
             action=action,
             losses=[
                 {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
             ],
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
-            placements=tuple(rows) if Operation.PLACE in self.session.target.operations else (),
+            placements=tuple(rows) if Operation.PLACE in self.context.target.operations else (),
             relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
             evidence=link.evidence,
         )

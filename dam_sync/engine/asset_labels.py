@@ -8,7 +8,7 @@ from dam_sync.model.values import Localized, Value
 LONGEST = 300  # characters kept of each
 
 
-def named(asset: Asset) -> dict[str, str]:
+def labels_of(asset: Asset) -> dict[str, str]:
     """filename, title and url, those that are known."""
     titles = (plain_text(asset.fields[key]) for key in sorted(asset.fields) if "title" in key.casefold())
     url = next(iter(asset.source_links.values()), "")

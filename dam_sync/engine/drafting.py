@@ -10,11 +10,11 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset
 
 
-async def draft_of(session: RunContext, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
+async def draft_of(context: RunContext, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
     """The draft; groups that the target turns out not to know are dropped or park the asset, as their line says."""
-    made = session.crosswalk.draft(asset, marker, terms)
+    made = context.crosswalk.draft(asset, marker, terms)
     names = made.draft.rights.groups
-    if not names or session.target_schema.groups is not None:
+    if not names or context.target_schema.groups is not None:
         return made
-    unknown = await session.target.unknown_groups(names)
-    return session.crosswalk.draft(asset, marker, terms, unknown) if unknown else made
+    unknown = await context.target.unknown_groups(names)
+    return context.crosswalk.draft(asset, marker, terms, unknown) if unknown else made

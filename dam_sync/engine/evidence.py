@@ -14,7 +14,7 @@ from dam_sync.model.errors import IntegrityError
 class FileCheck:
     """Compares pairs of files at one level of `verify`; bytes: downloaded from the target so far."""
 
-    session: RunContext
+    context: RunContext
     level: str
     bytes: int = 0
 
@@ -37,11 +37,11 @@ class FileCheck:
         ours, theirs = pair.ours, pair.theirs
         expected = ours.digests
         if self.level == "bytes" or not expected:
-            async with self.session.contents(ours, ours.name) as content:
+            async with self.context.contents(ours, ours.name) as content:
                 await content.check()
                 expected = content.digests
         try:
-            async with self.session.target_contents(replace(theirs, digests=expected), theirs.name) as content:
+            async with self.context.target_contents(replace(theirs, digests=expected), theirs.name) as content:
                 await content.check()
                 self.bytes += content.size
         except IntegrityError as error:

@@ -23,24 +23,24 @@ _SLACK = timedelta(seconds=1)
 class FilenameAllocator:
     """Gives drafts names that nobody else has."""
 
-    session: RunContext
+    context: RunContext
     fresh: bool = False  # whether this process has looked at the target
 
-    async def take(self) -> None:
+    async def load(self) -> None:
         """Know those of a target that was never looked at. The same listing shows whether there are assets of ours that
         a state without links does not know: raises SafetyStop where there are (see `guards.marks`)."""
-        if self._decide and not await self.session.store.noted(_TAKEN):
+        if self._decide and not await self.context.store.get_meta(_TAKEN):
             await self._look(None)
 
-    async def given(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
+    async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
         """The draft under a name of its own; `new`: it becomes an asset. Raises Conflict when there is none."""
         if not self._decide:
             return draft
         if new and not self.fresh:
             await self._look(await self._known_until())
-        most = self.session.target.limits.filename
+        most = self.context.target.limits.filename
         for name in (draft.filename, with_suffix(draft.filename, marker, most)):
-            if await self.session.store.reserve_name(name.casefold(), asset.id) is None:
+            if await self.context.store.reserve_name(name.casefold(), asset.id) is None:
                 return replace(draft, filename=name)
         raise Conflict(
             f"the target already has files called “{draft.filename}” and “{name}”",
@@ -50,27 +50,27 @@ class FilenameAllocator:
 
     @property
     def _decide(self) -> bool:
-        return self.session.target.limits.filename_is_identity
+        return self.context.target.limits.filename_is_identity
 
     async def _known_until(self) -> datetime | None:
         """None: everything is to be looked at."""
-        noted = await self.session.store.noted(_TAKEN)
-        return parse_instant(noted) - self.session.target.limits.lag - _SLACK if isinstance(noted, str) else None
+        noted = await self.context.store.get_meta(_TAKEN)
+        return parse_instant(noted) - self.context.target.limits.lag - _SLACK if isinstance(noted, str) else None
 
     async def _look(self, since: datetime | None) -> None:
         """Keep the names of what is there, or came since then."""
-        session, marked = self.session, 0
-        until = session.clock.now() + session.target_account.clock_skew
-        blank = not (await session.store.noted(LOOKED) or await session.store.link_count())
-        async for shard in session.target.shards(Window(since=since)):
-            async for batch in session.target.crawl(shard, None):
+        context, marked = self.context, 0
+        until = context.clock.now() + context.target_account.clock_skew
+        blank = not (await context.store.get_meta(LOOKED) or await context.store.link_count())
+        async for shard in context.target.shards(Window(since=since)):
+            async for batch in context.target.crawl(shard, None):
                 assets = await self._of(batch.entries)
-                await session.store.take_names([(one.filename.casefold(), f"target:{one.id}") for one in assets])
-                marked += sum(is_ours(session, one) for one in assets)
+                await context.store.take_names([(one.filename.casefold(), f"target:{one.id}") for one in assets])
+                marked += sum(is_ours(context, one) for one in assets)
         if blank:
-            refuse_marks(session, marked)
-            await session.store.note(LOOKED, True)
-        await session.store.note(_TAKEN, instant_text(until))
+            refuse_marks(context, marked)
+            await context.store.set_meta(LOOKED, True)
+        await context.store.set_meta(_TAKEN, instant_text(until))
         self.fresh = True
 
     async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
@@ -81,16 +81,16 @@ class FilenameAllocator:
             asset = entry.asset
             if asset is None:
                 with suppress(Rejected):
-                    asset = await whole(self.session.target, entry)
+                    asset = await whole(self.context.target, entry)
             if asset is not None:
                 found.append(asset)
         return found
 
 
-def is_ours(session: RunContext, asset: Asset) -> bool:
+def is_ours(context: RunContext, asset: Asset) -> bool:
     """Whether a living asset of the target carries the marker of an asset of this source."""
-    field = session.crosswalk.marker
-    return field is not None and asset.status != TRASH and is_marked(asset, field, session.source_account.tenant)
+    field = context.crosswalk.marker
+    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_account.tenant)
 
 
 def with_suffix(name: str, suffix: str, most: int) -> str:

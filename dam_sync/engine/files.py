@@ -29,7 +29,7 @@ class FilePair:
 
 
 @dataclass(slots=True)
-class Paired:
+class PairedFiles:
     """Files that belong together; files of the source (with their part) that the target lacks, and the other way
     round; parts that the target does not give out."""
 
@@ -45,19 +45,19 @@ class Paired:
             VERSIONS: f"{len(actual.versions)} versions",
             ATTACHMENTS: ", ".join(file.name for file in actual.attachments),
         }
-        found = [Difference(part, told(file), there[part]) for part, file in self.missing]
-        return [*found, *(Difference(part, "", told(file), extra=True) for part, file in self.extra)]
+        found = [Difference(part, describe_file(file), there[part]) for part, file in self.missing]
+        return [*found, *(Difference(part, "", describe_file(file), extra=True) for part, file in self.extra)]
 
 
-def told(file: FileRef) -> str:
+def describe_file(file: FileRef) -> str:
     """A file in a few words."""
     size = "" if file.size is None else f" ({file.size:,} bytes)"
     return f"{file.name or file.id}{size}"
 
 
-def paired(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> Paired:
+def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> PairedFiles:
     """Everything that was moved (the `kept` versions, and attachments the link knows) against what the target shows."""
-    found = Paired(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
+    found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
     _pair_versions(found, asset, actual, kept, len(link.versions))
     if ATTACHMENTS not in found.unread:
         moved = [file for file in asset.attachments if version_key(file) in link.attachments]
@@ -73,7 +73,7 @@ def _hides(asset: Asset, part: str) -> bool:
     return any(loss.path == part for loss in asset.losses)
 
 
-def _pair_versions(found: Paired, asset: Asset, actual: Asset, kept: Sequence[FileRef], written: int) -> None:
+def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequence[FileRef], written: int) -> None:
     if not kept or not actual.versions:
         found.missing += [(FILE, file) for file in kept[-1:]]
         found.extra += [(FILE, file) for file in actual.versions[-1:]]
@@ -98,7 +98,7 @@ def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:
     return next((spot for spot in reversed(range(len(theirs))) if alike(ours, theirs[spot])), None)
 
 
-def _added_versions(found: Paired, asset: Asset, actual: Asset, written: int) -> list[FileRef]:
+def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: int) -> list[FileRef]:
     """Versions of the target that are none of ours: neither a file of the source, nor one that we wrote before and the
     source does not have any more."""
     paired_ids = {id(pair.theirs) for pair in found.pairs}

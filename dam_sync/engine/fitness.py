@@ -29,10 +29,10 @@ class Fitness:
         return _unfit(self, asset, draft, link)
 
 
-def unfit(session: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
-    """The same for the target of a session."""
-    target = session.target
-    return Fitness(target.operations, session.target_schema, target.limits, session.policy).unfit(asset, draft, link)
+def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+    """The same for the target of a context."""
+    target = context.target
+    return Fitness(target.operations, context.target_schema, target.limits, context.policy).unfit(asset, draft, link)
 
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""What was meant to be written of an asset, kept until it is settled: after a crash the target may hold any of it."""
+"""What was meant to be written of an asset, kept until it is complete: after a crash the target may hold any of it."""
 
 from __future__ import annotations
 

@@ -11,19 +11,19 @@ from dam_sync.model.values import Term, term_from_json, value_to_json
 MET = "terms met"  # note: by vocabulary of the target, what terms of the source became
 
 
-async def terms_of(session: RunContext) -> TargetTerms:
+async def terms_of(context: RunContext) -> TargetTerms:
     """The target's terms, with what earlier runs found of them. A full run reads the vocabularies, and so does any
     after another mapping; a closed list is always read, for a guard watches what it loses."""
-    journal, vocabularies = session.store.run_journal("terms"), tuple(session.crosswalk.vocabularies)
-    noted = await session.store.noted(MET)
-    full = session.ask.full or (await session.store.noted(f"window:{session.run.id}") or {}).get("full")
-    if not isinstance(noted, dict) or noted.get("mapping") != session.crosswalk.digest or full:
-        return TargetTerms(session.target, journal, vocabularies)
-    return TargetTerms(session.target, journal, vocabularies, _open(session, noted["terms"]))
+    journal, vocabularies = context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies)
+    noted = await context.store.get_meta(MET)
+    full = context.control.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
+    if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
+        return TargetTerms(context.target, journal, vocabularies)
+    return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]))
 
 
-def _open(session: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
-    known = session.target_schema.vocabularies
+def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
+    known = context.target_schema.vocabularies
     return {
         name: {key: term_from_json(term) for key, term in terms.items()}
         for name, terms in noted.items()
@@ -31,11 +31,11 @@ def _open(session: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dic
     }
 
 
-async def keep_terms(session: RunContext, terms: TargetTerms) -> None:
+async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
     """For the next run; a dry one makes up the ids of new terms."""
-    if session.dry or terms.index is None:
+    if context.dry or terms.index is None:
         return
     met = {
         name: {key: value_to_json(term) for key, term in found.items()} for name, found in terms.met().items() if found
     }
-    await session.store.note(MET, {"mapping": session.crosswalk.digest, "terms": met})
+    await context.store.set_meta(MET, {"mapping": context.crosswalk.digest, "terms": met})

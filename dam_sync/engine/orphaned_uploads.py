@@ -5,17 +5,17 @@ from __future__ import annotations
 from dam_sync.engine.run_context import RunContext
 
 
-async def abort_orphaned_uploads(session: RunContext) -> None:
+async def abort_orphaned_uploads(context: RunContext) -> None:
     """End it, and count it for the report. Nothing where only some assets were asked for; safe to repeat."""
-    if not session.ask.only:
-        session.swept += await session.target.sweep(session.store.is_recorded)
+    if not context.control.only:
+        context.orphans_aborted += await context.target.sweep(context.store.is_recorded)
 
 
-def tell_orphans(session: RunContext) -> list[str]:
+def describe_orphans(context: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
-    match session.swept:
+    match context.orphans_aborted:
         case 0:
             return []
         case 1:
             return ["1 upload session left open by a run that was killed was ended"]
-    return [f"{session.swept:,} upload sessions left open by a run that was killed were ended"]
+    return [f"{context.orphans_aborted:,} upload sessions left open by a run that was killed were ended"]

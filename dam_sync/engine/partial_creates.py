@@ -18,44 +18,44 @@ from dam_sync.store.rows import Work
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
-HALF_MADE = "note: half made"
+PARTIAL_CREATE = "note: half made"
 
 
-async def trash_partial_create(session: RunContext, work: Work) -> None:
+async def trash_partial_create(context: RunContext, work: Work) -> None:
     """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
     never been begun, so that the asset is made anew should it come back. What is linked stays. Safe to repeat."""
-    if not work.begun or session.dry or NEEDED - session.target.operations:
+    if not work.begun or context.dry or NEEDED - context.target.operations:
         return
-    if await session.store.links([work.asset]):
+    if await context.store.links([work.asset]):
         return
-    journal = session.store.journal(work, session.run.id)
-    key = session.crosswalk.marker
-    marker = Marker(key, marker_value(session.source_account.tenant, work.asset)) if key else None
-    half = await journal.run(HALF_MADE, lambda: _half_made(session, marker, journal), idempotent=True)
+    journal = context.store.journal(work, context.run.id)
+    key = context.crosswalk.marker
+    marker = Marker(key, marker_value(context.source_account.tenant, work.asset)) if key else None
+    half = await journal.run(PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True)
     if half:
         asset = AssetId(half)
         if marker is not None:
             with suppress(Rejected):  # gone by now, or in the trash already
-                await session.target.update(asset, Patch(fields={marker.field: None}))
+                await context.target.update(asset, Patch(fields={marker.field: None}))
         with suppress(Rejected):
-            await session.target.remove(asset)
-        session.binned += 1
+            await context.target.remove(asset)
+        context.partial_creates_trashed += 1
         log.warning("asset.half_made", asset=work.asset, target=half)
     await journal.discard("*")
 
 
-async def _half_made(session: RunContext, marker: Marker | None, journal: Journal) -> str:
+async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:
     """The target's id of it; empty where nothing was made."""
     made = await journal.get("create")
     if made is None and marker is not None:
-        made = await session.target.find_partial(marker, NamespacedJournal(journal, f"{INNER}create: "))
+        made = await context.target.find_partial(marker, NamespacedJournal(journal, f"{INNER}create: "))
     return str(made or "")
 
 
-def tell_partial_creates(session: RunContext) -> list[str]:
+def describe_partial_creates(context: RunContext) -> list[str]:
     """In words; nothing where nothing was left."""
-    if not session.binned:
+    if not context.partial_creates_trashed:
         return []
-    were = "asset was" if session.binned == 1 else "assets were"
-    told = f"{session.binned:,} {were} left half made by an earlier run"
+    were = "asset was" if context.partial_creates_trashed == 1 else "assets were"
+    told = f"{context.partial_creates_trashed:,} {were} left half made by an earlier run"
     return [f"{told}, and gone from the source or restricted there since: put into the target's trash"]

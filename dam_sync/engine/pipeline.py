@@ -1,4 +1,4 @@
-"""The moving belt of a run: claim in order, read ahead, draft in order, write at once, settle."""
+"""The pipeline of a run: claim in order, read ahead, draft in order, write concurrently, complete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from dam_sync.engine.apply import Prepared
-from dam_sync.engine.asset_labels import named
+from dam_sync.engine.asset_labels import labels_of
 from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
 from dam_sync.engine.run_context import LEASE, RunContext
@@ -27,7 +27,7 @@ POLL_SECONDS = 0.2
 class Pipeline:
     """Works off what the crawl records, until `crawled` is set and no row is open."""
 
-    session: RunContext
+    context: RunContext
     worker: Worker
     crawled: asyncio.Event = field(default_factory=asyncio.Event)
     failures: int = 0
@@ -36,30 +36,30 @@ class Pipeline:
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.parking = ParkingMonitor(self.session)
+        self.parking = ParkingMonitor(self.context)
 
     async def run(self) -> None:
-        """Returns when everything is settled; raises the first error that stops the run."""
-        session = self.session
+        """Returns when every item is complete; raises the first error that stops the run."""
+        context = self.context
         reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None] = asyncio.Queue(
-            session.readers + session.writers * READ_AHEAD
+            context.readers + context.writers * READ_AHEAD
         )
-        ready: asyncio.Queue[Prepared | None] = asyncio.Queue(session.writers * 2)
-        gate = asyncio.Semaphore(session.readers)
+        ready: asyncio.Queue[Prepared | None] = asyncio.Queue(context.writers * 2)
+        gate = asyncio.Semaphore(context.readers)
         async with asyncio.TaskGroup() as group:
             keeper = group.create_task(self._keep_leases())
             async with asyncio.TaskGroup() as belt:
                 belt.create_task(self._claim(reading, gate, belt))
                 belt.create_task(self._draft(reading, ready))
-                for _ in range(session.writers):
+                for _ in range(context.writers):
                     belt.create_task(self._write(ready))
             keeper.cancel()
 
     async def _keep_leases(self) -> None:
         """A large file may take longer than a lease."""
         while True:
-            await self.session.clock.sleep(LEASE.total_seconds() / 4)
-            await self.session.store.extend(list(self.in_hand.values()), LEASE)
+            await self.context.clock.sleep(LEASE.total_seconds() / 4)
+            await self.context.store.extend(list(self.in_hand.values()), LEASE)
 
     async def _claim(
         self,
@@ -67,40 +67,40 @@ class Pipeline:
         gate: asyncio.Semaphore,
         group: asyncio.TaskGroup,
     ) -> None:
-        session = self.session
+        context = self.context
         while not self._enough():
             crawled = self.crawled.is_set()
-            works = await session.store.claim(session.run.id, self._room(), LEASE, self.in_hand)
+            works = await context.store.claim(context.run.id, self._room(), LEASE, self.in_hand)
             self.claimed += len(works)
             for work in works:
                 self.in_hand[work.asset] = work
                 await reading.put((work, group.create_task(self._read(work, gate))))
             if not works:
-                if crawled and await session.store.open_work(session.run.id) == 0:
+                if crawled and await context.store.open_work(context.run.id) == 0:
                     break
-                await session.clock.sleep(POLL_SECONDS)
+                await context.clock.sleep(POLL_SECONDS)
         await reading.put(None)
 
     def _room(self) -> int:
-        room = self.session.writers * READ_AHEAD
-        most = self.session.ask.assets
+        room = self.context.writers * READ_AHEAD
+        most = self.context.control.assets
         return room if most is None else min(room, most - self.claimed)
 
     def _enough(self) -> bool:
         """Whether nothing new should be begun; asks the run to stop where a limit says so."""
-        ask = self.session.ask
-        if ask.assets is not None and self.claimed >= ask.assets:
-            ask.stop(f"stopped after {self.claimed} assets, as asked")
-        if ask.deadline is not None and self.session.clock.monotonic() >= ask.deadline:
-            ask.stop("stopped at the time limit, as asked", hurry=True)
-        return bool(ask.stopped)
+        control = self.context.control
+        if control.assets is not None and self.claimed >= control.assets:
+            control.stop(f"stopped after {self.claimed} assets, as asked")
+        if control.deadline is not None and self.context.clock.monotonic() >= control.deadline:
+            control.stop("stopped at the time limit, as asked", hurry=True)
+        return bool(control.stopped)
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> Prepared:
         async with gate:
             try:
                 return await self.worker.read(work)
             except Transient as error:
-                return await self._later(work, error)
+                return await self._retry(work, error)
 
     async def _draft(
         self, reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None], ready: asyncio.Queue[Prepared | None]
@@ -110,46 +110,46 @@ class Pipeline:
             prepared = await task
             if prepared.work.attempt < 0:  # put back for later
                 continue
-            if self.session.ask.hurry:
-                await self._give_back(work)
+            if self.context.control.hurry:
+                await self._release(work)
                 continue
             try:
                 await ready.put(await self.worker.draft(prepared))
             except Transient as error:
-                await self._later(work, error)
-        for _ in range(self.session.writers):
+                await self._retry(work, error)
+        for _ in range(self.context.writers):
             await ready.put(None)
 
     async def _write(self, ready: asyncio.Queue[Prepared | None]) -> None:
         while (prepared := await ready.get()) is not None:
-            if self.session.ask.hurry:
-                await self._give_back(prepared.work)
+            if self.context.control.hurry:
+                await self._release(prepared.work)
                 continue
             try:
                 outcome = await self.worker.write(prepared)
             except Transient as error:
-                await self._later(prepared.work, error)
+                await self._retry(prepared.work, error)
                 continue
             if outcome is not None:
-                await self._settle(prepared.work, _named(outcome, prepared.asset))
+                await self._complete(prepared.work, _named(outcome, prepared.asset))
             self.in_hand.pop(prepared.work.asset, None)
 
-    async def _give_back(self, work: Work) -> None:
+    async def _release(self, work: Work) -> None:
         """Not begun, and not to be begun by this run any more."""
         self.in_hand.pop(work.asset, None)
-        await self.session.store.release([work])
+        await self.context.store.release([work])
 
-    async def _settle(self, work: Work, outcome: Outcome) -> None:
+    async def _complete(self, work: Work, outcome: Outcome) -> None:
         self.failures = 0
         await self._close(work, outcome)
 
     async def _close(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
-        await self.session.store.settle(work, outcome)
-        _count(self.session, outcome)
+        await self.context.store.complete(work, outcome)
+        _count(self.context, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())
 
-    async def _later(self, work: Work, error: Transient) -> Prepared:
+    async def _retry(self, work: Work, error: Transient) -> Prepared:
         """Put back; give up the run when nothing gets through, or park the one asset that never does."""
         self.failures += 1
         self.in_hand.pop(work.asset, None)
@@ -168,17 +168,17 @@ class Pipeline:
             await self._close(work, outcome)  # nothing got through by this: an outage must not park one after the other
         else:
             log.warning("asset.later", asset=work.asset, attempt=work.attempt, message=error.message)
-            await self.session.store.retry_later(work, error.retry_after or float(2**work.attempt))
+            await self.context.store.retry(work, error.retry_after or float(2**work.attempt))
         return Prepared(replace(work, attempt=-1))
 
 
 def _named(outcome: Outcome, asset: Asset | None) -> Outcome:
     """With what people know a parked asset by."""
-    return replace(outcome, named=named(asset)) if outcome.action == "parked" and asset is not None else outcome
+    return replace(outcome, named=labels_of(asset)) if outcome.action == "parked" and asset is not None else outcome
 
 
-def _count(session: RunContext, outcome: Outcome) -> None:
-    progress = session.progress
+def _count(context: RunContext, outcome: Outcome) -> None:
+    progress = context.progress
     match outcome.action:
         case "created":
             progress.created += 1

@@ -30,61 +30,61 @@ PAGE = 500
 AT_ONCE = 20_000  # links looked after at once: a listing of the target serves them all
 
 
-async def watch_probation(session: RunContext, *, due: bool = False, run: int = 0) -> list[Removal]:
+async def watch_probation(context: RunContext, *, due: bool = False, run: int = 0) -> list[Removal]:
     """Look for the assets that may have been removed, `due`: only once some of them can be sure to stay.
 
     Those that are there and stay are settled; those that are gone are parked, and returned. Safe to repeat.
     """
-    now = session.clock.now()
-    stays = now - session.target.limits.dedup_window
-    if not (await session.store.unsettled(stays if due else None)).number:
+    now = context.clock.now()
+    stays = now - context.target.limits.dedup_window
+    if not (await context.store.on_probation(stays if due else None)).number:
         return []
-    session.progress.phase = "looking after new assets"
+    context.progress.phase = "looking after new assets"
     gone: list[LinkRow] = []
     after = ""
-    while links := await session.store.iter_unsettled(after, AT_ONCE):
+    while links := await context.store.iter_probation(after, AT_ONCE):
         after = links[-1].source
         asked = [link for link in links if not due or _stays(link, stays)]
         made = min((link.made_at for link in asked if link.made_at), default=now)
-        missing = await session.target.missing([AssetId(link.target) for link in asked], made)
+        missing = await context.target.missing([AssetId(link.target) for link in asked], made)
         gone += [link for link in asked if link.target in missing]
         there = [link.source for link in asked if link.target not in missing and _stays(link, stays)]
-        await session.store.settled(there)
-    return await _park(session, gone, run) if gone else []
+        await context.store.end_probation(there)
+    return await _park(context, gone, run) if gone else []
 
 
-async def told_open(session: RunContext) -> list[str]:
+async def describe_probation(context: RunContext) -> list[str]:
     """In words: how many new assets may still be removed, and until when; nothing where none may."""
-    left = await session.store.unsettled()
+    left = await context.store.on_probation()
     if not left.last:
         return []
     return [
         f"{left.number:,} new assets may still be removed by the target as duplicates, until "
-        f"{until_text(session, left.last)}: run `verify` after that, or run again"
+        f"{until_text(context, left.last)}: run `verify` after that, or run again"
     ]
 
 
-def until_text(session: RunContext, last: datetime) -> str:
+def until_text(context: RunContext, last: datetime) -> str:
     """When the last of them stays, as text to the second."""
-    until = last + session.target.limits.dedup_window + timedelta(seconds=1)
+    until = last + context.target.limits.dedup_window + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
-async def removed_before(session: RunContext, asset: Asset, file: str) -> Outcome | None:
+async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcome | None:
     """Why this asset is not made: its very file (by its key) was removed before."""
-    if not session.target.limits.dedup_window:
+    if not context.target.limits.dedup_window:
         return None
-    known = (await session.store.removals([asset.id])).get(asset.id)
+    known = (await context.store.removals([asset.id])).get(asset.id)
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
 
 
-async def refuse_removed(session: RunContext, source: AssetId, target: AssetId, file: str) -> None:
+async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """An asset that was just made is missed: raises NotFound when it was removed again, and lets it be made anew when a
     person says so."""
-    if not session.target.limits.dedup_window or not await session.target.missing([target], session.clock.now()):
+    if not context.target.limits.dedup_window or not await context.target.missing([target], context.clock.now()):
         return
     message = f"the target had it as {target}, and it was gone before it was complete"
-    await session.store.removed([Removal(source, target, file, message)], PARKED)
+    await context.store.removed([Removal(source, target, file, message)], PARKED)
     raise NotFound(message, asset=source, code=CAUSE, hint=HINT)
 
 
@@ -93,14 +93,14 @@ def _stays(link: LinkRow, stays: datetime) -> bool:
     return link.made_at is None or link.made_at <= stays
 
 
-async def _park(session: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
-    await session.target.probe()  # the credential still sees the target, so that what it does not see is not there
-    twins = await _twins(session, gone)
+async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
+    await context.target.probe()  # the credential still sees the target, so that what it does not see is not there
+    twins = await _twins(context, gone)
     rows = [_removal(link, twins.get(link.source)) for link in gone]
-    await session.store.removed(rows, PARKED, run)
+    await context.store.removed(rows, PARKED, run)
     for row in rows:
         log.warning("asset.removed_by_target", asset=row.source, target=row.target, message=row.message)
-    session.progress.parked += len(rows)
+    context.progress.parked += len(rows)
     return rows
 
 
@@ -111,7 +111,7 @@ def _removal(link: LinkRow, twin: LinkRow | None) -> Removal:
     return Removal(link.source, link.target, file, f"the target had it as {link.target}{made}, and it is gone; {same}")
 
 
-async def _twins(session: RunContext, gone: Sequence[LinkRow]) -> dict[str, LinkRow]:
+async def _twins(context: RunContext, gone: Sequence[LinkRow]) -> dict[str, LinkRow]:
     """Assets of ours that are there with the same bytes, by the source id of the one that is gone."""
     wanted: dict[str, list[str]] = {}
     for link in gone:
@@ -120,7 +120,7 @@ async def _twins(session: RunContext, gone: Sequence[LinkRow]) -> dict[str, Link
     missing = {link.source for link in gone}
     twins: dict[str, LinkRow] = {}
     after = ""
-    while wanted and (links := await session.store.iter_links(after, PAGE)):
+    while wanted and (links := await context.store.iter_links(after, PAGE)):
         after = links[-1].source
         for link in links:
             if link.source not in missing:

@@ -14,36 +14,36 @@ from dam_sync.store.rows import LinkRow
 RELATIONS = "relations"
 
 
-async def compare_relations(session: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
+async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
     """Relations of the source (as it calls them) against those of the target. Ones that wait for an asset that was not
     moved, or that the target refused, are reported by the run and are no difference."""
-    if Operation.RELATE not in session.target.operations:
+    if Operation.RELATE not in context.target.operations:
         return []
-    wanted = await wanted_relations(session, session.crosswalk.related(asset), link)
+    wanted = await wanted_relations(context, context.crosswalk.related(asset), link)
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
     missing = set() if hides_relations(actual) else {pair for pair in wanted if pair not in there}
-    more = await _not_ours(session, there - set(wanted), link)
-    found = [Difference(RELATIONS, _told(missing), _told(there))] if missing else []
-    return [*found, Difference(RELATIONS, _told(wanted), _told(more), extra=True)] if more else found
+    more = await _not_ours(context, there - set(wanted), link)
+    found = [Difference(RELATIONS, _describe(missing), _describe(there))] if missing else []
+    return [*found, Difference(RELATIONS, _describe(wanted), _describe(more), extra=True)] if more else found
 
 
-async def lacking_relations(session: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
+async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (called as in the target) that were written before and are not at the target now."""
-    if Operation.RELATE not in session.target.operations or hides_relations(actual):
+    if Operation.RELATE not in context.target.operations or hides_relations(actual):
         return frozenset()
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
-    wanted = await wanted_relations(session, asset, link)
+    wanted = await wanted_relations(context, asset, link)
     return frozenset(relation for pair, relation in wanted.items() if pair not in there)
 
 
-async def wanted_relations(session: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
+async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
     """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
-    able = TargetAbilities.of(session.target.operations, session.target_schema)
+    able = TargetAbilities.of(context.target.operations, context.target_schema)
     ours = fresh_relations(asset, None, able)
     if not ours:
         return {}
-    others = await session.store.links([relation.target for relation in ours])
-    waiting = await session.store.relations_waiting(link.source)
+    others = await context.store.links([relation.target for relation in ours])
+    waiting = await context.store.relations_waiting(link.source)
     return {
         (relation.kind, others[relation.target].target): relation
         for relation in ours
@@ -51,12 +51,12 @@ async def wanted_relations(session: RunContext, asset: Asset, link: LinkRow) -> 
     }
 
 
-async def _not_ours(session: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
+async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
     """Without those that only show a relation of ours from its other end."""
     pairs = set(more)
     if not pairs:
         return pairs
-    others = await session.store.links_by_target([AssetId(other) for _, other in pairs])
+    others = await context.store.links_by_target([AssetId(other) for _, other in pairs])
     mirrored = {
         (kind, other)
         for kind, other in pairs
@@ -70,5 +70,5 @@ def hides_relations(actual: Asset) -> bool:
     return any(loss.path == RELATIONS for loss in actual.losses)
 
 
-def _told(pairs: Iterable[tuple[str, str]]) -> str:
+def _describe(pairs: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{kind} to {other}" for kind, other in sorted(pairs))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import foreign_edits
 from dam_sync.engine.decide import kept_versions, version_key
-from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, paired
+from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, pair_files
 from dam_sync.engine.intents import merge_patches
 from dam_sync.engine.relations import RELATIONS, lacking_relations
-from dam_sync.engine.repair_patch import Repairing, repaired_paths
+from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.scope import defaults_of, scope_of
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
@@ -67,19 +67,19 @@ class _Lost:
 class Repairer:
     """Compares assets with what the target really has; writes nothing."""
 
-    session: RunContext
+    context: RunContext
 
     async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json]) -> Repair:
         """What makes this asset right. meant: drafts that earlier tries may have written in part. One read of the
         target. Raises NotFound and Conflict."""
         actual = await self._actual(link)
         base = merge_patches([link.draft, *meant], draft)
-        if self.session.policy.conflicts == "park":
-            refuse_conflicts(self.session, actual, link, base, [link.draft, *meant])
+        if self.context.policy.conflicts == "park":
+            refuse_conflicts(self.context, actual, link, base, [link.draft, *meant])
         patch = self._patch(asset, draft, link, actual)
         patch, losses = self._without_reopening(draft, actual, patch)
         lost = self._lost_files(asset, actual, link)
-        relations = await lacking_relations(self.session, asset, actual, link)
+        relations = await lacking_relations(self.context, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
         seen = replace(
             link,
@@ -92,51 +92,51 @@ class Repairer:
         return Repair(patch, seen, _before(actual, patch), paths, (*losses, *lost.losses))
 
     async def _actual(self, link: LinkRow) -> Asset:
-        target = self.session.target
+        target = self.context.target
         actual = await target.fetch(AssetId(link.target))
         if actual.status == TRASH:
             raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
         if Operation.MEMBERS in target.operations:
             key = AssetId(f"{TARGET}{link.target}")
-            members = await self.session.store.members_of([key])
+            members = await self.context.store.members_of([key])
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
         return actual
 
     def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:
-        session = self.session
+        context = self.context
         named = draft if asset.file is not None else replace(draft, filename="")
-        return Repairing(
+        return RepairPatch(
             draft=named,
             last=link.draft,
             actual=actual,
-            schema=session.target_schema,
-            limits=session.target.limits,
-            scope=scope_of(session.crosswalk),
-            defaults=defaults_of(session, draft),
-            keep=session.policy.extras != "fail",
+            schema=context.target_schema,
+            limits=context.target.limits,
+            scope=scope_of(context.crosswalk),
+            defaults=defaults_of(context, draft),
+            keep=context.policy.extras != "fail",
         ).patch()
 
     def _without_reopening(self, draft: Draft, actual: Asset, patch: Patch) -> tuple[Patch, list[Loss]]:
         """A repair shows nobody what was hidden or limited by hand, unless the job accepts it: status and rights then
         stay as they are."""
-        session = self.session
+        context = self.context
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
         now = replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements)
         then = replace(now, status=patch.status or now.status, rights=patch.rights or now.rights)
-        audience = session.target.audience
-        if not is_wider(audience(now), audience(then), session.clock.now(), session.target.limits.precision):
+        audience = context.target.audience
+        if not is_wider(audience(now), audience(then), context.clock.now(), context.target.limits.precision):
             return patch, []
         rule = ExposureRule.REOPENED
-        if session.policy.exposure.get(rule) is Waiver.ACCEPT:
+        if context.policy.exposure.get(rule) is Waiver.ACCEPT:
             return patch, [Loss(EXPOSURE, f"{rule.value} accepted")]
         return replace(patch, status=None, rights=None, cleared=frozenset()), [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be put back before newer ones."""
-        able = self.session.target.operations
-        kept = kept_versions(asset, able, self.session.policy)
-        files, lost = paired(asset, actual, kept, link), _Lost()
+        able = self.context.target.operations
+        kept = kept_versions(asset, able, self.context.policy)
+        files, lost = pair_files(asset, actual, kept, link), _Lost()
         wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing]
         for part, key in wrong:
@@ -168,10 +168,10 @@ def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
     return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
 
 
-def refuse_conflicts(session: RunContext, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
+def refuse_conflicts(context: RunContext, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
     """Raises Conflict where somebody else changed, in the target, what a patch is about to change. before: drafts of
     which the target may hold any."""
-    fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, session.target_schema)
+    fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, context.target_schema)
     edited = [f"fields.{key}" for key in fields]
     names = {state["filename"] for state in before}
     if patch.filename is not None and actual.filename not in (*names, patch.filename, ""):

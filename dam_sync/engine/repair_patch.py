@@ -30,7 +30,7 @@ from dam_sync.model.values import Json, Localized, Row, Scalar, Value, value_fro
 
 
 @dataclass(frozen=True, slots=True)
-class Repairing:
+class RepairPatch:
     """One asset to be repaired. last: the draft we last wrote, as JSON; keep: leave what others added."""
 
     draft: Draft

@@ -13,32 +13,32 @@ MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # what services ref
 PASSED, CHANGED = "the fault may have passed", "the mapping changed"
 
 
-async def retry_parked(session: RunContext) -> None:
+async def retry_parked(context: RunContext) -> None:
     """Put back what this run tries again; safe to repeat."""
-    if session.ask.only:
+    if context.control.only:
         return
-    store, now = session.store, session.crosswalk.digest
-    if await store.noted(BY_MAPPING) != now:
-        session.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
-        await store.note(BY_MAPPING, now)
-    if not session.run.resumed:
-        session.retried[PASSED] += await store.retry_passing(MOST_RUNS)
+    store, now = context.store, context.crosswalk.digest
+    if await store.get_meta(BY_MAPPING) != now:
+        context.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
+        await store.set_meta(BY_MAPPING, now)
+    if not context.run.resumed:
+        context.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
-def told_retried(session: RunContext) -> list[str]:
+def describe_retried(context: RunContext) -> list[str]:
     """In words; nothing where nothing is tried again."""
     return [
         f"{number:,} {'asset that was' if number == 1 else 'assets that were'} parked "
         f"{'is' if number == 1 else 'are'} tried again: {why}"
-        for why, number in session.retried.items()
+        for why, number in context.retried.items()
         if number
     ]
 
 
-def told_undated(session: RunContext, since: str | None) -> list[str]:
+def describe_undated(context: RunContext, since: str | None) -> list[str]:
     """In words, what a run that lists by date does not see; nothing of a run that lists everything."""
-    undated = session.source.limits.undated
-    if not undated or not since or session.ask.only or session.ask.full:
+    undated = context.source.limits.undated
+    if not undated or not since or context.control.only or context.control.full:
         return []
     what = f"{', '.join(undated[:-1])} and {undated[-1]}" if len(undated) > 1 else undated[0]
     return [f"changes of {what} alone move no asset's date at the source: only `run JOB --full` sees them"]

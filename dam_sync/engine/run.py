@@ -27,7 +27,7 @@ from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import listed_all, place, relate
+from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
 from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
@@ -42,9 +42,9 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-async def execute(session: RunContext) -> None:
+async def execute(context: RunContext) -> None:
     """Run to the end. Raises the error that stopped it; whatever happened, the same call later goes on from there."""
-    await under_lease(session.store, session.run.id, session.clock, _phases(session))
+    await under_lease(context.store, context.run.id, context.clock, _phases(context))
 
 
 async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[Any, Any, T]) -> T:
@@ -66,137 +66,137 @@ def first_cause(several: BaseException) -> BaseException:
     return (ours or flat)[0]
 
 
-async def _phases(session: RunContext) -> None:
-    containers = TargetContainers(session.target, session.store.run_journal("containers"), session.target_schema.naming)
-    if not session.ask.only:
-        await window_of(session)
-        await watch_probation(session, run=session.run.id)
-    terms = await terms_of(session)
-    await retry_exposed(session)
-    await retry_parked(session)
-    if session.ask.repair:
-        session.progress.phase = "waiting for the target's index"
-        await session.clock.sleep(await lag_left(session))
-    session.progress.phase = "reading the target"
-    names = FilenameAllocator(session)
-    await names.take()
-    await refuse_lost_state(session)
-    worker = Worker(session, terms, containers, names)
-    pipeline = Pipeline(session, worker)
+async def _phases(context: RunContext) -> None:
+    containers = TargetContainers(context.target, context.store.run_journal("containers"), context.target_schema.naming)
+    if not context.control.only:
+        await window_of(context)
+        await watch_probation(context, run=context.run.id)
+    terms = await terms_of(context)
+    await retry_exposed(context)
+    await retry_parked(context)
+    if context.control.repair:
+        context.progress.phase = "waiting for the target's index"
+        await context.clock.sleep(await lag_left(context))
+    context.progress.phase = "reading the target"
+    names = FilenameAllocator(context)
+    await names.load()
+    await refuse_lost_state(context)
+    worker = Worker(context, terms, containers, names)
+    pipeline = Pipeline(context, worker)
     try:
-        await move(session, pipeline)
+        await move(context, pipeline)
     finally:  # what was set aside before it was clear that it is not the assets
         if worker.missing.tripped:
-            await session.store.unpark([CAUSE])
+            await context.store.unpark([CAUSE])
         if pipeline.parking.tripped:
-            await session.store.retry_causes([pipeline.parking.tripped])
-    if session.ask.stopped:
-        raise StopRequested(session.ask.stopped, hint="run the same command again to go on")
-    session.progress.phase = "placing and relating"
-    await keep_terms(session, terms)
-    await place(session)
-    await relate(session)
-    session.progress.phase = "closing"
-    await abort_orphaned_uploads(session)
+            await context.store.retry_causes([pipeline.parking.tripped])
+    if context.control.stopped:
+        raise StopRequested(context.control.stopped, hint="run the same command again to go on")
+    context.progress.phase = "placing and relating"
+    await keep_terms(context, terms)
+    await write_memberships(context)
+    await write_relations(context)
+    context.progress.phase = "closing"
+    await abort_orphaned_uploads(context)
 
 
-async def move(session: RunContext, pipeline: Pipeline) -> None:
+async def move(context: RunContext, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved while the listing goes on where nothing has to be known of all first."""
-    if await _members_last(session):
-        session.progress.phase = "listing the source"
-        await _crawl(session, pipeline.crawled)
-        await _read_members(session)
-        session.progress.phase = session.moving
+    if await _members_last(context):
+        context.progress.phase = "listing the source"
+        await _crawl(context, pipeline.crawled)
+        await _read_members(context)
+        context.progress.phase = context.moving
         await pipeline.run()
     else:
-        await _read_members(session)
-        session.progress.phase = session.moving
+        await _read_members(context)
+        context.progress.phase = context.moving
         async with asyncio.TaskGroup() as group:
-            group.create_task(_crawl(session, pipeline.crawled))
+            group.create_task(_crawl(context, pipeline.crawled))
             group.create_task(pipeline.run())
 
 
-async def _crawl(session: RunContext, crawled: asyncio.Event) -> None:
+async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
     """List the source into the store, then say so. A listing that turns out to lack rows is read once more, for assets
     may have gone away while it was read."""
-    if session.ask.only:
-        await _record_only(session)
+    if context.control.only:
+        await _record_only(context)
     else:
         try:
-            complete = await _crawl_all(session)
+            complete = await _crawl_all(context)
         except TruncatedListing as error:
             log.warning("listing.again", message=error.message)
-            await session.store.forget_shards(session.run.id)
-            complete = await _crawl_again(session)
+            await context.store.forget_shards(context.run.id)
+            complete = await _crawl_again(context)
         if complete:
-            await _refuse_listing(session)
+            await _refuse_listing(context)
     crawled.set()
 
 
-async def _crawl_all(session: RunContext) -> bool:
+async def _crawl_all(context: RunContext) -> bool:
     """Every shard to its end; False when the run is asked to stop."""
-    store, run = session.store, session.run
+    store, run = context.store, context.run
     if not await store.shards_complete(run.id):
-        window = await _window(session)
-        await store.set_shards(run.id, [shard async for shard in session.source.shards(window)], complete=True)
+        window = await _window(context)
+        await store.set_shards(run.id, [shard async for shard in context.source.shards(window)], complete=True)
     for row in await store.shards(run.id):
         if not row.done:
-            await _crawl_shard(session, row.shard, row.cursor)
-        if session.ask.stopped:
+            await _crawl_shard(context, row.shard, row.cursor)
+        if context.control.stopped:
             return False
     return True
 
 
-async def _crawl_again(session: RunContext) -> bool:
+async def _crawl_again(context: RunContext) -> bool:
     """The same, from the start. One that lacks rows once more is forgotten, so that the next run begins anew."""
     try:
-        return await _crawl_all(session)
+        return await _crawl_all(context)
     except TruncatedListing:
-        await session.store.forget_shards(session.run.id)
+        await context.store.forget_shards(context.run.id)
         raise
 
 
-async def _refuse_listing(session: RunContext) -> None:
+async def _refuse_listing(context: RunContext) -> None:
     """Raises SafetyStop when what was listed cannot be, or far too much of what is linked is gone."""
-    whole = await listed_all(session)
+    whole = await listed_all(context)
     if whole:
-        await refuse_incredible_listing(session, (await session.store.tally(session.run.id)).get("listed", 0))
-    await refuse_mass_removal(session, whole=whole)
+        await refuse_incredible_listing(context, (await context.store.tally(context.run.id)).get("listed", 0))
+    await refuse_mass_removal(context, whole=whole)
 
 
-async def _crawl_shard(session: RunContext, shard: Shard, cursor: Cursor | None) -> None:
-    async for batch in session.source.crawl(shard, cursor):
-        skip = await _unchanged(session, batch)
-        await session.store.record(session.run.id, shard, batch, skip)
-        session.progress.listed += len(batch.entries)
-        session.progress.unchanged += len(skip)
-        if session.ask.stopped:
+async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
+    async for batch in context.source.crawl(shard, cursor):
+        skip = await _unchanged(context, batch)
+        await context.store.record(context.run.id, shard, batch, skip)
+        context.progress.listed += len(batch.entries)
+        context.progress.unchanged += len(skip)
+        if context.control.stopped:
             return
 
 
-async def _record_only(session: RunContext) -> None:
+async def _record_only(context: RunContext) -> None:
     """The named assets alone, as a shard of their own."""
     shard = Shard("only")
-    await session.store.set_shards(session.run.id, [shard], complete=True)
-    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(session.ask.only))
-    await session.store.record(session.run.id, shard, Batch(entries, None), ())
+    await context.store.set_shards(context.run.id, [shard], complete=True)
+    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(context.control.only))
+    await context.store.record(context.run.id, shard, Batch(entries, None), ())
 
 
-async def refuse_unknown(session: RunContext) -> None:
+async def refuse_unknown(context: RunContext) -> None:
     """Raises ConfigError for an asset asked for by id that was never moved and is not in the source."""
-    links = await session.store.links([AssetId(name) for name in session.ask.only])
-    for name in sorted(session.ask.only - links.keys()):
+    links = await context.store.links([AssetId(name) for name in context.control.only])
+    for name in sorted(context.control.only - links.keys()):
         try:
-            await session.source.fetch(AssetId(name))
+            await context.source.fetch(AssetId(name))
         except NotFound as error:
             raise ConfigError(f"the source has no asset {name}", hint="check the id behind --only") from error
 
 
-async def _unchanged(session: RunContext, batch: Batch) -> frozenset[AssetId]:
+async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
     """The rows that need no look: linked, at the revision we wrote. A full run looks at every one."""
-    if (await window_of(session))["full"]:
+    if (await window_of(context))["full"]:
         return frozenset()
-    links = await session.store.links([entry.id for entry in batch.entries])
+    links = await context.store.links([entry.id for entry in batch.entries])
     return frozenset(
         entry.id
         for entry in batch.entries
@@ -205,61 +205,70 @@ async def _unchanged(session: RunContext, batch: Batch) -> frozenset[AssetId]:
     )
 
 
-async def _window(session: RunContext) -> Window:
+async def _window(context: RunContext) -> Window:
     """What to list: decided once a run, so that a resumed run lists the same."""
-    since = (await window_of(session))["since"]
+    since = (await window_of(context))["since"]
     return Window(since=parse_instant(since) if since else None)
 
 
-async def window_of(session: RunContext) -> Json:
+async def window_of(context: RunContext) -> Json:
     """From when on changes are listed (`since`), whether each asset is looked at (`full`), and whether the target is
     repaired (`repair`): decided once a run, safe to repeat. A run that is to be a full one, or a repair, only now
     begins again: what it did before is looked at once more. A repair that was stopped is resumed as one."""
-    ask, key = session.ask, f"window:{session.run.id}"
-    full, known = ask.full or ask.repair, await session.store.noted(key)
+    control, key = context.control, f"window:{context.run.id}"
+    full, known = control.full or control.repair, await context.store.get_meta(key)
     if known is None:
-        known = {"since": None if full else await session.store.noted("watermark"), "full": full, "repair": ask.repair}
-        await session.store.note(key, known)
-    elif (full and not known.get("full")) or (ask.repair and not known.get("repair")):
-        await session.store.begin_anew(session.run.id)
-        known = {"since": None, "full": True, "repair": ask.repair}
-        await session.store.note(key, known)
-    ask.repair = bool(known.get("repair"))
+        known = {
+            "since": None if full else await context.store.get_meta("watermark"),
+            "full": full,
+            "repair": control.repair,
+        }
+        await context.store.set_meta(key, known)
+    elif (full and not known.get("full")) or (control.repair and not known.get("repair")):
+        await context.store.restart_listing(context.run.id)
+        known = {"since": None, "full": True, "repair": control.repair}
+        await context.store.set_meta(key, known)
+    control.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 
-async def list_everything(session: RunContext) -> None:
+async def list_everything(context: RunContext) -> None:
     """Let a run that has not begun to list list the whole source, without a look at what is linked and unchanged."""
-    await session.store.note(f"window:{session.run.id}", {"since": None, "full": False})
+    await context.store.set_meta(f"window:{context.run.id}", {"since": None, "full": False})
 
 
-async def _members_last(session: RunContext) -> bool:
+async def _members_last(context: RunContext) -> bool:
     """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
-    ask = session.ask
-    if not session.source.limits.members_after_crawl or ask.only or ask.assets is not None or ask.deadline is not None:
+    control = context.control
+    if (
+        not context.source.limits.members_after_crawl
+        or control.only
+        or control.assets is not None
+        or control.deadline is not None
+    ):
         return False
-    return (await _window(session)).since is None
+    return (await _window(context)).since is None
 
 
-async def _read_members(session: RunContext) -> None:
+async def _read_members(context: RunContext) -> None:
     """Memberships of the source, and those of the target where it is to be repaired."""
-    sides = [(session.source, ""), *([(session.target, TARGET)] if session.ask.repair else [])]
-    await session.store.begin_members(session.run.id)
+    sides = [(context.source, ""), *([(context.target, TARGET)] if context.control.repair else [])]
+    await context.store.begin_members(context.run.id)
     for service, prefix in sides:
         if Operation.MEMBERS in service.operations:
             async for membership in service.members():
                 named = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
-                await session.store.add_members(session.run.id, replace(membership, assets=named))
+                await context.store.add_members(context.run.id, replace(membership, assets=named))
 
 
-async def close_books(session: RunContext, outcome: Json) -> None:
+async def close_run(context: RunContext, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
-    account, run = session.source_account, session.run
-    if not session.ask.only:
-        watermark: datetime = run.started_at + account.clock_skew - session.source.limits.lag - timedelta(seconds=1)
-        await session.store.note("watermark", instant_text(watermark))
-        await keep_disappearance(session, whole=await listed_all(session))
-    await session.store.finish(run.id, outcome)
+    account, run = context.source_account, context.run
+    if not context.control.only:
+        watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
+        await context.store.set_meta("watermark", instant_text(watermark))
+        await keep_disappearance(context, whole=await listed_all(context))
+    await context.store.finish(run.id, outcome)
 
 
 async def _heartbeat(store: SqlStore, run: int, clock: Clock) -> None:

@@ -48,12 +48,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Assets settled in this run."""
+        """Assets completed in this run."""
         return self.unchanged + self.created + self.updated + self.parked + self.skipped
 
 
 @dataclass(slots=True)
-class Ask:
+class RunControl:
     """What the operator asked of this run. assets: how many to take at most; only: just these source ids.
 
     `stop(reason)` may be called at any time: nothing new is begun, what is being written is finished. With `hurry` what
@@ -97,10 +97,10 @@ class RunContext:
     dry: bool = False  # the target only pretends
     moving: str = MOVING  # what is done with assets, as the progress says it
     alike: bool = False  # both sides are services of one kind
-    ask: Ask = field(default_factory=Ask)
+    control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
-    swept: int = 0  # uploads that a killed run had left open, and that were ended
-    binned: int = 0  # assets that a killed run had left half made, and whose source is gone
+    orphans_aborted: int = 0  # uploads that a killed run had left open, and that were ended
+    partial_creates_trashed: int = 0  # assets that a killed run had left half made, and whose source is gone
     retried: Counter[str] = field(default_factory=Counter)  # assets parked before that are tried again, by the reason
     accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
 

@@ -20,7 +20,7 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
     )
 
 
-def defaults_of(session: RunContext, draft: Draft) -> Defaults:
+def defaults_of(context: RunContext, draft: Draft) -> Defaults:
     """What the target gives an asset of this draft by itself."""
-    groups = session.target.audience(draft).groups or frozenset()
-    return Defaults(groups, session.target_schema.container_default)
+    groups = context.target.audience(draft).groups or frozenset()
+    return Defaults(groups, context.target_schema.container_default)

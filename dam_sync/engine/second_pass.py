@@ -21,25 +21,25 @@ from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
-ASKED_AGAIN = "refused asked again"  # note: the run that tried again what earlier ones were refused
+RETRIED_REFUSALS = "refused asked again"  # note: the run that tried again what earlier ones were refused
 
 
-async def place(session: RunContext) -> None:
+async def write_memberships(context: RunContext) -> None:
     """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on. What earlier
     runs were refused is tried again, once a run."""
-    if await session.store.noted(ASKED_AGAIN) != session.run.id:
-        await session.store.ask_again()
-        await session.store.note(ASKED_AGAIN, session.run.id)
-    journal = session.store.run_journal(f"place:{session.run.id}")
-    while (pending := await session.store.next_placements(session.target.limits.member_batch)) is not None:
-        await _place(session, journal, *pending)
+    if await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
+        await context.store.retry_refused()
+        await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
+    journal = context.store.run_journal(f"place:{context.run.id}")
+    while (pending := await context.store.next_placements(context.target.limits.member_batch)) is not None:
+        await _write_memberships(context, journal, *pending)
 
 
-async def _place(
-    session: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+async def _write_memberships(
+    context: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
 ) -> None:
     async def call() -> Json:
-        await session.target.place(container, add, remove)
+        await context.target.place(container, add, remove)
         return {"add": len(add), "remove": len(remove)}
 
     name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
@@ -52,12 +52,12 @@ async def _place(
         if len(add) + len(remove) == 1:
             (asset,) = (*add, *remove)
             log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
-            await session.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
+            await context.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
         for half in _halves(add, remove):  # one bad asset must not keep the others out
-            await _place(session, journal, container, *half)
+            await _write_memberships(context, journal, container, *half)
         return
-    await session.store.placements_done(container, [*add, *remove])
+    await context.store.placements_done(container, [*add, *remove])
 
 
 def _halves(
@@ -69,26 +69,26 @@ def _halves(
     return (add[:middle], remove[:middle]), (add[middle:], remove[middle:])
 
 
-async def relate(session: RunContext) -> None:
+async def write_relations(context: RunContext) -> None:
     """Relations whose two ends exist; the others wait, and are told."""
-    if Operation.RELATE not in session.target.operations:
+    if Operation.RELATE not in context.target.operations:
         return
-    journal = session.store.run_journal(f"relate:{session.run.id}")
+    journal = context.store.run_journal(f"relate:{context.run.id}")
     after = 0
-    while rows := await session.store.next_relations(RELATIONS_AT_ONCE, after):
+    while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
             after = row.seq
             if not row.owner_target or not row.other_target:
                 continue
-            if not session.target_schema.relation_circles and await session.store.leads(row.kind, row.other, row.owner):
-                await session.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
+            if not context.target_schema.relation_circles and await context.store.leads(row.kind, row.other, row.owner):
+                await context.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
                 continue
-            await _relate(session, journal, row)
+            await _write_relation(context, journal, row)
 
 
-async def _relate(session: RunContext, journal: Journal, row: RelationRow) -> None:
+async def _write_relation(context: RunContext, journal: Journal, row: RelationRow) -> None:
     async def call() -> Json:
-        await session.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
+        await context.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
         return True
 
     try:
@@ -99,31 +99,31 @@ async def _relate(session: RunContext, journal: Journal, row: RelationRow) -> No
         if error.disposition is not Disposition.PARK:
             raise
         log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
-        await session.store.relation_refused(row, f"{row.kind}: {error.message}")
+        await context.store.relation_refused(row, f"{row.kind}: {error.message}")
         return
-    await session.store.relations_done([row])
+    await context.store.relations_done([row])
 
 
-async def left_over(session: RunContext) -> list[str]:
+async def describe_left_over(context: RunContext) -> list[str]:
     """In words: what is gone from the source, memberships and relations that were not written."""
-    store = session.store
+    store = context.store
     told = []
     for why, number in await store.relations_refused():
         if not why or why.endswith(CIRCLE):
             reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
             told.append(f"{number:,} relations {reason}")
-    whole = await listed_all(session)
-    loss = await disappearance_of(session, whole=whole)
-    if loss.gone and (whole or loss.fresh) and not session.ask.only:
+    whole = await listed_all(context)
+    loss = await disappearance_of(context, whole=whole)
+    if loss.gone and (whole or loss.fresh) and not context.control.only:
         new = f", {loss.fresh:,} of them since the last run" if loss.fresh else ""
         named = such_as(loss.examples, loss.gone)
         told.append(f"{loss.gone:,} assets moved before are gone from the source{named}{new}; they stay in the target")
     return told
 
 
-async def listed_all(session: RunContext) -> bool:
+async def listed_all(context: RunContext) -> bool:
     """Whether this run lists every asset of the source, so that one it does not show is gone."""
-    if session.ask.only:
+    if context.control.only:
         return False
-    window = await session.store.noted(f"window:{session.run.id}")
-    return session.source.limits.enumerates_all or (window is not None and window["since"] is None)
+    window = await context.store.get_meta(f"window:{context.run.id}")
+    return context.source.limits.enumerates_all or (window is not None and window["since"] is None)

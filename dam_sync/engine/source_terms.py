@@ -27,14 +27,14 @@ class SourceTerms:
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def of(cls, session: RunContext) -> SourceTerms:
+    def of(cls, context: RunContext) -> SourceTerms:
         """What a run needs of them."""
-        crosswalk, fields = session.crosswalk, session.source_schema.fields
+        crosswalk, fields = context.crosswalk, context.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.books.read}
         trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
         return cls(
-            session.source,
+            context.source,
             {key: name for key, name in known.items() if from_ & {"", name}},
             frozenset(key for key, name in known.items() if trees & {"", name}),
         )

@@ -22,11 +22,11 @@ class FileProof:
 
 
 @dataclass(slots=True)
-class Judged:
+class Judgement:
     """What one look at an asset gave. fate: the count of the verdict it belongs to; found: differences and extras;
     unread: parts that the target does not give out, so that they were not compared."""
 
-    fate: str
+    outcome: str
     found: list[Difference] = field(default_factory=list)
     proofs: list[FileProof] = field(default_factory=list)
     unread: frozenset[str] = frozenset()
@@ -87,15 +87,17 @@ class Verdict:
             if len(kept) < SHOWN:
                 kept.append((source, target, difference))
 
-    def count(self, source: str, target: str, judged: Judged) -> None:
+    def count(self, source: str, target: str, judged: Judgement) -> None:
         """Add one asset that was looked at."""
         self.checked += 1
         added = any(difference.extra for difference in judged.found)
         self.extra += added
-        fate = "different" if judged.fate == "equal" and added and self.extras_policy == "fail" else judged.fate
-        setattr(self, fate, getattr(self, fate) + 1)
+        outcome = (
+            "different" if judged.outcome == "equal" and added and self.extras_policy == "fail" else judged.outcome
+        )
+        setattr(self, outcome, getattr(self, outcome) + 1)
         self.note(source, target, judged.found)
-        if fate in ("equal", "different"):
+        if outcome in ("equal", "different"):
             _add(self.evidence, judged.whole)
         for proof in judged.proofs:
             _add(self.files.setdefault(proof.part, {}), proof.evidence)

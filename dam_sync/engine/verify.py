@@ -17,7 +17,7 @@ from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.files import ATTACHMENTS, VERSIONS, paired
+from dam_sync.engine.files import ATTACHMENTS, VERSIONS, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.lag import lag_left
@@ -26,7 +26,7 @@ from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relati
 from dam_sync.engine.run_context import COMPARING, RunContext
 from dam_sync.engine.scope import defaults_of, scope_of
 from dam_sync.engine.source_terms import SourceTerms
-from dam_sync.engine.verdict import FileProof, Judged, Verdict, proofs_by_key
+from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
@@ -44,7 +44,7 @@ SUSPECTS = 5000  # looked at again while the target's index may be behind
 class Verifier:
     """One verification; `scratch` is an empty store that is thrown away afterwards, so that memory stays flat."""
 
-    session: RunContext
+    context: RunContext
     scratch: SqlStore
     level: str
     sample: float = 1.0
@@ -58,25 +58,25 @@ class Verifier:
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.verdict = Verdict(self.level, self.session.policy.extras)
-        self.scope, self.files = scope_of(self.session.crosswalk), FileCheck(self.session, self.level)
-        self.origins = SourceTerms.of(self.session)
-        self.gate = asyncio.Semaphore(max(2, min(self.session.readers, self.session.writers)))
+        self.verdict = Verdict(self.level, self.context.policy.extras)
+        self.scope, self.files = scope_of(self.context.crosswalk), FileCheck(self.context, self.level)
+        self.origins = SourceTerms.of(self.context)
+        self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
         """Count, compare, and look for what is missing on either side."""
-        session = self.session
+        context = self.context
         await self._look_for_removed()
-        session.progress.phase = COMPARING
+        context.progress.phase = COMPARING
         await self._account_for_source()
-        await refuse_mostly_unlisted(session, self.verdict.linked)
+        await refuse_mostly_unlisted(context, self.verdict.linked)
         await self._load_terms()
-        self.patience = await lag_left(session)
+        self.patience = await lag_left(context)
         await self._load_members()
-        async for shard in session.target.shards(Window()):
-            async for batch in session.target.crawl(shard, None):
+        async for shard in context.target.shards(Window()):
+            async for batch in context.target.crawl(shard, None):
                 await self._check_batch(batch.entries)
-                self._heed()
+                self._raise_if_stopped()
         await self._check_unvisited()
         await self._look_again()
         self.verdict.bytes = self.files.bytes
@@ -84,19 +84,19 @@ class Verifier:
 
     async def _look_for_removed(self) -> None:
         """What the service took back is missing and parked from now on; what it may still take back is told."""
-        for row in await watch_probation(self.session):
+        for row in await watch_probation(self.context):
             self.verdict.missing += 1
             self.verdict.note(row.source, row.target, [Difference("asset", "in the target", row.message)])
-        left = await self.session.store.unsettled()
+        left = await self.context.store.on_probation()
         if left.last:
-            self.verdict.early, self.verdict.until = left.number, until_text(self.session, left.last)
+            self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
 
     async def _look_again(self) -> None:
         """What looked different is looked at until it agrees, or until the index cannot be behind any more."""
         pause = 0.5
         while self.suspects and self.patience > 0:
             pause = min(pause * 2, self.patience)
-            await self.session.clock.sleep(pause)
+            await self.context.clock.sleep(pause)
             self.patience -= pause
             suspects, self.suspects = self.suspects, []
             await self._load_members()
@@ -106,11 +106,11 @@ class Verifier:
 
     async def _account_for_source(self) -> None:
         """Every listed source asset is linked, parked or left out by a rule."""
-        store, verdict = self.session.store, self.verdict
-        async for shard in self.session.source.shards(Window()):
-            async for batch in self.session.source.crawl(shard, None):
+        store, verdict = self.context.store, self.verdict
+        async for shard in self.context.source.shards(Window()):
+            async for batch in self.context.source.crawl(shard, None):
                 ids = [entry.id for entry in batch.entries if not entry.deleted]
-                self._heed()
+                self._raise_if_stopped()
                 links = await store.links(ids)
                 actions = await store.actions([asset for asset in ids if asset not in links])
                 verdict.source_assets += len(ids)
@@ -127,16 +127,18 @@ class Verifier:
         """Assets of the source that the listing carried and that will be compared: none of them costs a call."""
         carried = tuple(entry for entry in entries if entry.asset is not None and self._sampled(entry.id))
         if carried and self.level != "count":
-            await self.scratch.record(self.session.run.id, shard, Batch(carried, None), ())
+            await self.scratch.record(self.context.run.id, shard, Batch(carried, None), ())
 
-    def _heed(self) -> None:
+    def _raise_if_stopped(self) -> None:
         """Raises StopRequested when the operator wants an end."""
-        if self.session.ask.stopped:
-            raise StopRequested(self.session.ask.stopped, hint="run the same command again; it compares from the start")
+        if self.context.control.stopped:
+            raise StopRequested(
+                self.context.control.stopped, hint="run the same command again; it compares from the start"
+            )
 
     async def _load_terms(self) -> None:
-        target = self.session.target
-        for key in self.session.crosswalk.vocabularies:
+        target = self.context.target
+        for key in self.context.crosswalk.vocabularies:
             self.terms[key] = TermIndex()
             if Operation.TERMS in target.operations:
                 async for term in target.terms(key):
@@ -144,7 +146,7 @@ class Verifier:
 
     async def _load_members(self) -> None:
         await self.scratch.begin_members(0)
-        for side, service in (("source", self.session.source), ("target", self.session.target)):
+        for side, service in (("source", self.context.source), ("target", self.context.target)):
             if Operation.MEMBERS in service.operations:
                 async for membership in service.members():
                     prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
@@ -159,7 +161,7 @@ class Verifier:
 
     async def _check_batch(self, entries: Iterable[Entry]) -> None:
         entries = [entry for entry in entries if not entry.deleted]
-        links = await self.session.store.links_by_target([entry.id for entry in entries])
+        links = await self.context.store.links_by_target([entry.id for entry in entries])
         async with asyncio.TaskGroup() as group:
             for entry in entries:
                 link = links.get(entry.id)
@@ -169,7 +171,7 @@ class Verifier:
     async def _check_unvisited(self) -> None:
         """Linked assets that the target's listing did not show: its index may lag, so each is asked for."""
         after = ""
-        while links := await self.session.store.iter_links(after, PAGE):
+        while links := await self.context.store.iter_links(after, PAGE):
             after = links[-1].source
             async with asyncio.TaskGroup() as group:
                 for link in links:
@@ -189,60 +191,60 @@ class Verifier:
         async with self.gate:
             try:
                 judged = await self._judge(link, listed, fresh=fresh)
-                if judged.fate == "different" and not fresh and self.patience <= 0:
+                if judged.outcome == "different" and not fresh and self.patience <= 0:
                     judged = await self._judge(link, None, fresh=True)
             except DamSyncError as error:
                 if error.disposition in (Disposition.STOP, Disposition.RETRY):
                     raise
-                judged = Judged("different", [Difference("asset", "readable", str(error))], evidence="V0")
+                judged = Judgement("different", [Difference("asset", "readable", str(error))], evidence="V0")
         late = any(not one.extra or one.path == "placements" for one in judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
         else:
             await self._count(link, judged)
 
-    async def _count(self, link: LinkRow, judged: Judged) -> None:
-        self.session.progress.listed += 1
+    async def _count(self, link: LinkRow, judged: Judgement) -> None:
+        self.context.progress.listed += 1
         self.verdict.count(link.source, link.target, judged)
-        self.session.progress.unchanged += 1
-        if judged.fate in ("equal", "different") and self.level != "count":
+        self.context.progress.unchanged += 1
+        if judged.outcome in ("equal", "different") and self.level != "count":
             fresh = replace(link, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
             if fresh != link:
-                await self.session.store.put_link(fresh)
+                await self.context.store.put_link(fresh)
 
-    async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judged:
-        session = self.session
+    async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judgement:
+        context = self.context
         try:
-            actual = listed or await session.target.fetch(AssetId(link.target))
+            actual = listed or await context.target.fetch(AssetId(link.target))
         except NotFound:
-            return Judged("missing", [Difference("asset", "in the target", "not there")])
+            return Judgement("missing", [Difference("asset", "in the target", "not there")])
         if actual.status == TRASH:
-            return Judged("missing", [Difference("asset", "in the target", "in its trash")])
+            return Judgement("missing", [Difference("asset", "in the target", "in its trash")])
         if self.level == "count":
-            return Judged("equal", evidence="V1")
+            return Judgement("equal", evidence="V1")
         try:
             known = {} if fresh else await self.scratch.payloads([link.source])
-            asset = known.get(AssetId(link.source)) or await session.source.fetch(AssetId(link.source))
+            asset = known.get(AssetId(link.source)) or await context.source.fetch(AssetId(link.source))
         except NotFound:
-            return Judged("gone_at_source")
+            return Judgement("gone_at_source")
         if asset.status == TRASH:
-            return Judged("gone_at_source")
-        asset = await self._with_members("source", session.source, asset)
-        actual = await self._with_members("target", session.target, actual)
+            return Judgement("gone_at_source")
+        asset = await self._with_members("source", context.source, asset)
+        actual = await self._with_members("target", context.target, actual)
         return await self._compare(link, asset, actual)
 
-    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judged:
-        session = self.session
+    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
+        context = self.context
         draft, found = await self._draft(asset, link)
-        found += differences(draft, actual, session.target_schema, session.target.limits)
-        found += seen_though_closed(session, draft, actual)
-        if session.policy.extras != "ignore":
-            defaults = defaults_of(session, draft)
-            found += extras(draft, actual, session.target_schema, self.scope, defaults)
-        files = paired(asset, actual, kept_versions(asset, session.target.operations, session.policy), link)
-        found += [*files.differences(actual), *await compare_relations(session, asset, actual, link)]
+        found += differences(draft, actual, context.target_schema, context.target.limits)
+        found += seen_though_closed(context, draft, actual)
+        if context.policy.extras != "ignore":
+            defaults = defaults_of(context, draft)
+            found += extras(draft, actual, context.target_schema, self.scope, defaults)
+        files = pair_files(asset, actual, kept_versions(asset, context.target.operations, context.policy), link)
+        found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
-        judged = Judged(_fate(found), found, unread=self._unread(asset, hidden))
+        judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden))
         if (
             found and self.patience > 0 and any(not one.extra for one in found)
         ):  # it will be looked at again; no need to fetch its bytes now
@@ -252,17 +254,17 @@ class Verifier:
             judged.found += wrong
             judged.proofs.append(FileProof(pair.part, pair.key, evidence))
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
-        if session.policy.extras == "ignore":
+        if context.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
-        judged.fate = _fate(judged.found)
+        judged.outcome = _outcome(judged.found)
         return judged
 
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
-        marker = marker_value(self.session.source_account.tenant, asset.id)
-        drafted = await draft_of(self.session, await self.origins.placed(asset), marker, self.terms)
-        drafted, unfit = expected(self.session, asset, drafted, link)
-        draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.session.target.limits.filename)
+        marker = marker_value(self.context.source_account.tenant, asset.id)
+        drafted = await draft_of(self.context, await self.origins.placed(asset), marker, self.terms)
+        drafted, unfit = expected(self.context, asset, drafted, link)
+        draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
             Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
         ]
@@ -272,7 +274,7 @@ class Verifier:
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not give them out, or cannot hold them."""
-        able, holds = self.session.target.operations, self.session.target_schema.holds
+        able, holds = self.context.target.operations, self.context.target_schema.holds
         parts = (
             (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
             (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),
@@ -285,6 +287,6 @@ class Verifier:
         return frozenset(hidden) | {part for part, there, held in parts if there and not held}
 
 
-def _fate(found: Iterable[Difference]) -> str:
+def _outcome(found: Iterable[Difference]) -> str:
     """Of an asset with these differences; additions alone leave it equal."""
     return "different" if any(not difference.extra for difference in found) else "equal"

@@ -1,4 +1,4 @@
-"""One asset from claim to settled: read, draft, decide, act; the one place where an error becomes a disposition."""
+"""One asset from claim to completion: read, draft, decide, act; the one place where an error becomes a disposition."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not sele
 class Worker:
     """Reads, drafts and writes assets for one run."""
 
-    session: RunContext
+    context: RunContext
     terms: TargetTerms
     containers: TargetContainers
     names: FilenameAllocator
@@ -45,7 +45,7 @@ class Worker:
     origins: SourceTerms = field(init=False)
 
     def __post_init__(self) -> None:
-        self.missing, self.origins = MissingMonitor(self.session), SourceTerms.of(self.session)
+        self.missing, self.origins = MissingMonitor(self.context), SourceTerms.of(self.context)
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
@@ -57,31 +57,31 @@ class Worker:
             return Prepared(work, outcome=self.outcome_of(error.within(asset=work.asset), work))
 
     async def _read(self, work: Work) -> Prepared:
-        session = self.session
+        context = self.context
         if work.deleted:
-            await trash_partial_create(session, work)
+            await trash_partial_create(context, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
         asset = work.payload or await self._fetch(work)
         self.missing.was_read()
         if asset.status == TRASH:
-            await trash_partial_create(session, work)
+            await trash_partial_create(context, work)
             return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
-        if Operation.MEMBERS in session.source.operations:
-            members = await session.store.members_of([asset.id])
+        if Operation.MEMBERS in context.source.operations:
+            members = await context.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
-        link = (await session.store.links([asset.id])).get(asset.id)
+        link = (await context.store.links([asset.id])).get(asset.id)
         if link is None:
-            kept = kept_versions(asset, session.target.operations, session.policy)
-            outcome = await removed_before(session, asset, version_key(kept[-1]) if kept else "")
+            kept = kept_versions(asset, context.target.operations, context.policy)
+            outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             return Prepared(work, asset=asset, outcome=outcome)
         return Prepared(work, asset=asset, link=link)
 
     async def _fetch(self, work: Work) -> Asset:
         try:
-            return await self.session.source.fetch(work.asset)
+            return await self.context.source.fetch(work.asset)
         except NotFound as error:
             gone = self.missing.from_source(work.asset)
-            await trash_partial_create(self.session, work)
+            await trash_partial_create(self.context, work)
             raise gone from error
 
     # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
@@ -100,31 +100,31 @@ class Worker:
         """Read, once, what drafts are made of; what goes wrong here concerns the run and not one asset."""
         known = await self.terms.known()
         if not self.told:
-            await refuse_lost_terms(self.session, known)
+            await refuse_lost_terms(self.context, known)
             self.told = True
-        if self.session.crosswalk.plan.placements:
+        if self.context.crosswalk.plan.placements:
             await self.containers.known()
 
     async def _draft(self, prepared: Prepared, asset: Asset) -> Prepared:
-        crosswalk = self.session.crosswalk
+        crosswalk = self.context.crosswalk
         if not crosswalk.selects(asset) and prepared.link is None:
             return replace(prepared, outcome=NOT_SELECTED)
-        marker = marker_value(self.session.source_account.tenant, asset.id)
+        marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self._drafted(asset, marker)
         if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
             drafted = await self._drafted(asset, marker)
         if drafted.faults and prepared.link is None and not prepared.work.begun:
-            return replace(prepared, drafted=drafted, outcome=faulty(drafted))
-        exposure = judge(self.session, asset, drafted, prepared.link, await self._containers())
+            return replace(prepared, drafted=drafted, outcome=rejected(drafted))
+        exposure = judge(self.context, asset, drafted, prepared.link, await self._containers())
         if exposure.parked is not None:
-            await remember_release(self.session, asset, exposure.parked)
+            await remember_release(self.context, asset, exposure.parked)
             return replace(prepared, drafted=drafted, outcome=exposure.parked)
         if not crosswalk.selects(asset):
             return replace(prepared, drafted=drafted, outcome=NOT_SELECTED, hide=exposure.closed)
-        refused = faulty(drafted) or unfit(self.session, asset, drafted.draft, prepared.link)
+        refused = rejected(drafted) or unfit(self.context, asset, drafted.draft, prepared.link)
         if refused is None:
             drafted = await self._with_terms(asset, drafted, marker, new=prepared.link is None)
-            refused = faulty(drafted)
+            refused = rejected(drafted)
         if refused is not None:
             return replace(prepared, drafted=drafted, outcome=refused, hide=exposure.closed)
         return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
@@ -136,30 +136,30 @@ class Worker:
             return drafted
         self.terms.refuse_unmakeable(drafted.new_terms)
         await self.containers.refuse_unmakeable(drafted.draft.placements)
-        await self.names.given(asset, drafted.draft, marker, new=new)
+        await self.names.allocate(asset, drafted.draft, marker, new=new)
         await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
         return await self._drafted(asset, marker)
 
     async def _drafted(self, asset: Asset, marker: str) -> Drafted:
-        drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+        drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
         if await self.terms.completed():  # a term that no run met before
-            drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
         if self.terms.pathless() and await self.origins.load(asset):  # its label alone may lead to a namesake
-            drafted = await draft_of(self.session, self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
         return drafted
 
     async def _completed(self, prepared: Prepared, marker: str) -> Prepared:
         """With the file name that is free, and the containers made."""
         asset, drafted = prepared.whole()
-        draft = await self.names.given(asset, drafted.draft, marker, new=prepared.link is None)
+        draft = await self.names.allocate(asset, drafted.draft, marker, new=prepared.link is None)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
-        related = self.session.crosswalk.related(asset)
-        losses = (*drafted.losses, *left_versions(asset, self.session))
+        related = self.context.crosswalk.related(asset)
+        losses = (*drafted.losses, *left_versions(asset, self.context))
         return replace(prepared, asset=related, drafted=replace(drafted, draft=draft, losses=losses))
 
     async def _containers(self) -> Known:
         """The target's containers, where the mapping places anything."""
-        return await self.containers.known() if self.session.crosswalk.plan.placements else {}
+        return await self.containers.known() if self.context.crosswalk.plan.placements else {}
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
@@ -169,16 +169,16 @@ class Worker:
         try:
             if prepared.outcome is not None:
                 return await self._concluded(prepared, prepared.outcome)
-            return await TargetWriter(self.session).act(prepared)
+            return await TargetWriter(self.context).act(prepared)
         except NotFound as error:
             told = await self.missing.while_writing(error, work.asset, prepared.link)
             if told.code == CAUSE:
-                await trash_partial_create(self.session, replace(work, begun=True))
+                await trash_partial_create(self.context, replace(work, begun=True))
             return self.outcome_of(told, work)
         except DamSyncError as error:
             error.within(asset=work.asset)
             if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:
-                await self.session.store.retry_later(work, 0.0)
+                await self.context.store.retry(work, 0.0)
                 return None
             self.terms.doubted = True  # a term may be gone since it was met
             return self.outcome_of(error, work)
@@ -186,10 +186,10 @@ class Worker:
     async def _concluded(self, prepared: Prepared, outcome: Outcome) -> Outcome:
         """The outcome of work that is not written, once what must not be visible is hidden."""
         if outcome.cause.startswith(EXPOSURE):
-            await trash_partial_create(self.session, prepared.work)
+            await trash_partial_create(self.context, prepared.work)
         if not prepared.hide or prepared.link is None:
             return outcome
-        return replace(outcome, link=await TargetWriter(self.session).hide(prepared.work, prepared.link))
+        return replace(outcome, link=await TargetWriter(self.context).hide(prepared.work, prepared.link))
 
     def outcome_of(self, error: DamSyncError, work: Work) -> Outcome:
         """A parked outcome, or the error itself again when it concerns more than this asset."""
@@ -206,15 +206,15 @@ class Worker:
         )
 
 
-def left_versions(asset: Asset, session: RunContext) -> tuple[Loss, ...]:
+def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     """Older versions that the policy leaves behind; those that the target cannot hold are a loss of their own."""
     older = len(asset.versions) - 1
-    if older < 1 or session.policy.versions == "all" or "versions" not in session.target_schema.holds:
+    if older < 1 or context.policy.versions == "all" or "versions" not in context.target_schema.holds:
         return ()
     return (Loss("versions", "policy versions: current", f"{older} older"),)
 
 
-def faulty(drafted: Drafted) -> Outcome | None:
+def rejected(drafted: Drafted) -> Outcome | None:
     """Why the mapping parks the asset, if it does."""
     if not drafted.faults:
         return None

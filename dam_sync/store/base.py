@@ -42,20 +42,20 @@ class Database:
 class Repository:
     """One subject of the store; all parts share a desk."""
 
-    def __init__(self, desk: Database) -> None:
-        self._desk = desk
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def _write(self, job: Job[T]) -> T:
         """Durable when it returns."""
-        if self._desk.writer is None:
-            raise ConfigError(f"the state {self._desk.path} cannot be written: it was opened for reading only")
-        return await self._desk.writer.run(job)
+        if self._database.writer is None:
+            raise ConfigError(f"the state {self._database.path} cannot be written: it was opened for reading only")
+        return await self._database.writer.run(job)
 
     async def _read(self, job: Job[T]) -> T:
-        return await self._desk.reader.run(job)
+        return await self._database.reader.run(job)
 
     def _now(self, later: timedelta = timedelta(0)) -> str:
-        return stamp(self._desk.clock.now() + later)
+        return stamp(self._database.clock.now() + later)
 
 
 def pieces(items: Collection[T], size: int = PIECE) -> Iterator[Sequence[T]]:

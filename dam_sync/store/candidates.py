@@ -88,7 +88,7 @@ class Candidates:
         """Forget the matches of a source asset."""
         self._db.execute("DELETE FROM matched WHERE source = ?", (source,))
 
-    def settle_claims(self) -> None:
+    def resolve_conflicts(self) -> None:
         """Make every certain match ambiguous whose target asset is claimed by another certain match as well."""
         self._db.execute(
             "UPDATE matched SET certain = 0, reason = 'several source assets match this target asset' WHERE certain "

@@ -13,11 +13,11 @@ from dam_sync.model.service import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import LINK, MEMBER, PLACEMENT, RELATION, SPOT
+from dam_sync.store.tables import CONTAINER, LINK, MEMBER, PLACEMENT, RELATION
 
 _PLACE = ("kind", "path", "container")
-_SPOT = PreparedStatement(select(SPOT.c.id).where(*(SPOT.c[name] == bindparam(name) for name in _PLACE)))
-_ADD_SPOT = PreparedStatement(upsert(SPOT).on_conflict_do_nothing(), _PLACE)
+_SPOT = PreparedStatement(select(CONTAINER.c.id).where(*(CONTAINER.c[name] == bindparam(name) for name in _PLACE)))
+_ADD_SPOT = PreparedStatement(upsert(CONTAINER).on_conflict_do_nothing(), _PLACE)
 _QUEUED = upsert(PLACEMENT)
 _QUEUE = PreparedStatement(
     _QUEUED.on_conflict_do_update(
@@ -29,8 +29,8 @@ _DONE = PreparedStatement(
     delete(PLACEMENT).where(PLACEMENT.c.spot == bindparam("of"), PLACEMENT.c.asset.in_(listed_statement("ids")))
 )
 _MEMBERS = PreparedStatement(
-    select(MEMBER.c.asset, SPOT.c.kind, SPOT.c.path, SPOT.c.container)
-    .join(SPOT, SPOT.c.id == MEMBER.c.spot)
+    select(MEMBER.c.asset, CONTAINER.c.kind, CONTAINER.c.path, CONTAINER.c.container)
+    .join(CONTAINER, CONTAINER.c.id == MEMBER.c.spot)
     .where(MEMBER.c.asset.in_(listed_statement("ids")))
 )
 
@@ -75,7 +75,7 @@ class MembershipRepository(Repository):
         def job(c: Connection) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
             waits = PLACEMENT.c.refused == ""
             first = select(PLACEMENT.c.spot).where(waits).order_by(PLACEMENT.c.spot).limit(1)
-            spot = c.execute(select(SPOT).where(SPOT.c.id == first.scalar_subquery())).first()
+            spot = c.execute(select(CONTAINER).where(CONTAINER.c.id == first.scalar_subquery())).first()
             if spot is None:
                 return None
             waiting = select(PLACEMENT).where(PLACEMENT.c.spot == spot.id, waits).order_by(PLACEMENT.c.asset)

@@ -20,7 +20,7 @@ from dam_sync.store.ledger import append
 from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import STEP, instant
+from dam_sync.store.tables import JOURNAL, instant
 from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"
@@ -28,22 +28,22 @@ SILENT = "note: "  # begins the names of steps that write nothing to a target: t
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
 """After these it is certain that nothing was written: an answer said no, or nothing was sent."""
 
-_ONE = (STEP.c.scope == bindparam("scope"), STEP.c.name == bindparam("name"))
-_KEPT = PreparedStatement(select(STEP.c.state, STEP.c.at, STEP.c.result).where(*_ONE))
-_ADDED = upsert(STEP)
+_ONE = (JOURNAL.c.scope == bindparam("scope"), JOURNAL.c.name == bindparam("name"))
+_KEPT = PreparedStatement(select(JOURNAL.c.state, JOURNAL.c.at, JOURNAL.c.result).where(*_ONE))
+_ADDED = upsert(JOURNAL)
 _NEW = {name: _ADDED.excluded[name] for name in ("at", "state", "result")}
 _PUT = PreparedStatement(
     _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
     ("scope", "name", "at", "state", "result"),
 )
-_DROP = PreparedStatement(delete(STEP).where(STEP.c.scope == bindparam("scope")))
+_DROP = PreparedStatement(delete(JOURNAL).where(JOURNAL.c.scope == bindparam("scope")))
 
 
 class StoredJournal(Repository):
     """The steps of one piece of work, or of a run. Implements `model.ports.Steps`."""
 
-    def __init__(self, desk: Database, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
-        super().__init__(desk)
+    def __init__(self, database: Database, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
+        super().__init__(database)
         self._scope, self._asset, self._run = scope, asset, run
         self._memory = memory or Memory(certain=False)
 
@@ -58,16 +58,16 @@ class StoredJournal(Repository):
     ) -> Json:
         """See `Steps.run`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
         key = self._scope, name
-        while (other := self._desk.flights.get(key)) is not None:
+        while (other := self._database.flights.get(key)) is not None:
             await other.wait()
-        flight = self._desk.flights[key] = asyncio.Event()
+        flight = self._database.flights[key] = asyncio.Event()
         try:
             kept = await self._kept(name, ttl)
             if kept is not None and kept.state == "done":
                 return from_text(kept.result)
             return await self._take(name, call, reconcile, kept, idempotent)
         finally:
-            del self._desk.flights[key]
+            del self._database.flights[key]
             flight.set()
 
     async def discard(self, *names: str) -> None:
@@ -76,10 +76,10 @@ class StoredJournal(Repository):
         def job(c: Connection) -> None:
             for name in names:
                 if name.endswith("*"):
-                    matching = STEP.c.name.startswith(name[:-1], autoescape=True)
+                    matching = JOURNAL.c.name.startswith(name[:-1], autoescape=True)
                 else:
-                    matching = STEP.c.name == name
-                c.execute(delete(STEP).where(STEP.c.scope == self._scope, matching))
+                    matching = JOURNAL.c.name == name
+                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == self._scope, matching))
 
         await self._change(job)
         journal = self._memory.journal
@@ -103,7 +103,7 @@ class StoredJournal(Repository):
                 asset=self._asset,
                 operation=name,
             )
-        record, began = self._written(name), self._desk.clock.monotonic()
+        record, began = self._written(name), self._database.clock.monotonic()
         if not idempotent or reconcile is not None:  # what may be repeated blindly needs no intent
             await self._intend(name)
         try:
@@ -113,7 +113,7 @@ class StoredJournal(Repository):
         except REFUSED:
             await self._withdraw(name)
             raise
-        return await self._record(name, result, record, self._desk.clock.monotonic() - began)
+        return await self._record(name, result, record, self._database.clock.monotonic() - began)
 
     async def _kept(self, name: str, ttl: timedelta | None) -> CompletedWork | None:
         if self._memory.certain:
@@ -123,7 +123,7 @@ class StoredJournal(Repository):
             kept = None if row is None else CompletedWork(row.state, row.at, row.result)
         if kept is None:
             return None
-        if ttl is not None and kept.state == "done" and instant(kept.at) + ttl <= self._desk.clock.now():
+        if ttl is not None and kept.state == "done" and instant(kept.at) + ttl <= self._database.clock.now():
             return None
         return kept
 
@@ -133,7 +133,7 @@ class StoredJournal(Repository):
         self._memory.journal[name] = intent
 
     async def _withdraw(self, name: str) -> None:
-        gone = delete(STEP).where(STEP.c.scope == self._scope, STEP.c.name == name, STEP.c.state != "done")
+        gone = delete(JOURNAL).where(JOURNAL.c.scope == self._scope, JOURNAL.c.name == name, JOURNAL.c.state != "done")
 
         def job(c: Connection) -> None:
             c.execute(gone)
@@ -151,7 +151,7 @@ class StoredJournal(Repository):
     ) -> Json:
         now = self._now()
         row = _ledger_row(name, result, record, seconds)
-        row = replace(row, run=self._run or self._desk.run, asset=self._asset, at=now)
+        row = replace(row, run=self._run or self._database.run, asset=self._asset, at=now)
         done = CompletedWork("done", now, to_text(result))
 
         def job(c: Connection) -> None:
@@ -198,16 +198,16 @@ class JournalRepository(Repository):
     def journal(self, work: Work, run: int) -> StoredJournal:
         """The steps of one asset; they outlive the process and end when the work is settled."""
         memory = None if work.begun else work.journal  # of new work there is nothing to read
-        return StoredJournal(self._desk, ASSET_SCOPE + work.asset, work.asset, run, memory)
+        return StoredJournal(self._database, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     async def is_recorded(self, text: str) -> bool:
         """Whether a step of an asset that is not settled says this text; see `model.service.Recorded`."""
-        said = select(STEP.c.name).where(STEP.c.result.contains(text, autoescape=True)).limit(1)
+        said = select(JOURNAL.c.name).where(JOURNAL.c.result.contains(text, autoescape=True)).limit(1)
         return await self._read(lambda c: c.execute(said).first() is not None)
 
     def run_journal(self, scope: str) -> StoredJournal:
         """Steps that belong to a run rather than to an asset; they end when the run is finished."""
-        return StoredJournal(self._desk, RUN_SCOPE + scope, scope, 0)
+        return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0)
 
 
 def _matches(kept: str, name: str) -> bool:
@@ -218,7 +218,7 @@ def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
     """The assets of which steps are kept."""
     found: set[str] = set()
     for piece in pieces(assets):
-        chosen = select(STEP.c.scope).where(STEP.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()
+        chosen = select(JOURNAL.c.scope).where(JOURNAL.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()
         found.update(scope.removeprefix(ASSET_SCOPE) for scope in c.execute(chosen).scalars())
     return frozenset(found)
 
@@ -231,4 +231,4 @@ def drop_steps(c: Connection, asset: str) -> None:
 def vouch_for(c: Connection, assets: Select[Any]) -> None:
     """A person looked at these assets in the target: what was begun may be called again."""
     chosen = select((ASSET_SCOPE + assets.subquery().c.asset).label("scope"))
-    c.execute(update(STEP).where(STEP.c.scope.in_(chosen), STEP.c.state == "intent").values(state="vouched"))
+    c.execute(update(JOURNAL).where(JOURNAL.c.scope.in_(chosen), JOURNAL.c.state == "intent").values(state="vouched"))

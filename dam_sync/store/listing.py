@@ -51,7 +51,7 @@ class Shards(Repository):
 
         await self._write(job)
 
-    async def begin_anew(self, run: int) -> None:
+    async def restart_listing(self, run: int) -> None:
         """Let this run list anew as if it had listed nothing: what it settled already becomes work once more. Safe to
         repeat."""
 

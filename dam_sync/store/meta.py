@@ -12,21 +12,21 @@ from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import version_of
 from dam_sync.store.runs import open_rows
-from dam_sync.store.tables import LINK, MEMBER, NAME, NOTE, RUN, SHARD, WORK
+from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
 
 
 class Meta(Repository):
     """A key and value each, and the overview."""
 
-    async def note(self, key: str, value: Json) -> None:
+    async def set_meta(self, key: str, value: Json) -> None:
         """Write down a fact, in place of the one there was."""
-        row = upsert(NOTE).values(key=key, value=to_text(value))
+        row = upsert(META).values(key=key, value=to_text(value))
         row = row.on_conflict_do_update(index_elements=["key"], set_={"value": to_text(value)})
         await self._write(lambda c: c.execute(row) and None)
 
-    async def noted(self, key: str) -> Json:
+    async def get_meta(self, key: str) -> Json:
         """The fact, or None."""
-        chosen = select(NOTE.c.value).where(NOTE.c.key == key)
+        chosen = select(META.c.value).where(META.c.key == key)
         found: str | None = await self._read(lambda c: c.execute(chosen).scalar())
         return None if found is None else from_text(found)
 
@@ -41,20 +41,20 @@ class Meta(Repository):
 
         def job(c: Connection) -> Json:
             return {
-                "file": str(self._desk.path),
+                "file": str(self._database.path),
                 "format": version_of(c),
                 "bytes": size,
                 "rows": {name: _count(c, name) for name in sorted(SQLModel.metadata.tables)},
                 "open": open_rows(c),
                 "last_run": _last_run(c),
-                "notes": {row.key: from_text(row.value) for row in c.execute(select(NOTE).limit(100))},
+                "notes": {row.key: from_text(row.value) for row in c.execute(select(META).limit(100))},
             }
 
         shown: dict[str, Any] = await self._read(job)
         return shown | {"watermark": shown["notes"].get("watermark")}
 
     def _bytes(self) -> int:
-        parts = [self._desk.path.with_name(self._desk.path.name + suffix) for suffix in ("", "-wal")]
+        parts = [self._database.path.with_name(self._database.path.name + suffix) for suffix in ("", "-wal")]
         return sum(part.stat().st_size for part in parts if part.exists())
 
 

@@ -13,16 +13,16 @@ from dam_sync.store.base import Repository, pieces
 from dam_sync.store.journal import drop_steps
 from dam_sync.store.links import drop_link, link_of
 from dam_sync.store.rows import LinkRow, OnProbation, Outcome, Removal
-from dam_sync.store.tables import LINK, PLACEMENT, REMOVAL, UNSETTLED, WORK, instant, stamp
+from dam_sync.store.tables import LINK, ON_PROBATION, PLACEMENT, REMOVAL, WORK, instant, stamp
 
 
 class ProbationRepository(Repository):
     """Links whose target asset is not sure to stay."""
 
-    async def unsettled(self, made_before: datetime | None = None) -> OnProbation:
+    async def on_probation(self, made_before: datetime | None = None) -> OnProbation:
         """How many there are, or of those made until then, and the span in which they were made."""
         made = LINK.c.made_at
-        chosen = select(func.count(), func.min(made), func.max(made)).where(text(UNSETTLED))
+        chosen = select(func.count(), func.min(made), func.max(made)).where(text(ON_PROBATION))
         if made_before is not None:
             chosen = chosen.where(made <= stamp(made_before))
 
@@ -32,12 +32,12 @@ class ProbationRepository(Repository):
 
         return await self._read(job)
 
-    async def iter_unsettled(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
+    async def iter_probation(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
         """A page of them in the order of source ids, behind the id `after`."""
-        chosen = select(LINK).where(text(UNSETTLED), LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
+        chosen = select(LINK).where(text(ON_PROBATION), LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
         return await self._read(lambda c: [link_of(row) for row in c.execute(chosen)])
 
-    async def settled(self, sources: Sequence[str]) -> None:
+    async def end_probation(self, sources: Sequence[str]) -> None:
         """The target assets of these were seen and stay; safe to repeat."""
 
         def job(c: Connection) -> None:

@@ -59,7 +59,7 @@ _PUT_BACK: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
 }
-_MADE_ANEW = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
+_RECREATED = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -85,7 +85,7 @@ class WorkQueue(Repository):
                 taken = taken.values(
                     state="claimed",
                     due=until,
-                    holder=self._desk.holder,
+                    holder=self._database.holder,
                     run=run,
                     action=case((WORK.c.run == run, WORK.c.action), else_=""),
                     attempt=WORK.c.attempt + 1,
@@ -98,21 +98,21 @@ class WorkQueue(Repository):
 
     async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
         """Hold these longer; those no longer held are left alone."""
-        held = update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(due=self._now(lease))
+        held = update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(due=self._now(lease))
         await self._on_each(held, works)
 
     async def release(self, works: Sequence[Work]) -> None:
         """Give back what was not tried; it can be claimed again at once."""
         back = {"state": "pending", "due": "", "holder": "", "attempt": func.max(WORK.c.attempt - 1, 0), "again": False}
-        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), works)
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), works)
 
-    async def retry_later(self, work: Work, after_s: float) -> None:
+    async def retry(self, work: Work, after_s: float) -> None:
         """Give back what was tried; it can be claimed again in `after_s` seconds."""
         due = self._now(timedelta(seconds=max(0.0, after_s)))
         back = {"state": "pending", "due": due, "holder": "", "again": False}
-        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._desk.holder).values(back), [work])
+        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), [work])
 
-    async def settle(self, work: Work, outcome: Outcome) -> None:
+    async def complete(self, work: Work, outcome: Outcome) -> None:
         """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
 
         Durable on return; safe to repeat. An asset listed anew meanwhile comes round again. Steps are kept for an asset
@@ -123,12 +123,12 @@ class WorkQueue(Repository):
 
         def job(c: Connection) -> None:
             row = _NOW.first(c, of=work.asset)
-            if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._desk.holder):
+            if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._database.holder):
                 raise StoreBusy("somebody else works at this asset now", asset=work.asset)
             if row.state == "settled":
                 return
-            _settle(c, row, outcome, now)
-            _settle_rest(c, row, outcome)
+            _complete(c, row, outcome, now)
+            _complete_rest(c, row, outcome)
 
         await self._write(job)
 
@@ -246,7 +246,7 @@ class WorkQueue(Repository):
         )
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen, {"run": run})])
 
-    async def told_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
+    async def losses_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
         """(rule, whether the asset is parked for it, assets, the first of them) of what was noted under this path: of
         assets that are parked now, and of those that this run settled."""
         chosen = text(
@@ -270,7 +270,7 @@ class WorkQueue(Repository):
             await self._write(lambda c: c.execute(statement, held) and None)
 
 
-def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
+def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     """The row itself: closed, or pending once more when it was listed anew."""
     action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
     if row.again:
@@ -292,11 +292,11 @@ def _settle(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     )
 
 
-def _settle_rest(c: Connection, row: Any, outcome: Outcome) -> None:
+def _complete_rest(c: Connection, row: Any, outcome: Outcome) -> None:
     """What has to be true together with the row."""
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
-        _MADE_ANEW.run(c, of=row.asset)
+        _RECREATED.run(c, of=row.asset)
     elif outcome.action == "removed":
         drop_link(c, row.asset)
     if outcome.placements:

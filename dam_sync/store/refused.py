@@ -44,7 +44,7 @@ class RefusedRepository(Repository):
 
         return await self._read(job)
 
-    async def ask_again(self) -> None:
+    async def retry_refused(self) -> None:
         """Let everything that was refused be tried once more; safe to repeat."""
 
         def job(c: Connection) -> None:

@@ -14,7 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import LEDGER, NOTE, OPEN, RUN, SHARD, STEP, WORK, instant
+from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 STILL = timedelta(seconds=20)  # without a heartbeat a process trusts its lease for so long, well before others end it
@@ -33,7 +33,7 @@ class Runs(Repository):
 
         def job_(c: Connection) -> Run:
             lives = live_run(c, self._now(-ALIVE))
-            if lives is not None and lives.owner != self._desk.holder:
+            if lives is not None and lives.owner != self._database.holder:
                 raise _busy(lives)
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
             row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
@@ -44,34 +44,34 @@ class Runs(Repository):
             if row is None:
                 fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}
                 number = int(c.execute(insert(RUN).values(fresh).returning(RUN.c.id)).scalar_one())
-                return Run(number, number, job, command, instant(lease["beat_at"]), owner=self._desk.holder)
+                return Run(number, number, job, command, instant(lease["beat_at"]), owner=self._database.holder)
             c.execute(update(RUN).where(RUN.c.id == row.id).values(ended_at=None, **lease))
-            return Run(row.id, row.id, row.job, row.command, instant(row.started_at), True, self._desk.holder)
+            return Run(row.id, row.id, row.job, row.command, instant(row.started_at), True, self._database.holder)
 
-        now = self._desk.clock.now()
+        now = self._database.clock.now()
         run = await self._write(job_)
-        self._desk.run, self._desk.beat_at = run.id, now
-        if self._desk.writer is not None:
-            self._desk.writer.guard = self._refuse_when_taken_over
+        self._database.run, self._database.beat_at = run.id, now
+        if self._database.writer is not None:
+            self._database.writer.guard = self._refuse_when_taken_over
         return run
 
     async def beat(self, run: int) -> None:
         """Renew the lease. Raises SafetyStop when another process has taken the run over."""
 
         def job(c: Connection) -> None:
-            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
             if c.execute(update(RUN).where(mine).values(beat_at=self._now())).rowcount == 0:
                 raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
-        now = self._desk.clock.now()
+        now = self._database.clock.now()
         await self._write(job)
-        self._desk.beat_at = now
+        self._database.beat_at = now
 
     def prove_held(self) -> None:
         """Raises Throttled, for the length of a heartbeat, when this process stood still so long that another may have
         taken its run over: what was about to be sent to a target must wait until a sign of life went through."""
-        beat = self._desk.beat_at
-        still = (self._desk.clock.now() - beat).total_seconds() if self._desk.run and beat is not None else 0.0
+        beat = self._database.beat_at
+        still = (self._database.clock.now() - beat).total_seconds() if self._database.run and beat is not None else 0.0
         if still > STILL.total_seconds():
             raise Throttled(
                 f"this process stood still for {still:.0f} s, another may have taken its run over: nothing is sent",
@@ -92,7 +92,9 @@ class Runs(Repository):
             closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}
             c.execute(update(RUN).where(RUN.c.id == run, RUN.c.state != "done").values(closed))
             c.execute(delete(SHARD).where(SHARD.c.run != run))
-            c.execute(delete(STEP).where(STEP.c.scope.startswith(RUN_SCOPE, autoescape=True), STEP.c.state == "done"))
+            c.execute(
+                delete(JOURNAL).where(JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done")
+            )
 
         await self._write(job)
         self._let_go()
@@ -102,7 +104,7 @@ class Runs(Repository):
         self._let_go()
 
         def job(c: Connection) -> None:
-            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
             stopped = {"state": "stopped", "ended_at": self._now(), "owner": "", "pid": 0}
             if c.execute(update(RUN).where(mine).values(outcome=to_text({"stopped": reason}), **stopped)).rowcount:
                 release_claims(c, untried=True)
@@ -114,7 +116,7 @@ class Runs(Repository):
         self._let_go()
 
         def job(c: Connection) -> bool:
-            mine = (RUN.c.id == run) & (RUN.c.owner == self._desk.holder) & (RUN.c.state == "running")
+            mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
             traces = (
                 select(SHARD.c.seq).where(SHARD.c.run == run).limit(1),
                 select(WORK.c.seq).where((WORK.c.run == run) | (WORK.c.listed_run == run)).limit(1),
@@ -122,7 +124,7 @@ class Runs(Repository):
             )
             if any(c.execute(trace).first() is not None for trace in traces):
                 return False
-            c.execute(delete(NOTE).where(NOTE.c.key == f"window:{run}"))
+            c.execute(delete(META).where(META.c.key == f"window:{run}"))
             return bool(c.execute(delete(RUN).where(mine)).rowcount)
 
         if not await self._write(job):
@@ -139,18 +141,18 @@ class Runs(Repository):
 
     def _lease(self) -> dict[str, Any]:
         now, host = self._now(), socket.gethostname()
-        return {"state": "running", "beat_at": now, "owner": self._desk.holder, "host": host, "pid": os.getpid()}
+        return {"state": "running", "beat_at": now, "owner": self._database.holder, "host": host, "pid": os.getpid()}
 
     def _let_go(self) -> None:
-        self._desk.run = 0
-        if self._desk.writer is not None:
-            self._desk.writer.guard = None
+        self._database.run = 0
+        if self._database.writer is not None:
+            self._database.writer.guard = None
 
     def _refuse_when_taken_over(self, c: Connection) -> None:
         """Before every commit of a process that believes it holds a run."""
-        run = self._desk.run
+        run = self._database.run
         owner = _OWNER.value(c, run=run) if run else None
-        if owner is not None and owner != self._desk.holder:
+        if owner is not None and owner != self._database.holder:
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
 

@@ -79,26 +79,26 @@ class SqlStore(
 
     async def close(self) -> None:
         """Finish what waits, give back a run that is still held, and let go of the file; safe to repeat."""
-        if self._desk.run:
-            await self.stop(self._desk.run, "closed before it was finished")
-        await self._desk.reader.close()
-        if self._desk.writer is not None:  # last, so that SQLite can tidy up its helper files
-            await self._desk.writer.close()
+        if self._database.run:
+            await self.stop(self._database.run, "closed before it was finished")
+        await self._database.reader.close()
+        if self._database.writer is not None:  # last, so that SQLite can tidy up its helper files
+            await self._database.writer.close()
 
     async def copy_to(self, path: Path) -> None:
         """A consistent snapshot in a new file, in which no run is held; for dry runs. Raises ConfigError when there is
         a file already."""
-        await asyncio.to_thread(_copy, self._desk.path, path, self._desk.clock)
+        await asyncio.to_thread(_copy, self._database.path, path, self._database.clock)
 
     @property
     def path(self) -> Path:
         """The file."""
-        return self._desk.path
+        return self._database.path
 
     @property
     def commits(self) -> int:
         """Transactions written so far; many calls share one."""
-        return self._desk.writer.commits if self._desk.writer is not None else 0
+        return self._database.writer.commits if self._database.writer is not None else 0
 
 
 def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:

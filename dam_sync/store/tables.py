@@ -14,10 +14,10 @@ from sqlmodel import Field, SQLModel
 OPEN = "state IN ('pending', 'claimed')"
 """Rows that still ask for work; spelt as in the partial index, or SQLite does not use it."""
 PARKED = "action = 'parked'"
-UNSETTLED = "made_at <> ''"
+ON_PROBATION = "made_at <> ''"
 
 
-class NoteTable(SQLModel, table=True):
+class MetaTable(SQLModel, table=True):
     """Small facts about the job."""
 
     __tablename__: ClassVar[str] = "note"
@@ -114,7 +114,7 @@ class LinkTable(SQLModel, table=True):
     __tablename__: ClassVar[str] = "link"
     __table_args__ = (
         Index("link_target", "target"),
-        Index("link_unsettled", "source", "made_at", sqlite_where=text(UNSETTLED)),
+        Index("link_unsettled", "source", "made_at", sqlite_where=text(ON_PROBATION)),
     )
     source: str = Field(primary_key=True)
     target: str
@@ -154,7 +154,7 @@ class NameTable(SQLModel, table=True):
     owner: str
 
 
-class SpotTable(SQLModel, table=True):
+class ContainerTable(SQLModel, table=True):
     """Containers that memberships refer to by number, so that a path is kept once and not once a member."""
 
     __tablename__: ClassVar[str] = "spot"
@@ -195,7 +195,7 @@ class RelationTable(SQLModel, table=True):
     refused: str = ""
 
 
-class StepTable(SQLModel, table=True):
+class JournalTable(SQLModel, table=True):
     """Durable steps. state: intent, vouched (an intent a person looked into), done."""
 
     __tablename__: ClassVar[str] = "step"
@@ -245,7 +245,7 @@ def instant(text_: str) -> datetime:
     return datetime.fromisoformat(text_)
 
 
-NOTE = table_of(NoteTable)
+META = table_of(MetaTable)
 RUN = table_of(RunTable)
 SHARD = table_of(ShardTable)
 WORK = table_of(WorkTable)
@@ -253,9 +253,9 @@ TALLY = table_of(TallyTable)
 LINK = table_of(LinkTable)
 REMOVAL = table_of(RemovalTable)
 NAME = table_of(NameTable)
-SPOT = table_of(SpotTable)
+CONTAINER = table_of(ContainerTable)
 MEMBER = table_of(MemberTable)
 PLACEMENT = table_of(PlacementTable)
 RELATION = table_of(RelationTable)
-STEP = table_of(StepTable)
+JOURNAL = table_of(JournalTable)
 LEDGER = table_of(LedgerTable)

@@ -67,7 +67,7 @@ def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
         wish = RunOptions()
-        wish.to_ask().stop("enough")
+        wish.to_control().stop("enough")
         with pytest.raises(StopRequested, match="enough"):
             move.universe.do(verify_job(move.job, wish, "fields", "100%"))
 

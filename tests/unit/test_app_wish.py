@@ -19,8 +19,8 @@ def test_a_signal_ends_a_verb_cleanly_and_is_called_by_its_name(name: str, told:
     async def act(wish: RunOptions) -> int:
         os.kill(os.getpid(), signal.Signals[name])
         await asyncio.sleep(0.05)
-        assert wish.ask.hurry
-        raise StopRequested(wish.ask.stopped)
+        assert wish.control.hurry
+        raise StopRequested(wish.control.stopped)
 
     with pytest.raises(Transient) as caught:
         run_async(RunOptions(), act)

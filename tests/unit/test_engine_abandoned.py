@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, tell_orphans
-from dam_sync.engine.partial_creates import tell_partial_creates, trash_partial_create
+from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, describe_orphans
+from dam_sync.engine.partial_creates import describe_partial_creates, trash_partial_create
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound
@@ -47,7 +47,13 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
         return dict.fromkeys(assets, "t-1") if linked else {}
 
     store = SimpleNamespace(journal=lambda work, run: journal, links=links, is_recorded=None)
-    made: Any = SimpleNamespace(target=target, store=store, binned=0, swept=0, ask=SimpleNamespace(only=frozenset()))
+    made: Any = SimpleNamespace(
+        target=target,
+        store=store,
+        partial_creates_trashed=0,
+        orphans_aborted=0,
+        control=SimpleNamespace(only=frozenset()),
+    )
     made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
     made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
     return cast("RunContext", made)
@@ -64,7 +70,7 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
     await trash_partial_create(session, work())
     assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
     assert not journal.done
-    (told,) = tell_partial_creates(session)
+    (told,) = describe_partial_creates(session)
     assert told.startswith("1 asset was left half made by an earlier run")
 
 
@@ -92,7 +98,7 @@ async def test_nothing_is_looked_for(why: str) -> None:
         target.operations = frozenset({Operation.FIND})
     session = session_of(target, journal, linked=why == "linked", dry=why == "planned")
     await trash_partial_create(session, work(begun=why != "not begun"))
-    assert target.story == tell_partial_creates(session) == []
+    assert target.story == describe_partial_creates(session) == []
 
 
 @pytest.mark.parametrize("blow_at", range(1, 4))
@@ -112,5 +118,5 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -
 async def test_sessions_that_were_ended_are_told_in_one_line(number: int, told: str) -> None:
     session = session_of(Target(open=number), MemoryJournal())
     await abort_orphaned_uploads(session)
-    assert "".join(tell_orphans(session)).startswith(told)
-    assert bool(tell_orphans(session)) == bool(number)
+    assert "".join(describe_orphans(session)).startswith(told)
+    assert bool(describe_orphans(session)) == bool(number)

@@ -13,7 +13,7 @@ import pytest
 
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
-from dam_sync.engine.run_context import Ask, RunContext
+from dam_sync.engine.run_context import RunContext, RunControl
 from dam_sync.model.asset import Asset, AssetId, Revision, Rights
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
@@ -35,14 +35,14 @@ class Desk:
     store: SqlStore
     clock: SetClock
     mapping: str = "1"
-    ask: Ask = field(default_factory=Ask)
+    control: RunControl = field(default_factory=RunControl)
 
     def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> RunContext:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
             policy=Policy(exposure=exposure),
-            ask=self.ask,
+            control=self.control,
             crosswalk=SimpleNamespace(digest=self.mapping),
             target_schema=Schema({}),
             target=SimpleNamespace(operations=frozenset()),
@@ -63,7 +63,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     made = Desk(store, clock)
     await retry_exposed(made.session())
     for work, outcome in zip(await store.claim(run, 9, LEASE), (ARCHIVED, UNRELEASED, FAULT), strict=True):
-        await store.settle(work, outcome)
+        await store.complete(work, outcome)
     yield made
     await store.close()
 
@@ -77,10 +77,10 @@ async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> Non
 
 
 async def test_another_policy_puts_back_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
-    desk.ask.only = frozenset({"a"})
+    desk.control.only = frozenset({"a"})
     await retry_exposed(desk.session(ACCEPT))
     assert await desk.parked() == ["a", "b", "c"], "a run of single assets leaves the others"
-    desk.ask.only = frozenset()
+    desk.control.only = frozenset()
     await retry_exposed(desk.session(ACCEPT))
     assert await desk.parked() == ["c"]
 

@@ -15,7 +15,7 @@ from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, Disappearance, emptied_target, unseen_source
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import Ask, RunContext
+from dam_sync.engine.run_context import RunContext, RunControl
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.clock import SystemClock
@@ -61,7 +61,7 @@ class Desk:
     source_account: Account = field(default_factory=lambda: Account("s"))
     target_account: Account = field(default_factory=lambda: Account("t"))
     target_schema: Schema = TARGET
-    ask: Ask = field(default_factory=Ask)
+    control: RunControl = field(default_factory=RunControl)
     told: list[str] = field(default_factory=list)
     waited: float = 0.0
 
@@ -111,22 +111,22 @@ MEANS, RIGHTS = (
 
 
 @pytest.mark.parametrize(
-    ("findings", "ask", "stops"),
+    ("findings", "control", "stops"),
     [
-        ([], Ask(), False),
-        ([MEANS], Ask(), True),
-        ([MEANS], Ask(full=True), False),
-        ([RIGHTS], Ask(full=True), True),
-        ([MEANS, RIGHTS], Ask(full=True), True),
-        ([MEANS, RIGHTS], Ask(accept_changes=True), False),
+        ([], RunControl(), False),
+        ([MEANS], RunControl(), True),
+        ([MEANS], RunControl(full=True), False),
+        ([RIGHTS], RunControl(full=True), True),
+        ([MEANS, RIGHTS], RunControl(full=True), True),
+        ([MEANS, RIGHTS], RunControl(accept_changes=True), False),
     ],
 )
-def test_which_flag_goes_on(findings: list[GuardFinding], ask: Ask, stops: bool) -> None:
+def test_which_flag_goes_on(findings: list[GuardFinding], control: RunControl, stops: bool) -> None:
     if not stops:
-        assert refuse(findings, ask) == tuple(each.message for each in findings)
+        assert refuse(findings, control) == tuple(each.message for each in findings)
         return
     with pytest.raises(SafetyStop) as caught:
-        refuse(findings, ask)
+        refuse(findings, control)
     assert all(each.message in caught.value.message and each.hint in caught.value.hint for each in findings)
 
 
@@ -167,7 +167,7 @@ def test_how_many_may_go_at_once(known: int, gone: int, before: int | None, mass
 )
 async def test_what_the_source_counts(desk: Desk, total: int, links: int, gone: int, words: str) -> None:
     await linked(desk.store, links)
-    await desk.store.note("gone", gone)
+    await desk.store.set_meta("gone", gone)
     desk.source_account = Account("s", total=total)
     told = await found(unseen_source(desk.session))
     assert [words in each.message for each in told] == ([True] if words else [])
@@ -181,7 +181,7 @@ async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk)
     assert desk.source.asked == 5
     desk.source.there = {f"s{each:03}" for each in range(20)}
     assert not await found(unseen_source(desk.session))
-    desk.source.there, desk.ask = set(), Ask(only=frozenset({"s001"}))
+    desk.source.there, desk.control = set(), RunControl(only=frozenset({"s001"}))
     assert not await found(unseen_source(desk.session))
 
 
@@ -225,7 +225,7 @@ async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None
 
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
-    desk.ask = Ask(accept_changes=True)
+    desk.control = RunControl(accept_changes=True)
     missing = MissingMonitor(desk.session)
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
@@ -354,9 +354,9 @@ async def test_a_closed_list_that_lost_terms(desk: Desk) -> None:
     for _ in range(2):
         with pytest.raises(SafetyStop, match=r"list country lost 1 of its values \(Italy\)"):
             await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
-    desk.ask = Ask(full=True)
+    desk.control = RunControl(full=True)
     await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
-    desk.ask = Ask()
+    desk.control = RunControl()
     await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
 
 
@@ -385,10 +385,10 @@ async def test_a_run_that_begins_anew_looks_at_everything_again(store: SqlStore)
     batch = Batch((Entry(AssetId("a"), "1"), Entry(AssetId("b"), "1")), None)
     await store.record(run, ONE, batch, ())
     for work in await store.claim(run, 9, LEASE):
-        await store.settle(work, Outcome("created", link=LinkRow(work.asset, f"t-{work.asset}")))
+        await store.complete(work, Outcome("created", link=LinkRow(work.asset, f"t-{work.asset}")))
     await store.record(run, ONE, batch, ())
     assert (await store.tally(run))["open"] == 0
-    await store.begin_anew(run)
+    await store.restart_listing(run)
     assert not await store.shards_complete(run)
     await store.record(run, ONE, batch, ())
     tally = await store.tally(run)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dam_sync.engine.compare import Defaults, Scope
-from dam_sync.engine.repair_patch import Repairing, repaired_paths
+from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.model.asset import Asset, AssetId, Draft, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
@@ -57,7 +57,7 @@ def patch(
     actual: Asset, *, draft: Draft = DRAFT, last: Draft | None = None, keep: bool = True, schema: Schema = SCHEMA
 ) -> Patch:
     before = draft_to_json(last or draft)
-    return Repairing(draft, before, actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
+    return RepairPatch(draft, before, actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
 
 
 def fields(**values: Value) -> dict[str, Value]:

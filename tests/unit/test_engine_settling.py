@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.probation import CAUSE, PARKED, refuse_removed, removed_before, told_open, watch_probation
+from dam_sync.engine.probation import CAUSE, PARKED, describe_probation, refuse_removed, removed_before, watch_probation
 from dam_sync.engine.run_context import Progress, RunContext
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
@@ -71,7 +71,7 @@ async def made(store: SqlStore, clock: SetClock, *names: str, run: int = 0) -> i
             digests=SAME | {"first": work.asset[0]},
             made_at=clock.now(),
         )
-        await store.settle(work, Outcome("created", link=link))
+        await store.complete(work, Outcome("created", link=link))
     return number
 
 
@@ -79,15 +79,15 @@ async def test_they_are_looked_after_until_their_time_is_over_and_not_longer(ope
     store, clock = opened
     await made(store, clock, "a", "b")
     session, target = session_of(store, clock)
-    assert "2 new assets" in (await told_open(session))[0]
+    assert "2 new assets" in (await describe_probation(session))[0]
     assert await watch_probation(session, due=True) == []
     assert target.asked == [], "nothing is sure yet, so nothing is asked"
     assert await watch_probation(session) == []
-    assert (await store.unsettled()).number == 2, "there now, and not for sure there later"
+    assert (await store.on_probation()).number == 2, "there now, and not for sure there later"
     clock.skip(WINDOW.total_seconds())
     assert await watch_probation(session, due=True) == []
-    assert (await store.unsettled()).number == 0
-    assert await told_open(session) == []
+    assert (await store.on_probation()).number == 0
+    assert await describe_probation(session) == []
     asked = len(target.asked)
     assert await watch_probation(session) == []
     assert len(target.asked) == asked
@@ -132,7 +132,7 @@ async def test_what_was_made_again_is_no_removed_one_any_more(opened: Opened) ->
     await store.unpark([CAUSE])
     (work,) = await store.claim(run, 9, LEASE)
     await store.removed([Removal("a", "t-a", "k1", "again")], PARKED)
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t-a9")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t-a9")))
     assert await store.removals(["a"]) == {}
 
 
@@ -142,7 +142,7 @@ async def test_work_that_is_open_stays_open_and_what_waited_for_the_gone_one_end
     await store.record(run, Shard("again"), Batch(entries("a", revision="r2"), None), ())
     (work,) = await store.claim(run, 9, LEASE)
     placed = ((Placement("collection", ("Best",), "c"), AssetId("t-a"), True),)
-    await store.settle(work, Outcome("updated", link=LinkRow("a", "t-a", made_at=clock.now()), placements=placed))
+    await store.complete(work, Outcome("updated", link=LinkRow("a", "t-a", made_at=clock.now()), placements=placed))
     await store.record(run, Shard("third"), Batch(entries("a", revision="r3"), None), ())
     session, _ = session_of(store, clock, "t-a")
     assert len(await watch_probation(session, run=run)) == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import version_key
-from dam_sync.engine.files import Paired, paired, paired_by_name
-from dam_sync.engine.verdict import FileProof, Judged, Verdict, proofs_by_key
+from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
+from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
 from dam_sync.store.rows import LinkRow
 
@@ -41,12 +41,12 @@ def asset(*versions: FileRef, hidden: bool = False) -> Asset:
     return Asset(AssetId("1"), Revision("r"), versions=versions, losses=losses)
 
 
-def of_versions(source: Asset, target: Asset, kept: int = 2, written: int = 2) -> Paired:
+def of_versions(source: Asset, target: Asset, kept: int = 2, written: int = 2) -> PairedFiles:
     link = LinkRow("1", "t1", versions=tuple(version_key(each) for each in source.versions)[-written:])
-    return paired(source, target, source.versions[-kept:], link)
+    return pair_files(source, target, source.versions[-kept:], link)
 
 
-def seen(found: Paired) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+def seen(found: PairedFiles) -> tuple[list[tuple[str, str]], list[str], list[str]]:
     pairs = sorted((pair.ours.id, pair.theirs.id) for pair in found.pairs)
     return pairs, [each.id for _, each in found.missing], [each.id for _, each in found.extra]
 
@@ -78,7 +78,7 @@ def test_versions_written_before_are_no_extras_where_only_the_current_one_travel
     assert seen(of_versions(source, target, kept=1)) == ([("2", "8")], [], [])
     forgotten = asset(TWO)  # the source has its first version no more
     link = LinkRow("1", "t1", versions=(version_key(ONE), version_key(TWO)))
-    assert seen(paired(forgotten, target, forgotten.versions, link)) == ([("2", "8")], [], [])
+    assert seen(pair_files(forgotten, target, forgotten.versions, link)) == ([("2", "8")], [], [])
 
 
 def test_versions_that_the_target_does_not_give_out_are_not_compared() -> None:
@@ -94,9 +94,9 @@ def test_a_file_that_is_lost_or_was_added() -> None:
 def test_the_evidence_of_an_asset_is_the_weakest_of_its_files() -> None:
     verdict = Verdict("digest")
     verdict.count(
-        "1", "t1", Judged("equal", proofs=[FileProof("file", "a", "V4"), FileProof("attachments", "b", "V3")])
+        "1", "t1", Judgement("equal", proofs=[FileProof("file", "a", "V4"), FileProof("attachments", "b", "V3")])
     )
-    verdict.count("2", "t2", Judged("equal"))
+    verdict.count("2", "t2", Judgement("equal"))
     assert verdict.evidence == {"V3": 1, "V2": 1}
     assert verdict.files == {"file": {"V4": 1}, "attachments": {"V3": 1}}
     assert proofs_by_key([FileProof("file", "a", "V4"), FileProof("versions", "a", "V0")]) == {"a": "V0"}
@@ -106,7 +106,7 @@ def test_extras_are_told_and_count_as_different_only_where_the_policy_says_so() 
     more = Difference("tags", "", "by hand", extra=True)
     told, failed = Verdict("fields"), Verdict("fields", "fail")
     for verdict in (told, failed):
-        verdict.count("1", "t1", Judged("equal", [more]))
+        verdict.count("1", "t1", Judgement("equal", [more]))
     assert (told.clean, told.equal, told.different, told.extra) == (True, 1, 0, 1)
     assert (failed.clean, failed.equal, failed.different, failed.extra) == (False, 0, 1, 1)
     assert told.extras == failed.extras == [("1", "t1", more)]

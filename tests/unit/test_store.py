@@ -68,7 +68,7 @@ async def test_a_lease_that_ran_out_is_claimable_again(store: SqlStore) -> None:
 async def test_recording_a_batch_twice_changes_nothing(store: SqlStore) -> None:
     run = await filled(store, "a", "b")
     (work, _) = await store.claim(run, 2, LEASE)
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", draft={})))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1", draft={})))
     await store.record(run, SHARD, Batch((entry("a"), entry("b"), entry("b")), {"page": 2}), ())
     tally = await store.tally(run)
     assert (tally["listed"], tally["created"], tally["open"]) == (2, 1, 1)
@@ -93,7 +93,7 @@ async def test_a_payload_survives_and_is_dropped_when_settled(store: SqlStore) -
     await store.record(run.id, SHARD, Batch((entry("a", asset=asset),), None), ())
     (work,) = await store.claim(run.id, 1, LEASE)
     assert work.payload == asset
-    await store.settle(work, Outcome("parked", cause="c", message="m"))
+    await store.complete(work, Outcome("parked", cause="c", message="m"))
     assert await store.unpark(["c"]) == 1
     (work,) = await store.claim(run.id, 1, LEASE)
     assert work.payload is None
@@ -104,7 +104,7 @@ async def test_settling_carries_link_placements_and_relations(store: SqlStore) -
     first, second = await store.claim(run, 2, LEASE)
     place = Placement("category", ("A", "B/C"), "c9")
     link = LinkRow("a", "t1", "r1", filename="a.jpg", digests={"md5": "x"}, size=3, versions=("k1",), draft={"x": [1]})
-    await store.settle(
+    await store.complete(
         first,
         Outcome("created", link=link, placements=((place, AssetId("t1"), True),), relations=(("view", AssetId("b")),)),
     )
@@ -113,7 +113,7 @@ async def test_settling_carries_link_placements_and_relations(store: SqlStore) -
     assert await store.next_placements(100) == (place, ("t1",), ())
     (row,) = await store.next_relations(10)
     assert (row.owner_target, row.other_target) == ("t1", "")
-    await store.settle(second, Outcome("created", link=LinkRow("b", "t2", draft={})))
+    await store.complete(second, Outcome("created", link=LinkRow("b", "t2", draft={})))
     (row,) = await store.next_relations(10)
     assert (row.owner_target, row.kind, row.other_target) == ("t1", "view", "t2")
     await store.relations_done([row])
@@ -128,7 +128,7 @@ async def test_parked_assets_are_grouped_by_cause(store: SqlStore) -> None:
     run = await filled(store, "a", "b", "c")
     for work in await store.claim(run, 3, LEASE):
         cause = "too long" if work.asset != "c" else "gone"
-        await store.settle(work, Outcome("parked", cause=cause, message="why", hint="do this", operation="mapping"))
+        await store.complete(work, Outcome("parked", cause=cause, message="why", hint="do this", operation="mapping"))
     assert [(cause, count) for cause, _, _, count, _ in await store.parked_causes()] == [("too long", 2), ("gone", 1)]
     assert [row.asset for row in await store.parked(limit=1, offset=1)] == ["b"]
     assert await store.actions(["a", "z"]) == {"a": "parked"}
@@ -141,7 +141,7 @@ async def test_a_run_closes_only_when_nothing_is_open(store: SqlStore) -> None:
     with pytest.raises(SafetyStop, match="1 assets are open"):
         await store.finish(run, {})
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("skipped"))
+    await store.complete(work, Outcome("skipped"))
     await store.finish(run, {"created": 0})
     (row,) = await store.runs()
     assert (row.state, row.outcome) == ("done", {"created": 0})
@@ -264,7 +264,7 @@ async def test_steps_of_done_work_go_and_those_of_parked_work_stay(store: SqlSto
     for work in await store.claim(run, 2, LEASE):
         await store.journal(work, run).run("create", call)
         action = "parked" if work.asset == "a" else "created"
-        await store.settle(work, Outcome(action))
+        await store.complete(work, Outcome(action))
     assert await store.unpark(None) == 1
     (parked,) = await store.claim(run, 1, LEASE)
     assert (parked.asset, await store.journal(parked, run).get("create")) == ("a", 7)
@@ -290,17 +290,20 @@ async def test_members_come_back_by_asset(store: SqlStore) -> None:
 
 async def test_what_is_asked_together_is_committed_together(store: SqlStore) -> None:
     before = store.commits
-    await asyncio.gather(*(store.note(f"k{n}", n) for n in range(300)))
+    await asyncio.gather(*(store.set_meta(f"k{n}", n) for n in range(300)))
     assert store.commits - before <= 20
-    assert await store.noted("k299") == 299
+    assert await store.get_meta("k299") == 299
 
 
 async def test_one_failing_call_does_not_take_back_another(store: SqlStore) -> None:
     results = await asyncio.gather(
-        store.note("good", 1), store.finish(await filled(store, "a"), {}), store.note("also", 2), return_exceptions=True
+        store.set_meta("good", 1),
+        store.finish(await filled(store, "a"), {}),
+        store.set_meta("also", 2),
+        return_exceptions=True,
     )
     assert isinstance(results[1], SafetyStop)
-    assert (await store.noted("good"), await store.noted("also")) == (1, 2)
+    assert (await store.get_meta("good"), await store.get_meta("also")) == (1, 2)
 
 
 async def test_a_kill_leaves_what_was_answered(tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ async def test_a_kill_leaves_what_was_answered(tmp_path: Path) -> None:
         async def main():
             store = await SqlStore.open(Path(sys.argv[1]), SystemClock())
             for number in range(100000):
-                await store.note(f"k{number}", number)
+                await store.set_meta(f"k{number}", number)
                 print(number, flush=True)
         asyncio.run(main())
     """
@@ -328,7 +331,7 @@ async def test_a_kill_leaves_what_was_answered(tmp_path: Path) -> None:
     child.wait()
     child.stdout.close()
     store = await SqlStore.open(path, SystemClock())
-    assert [await store.noted(f"k{number}") for number in range(last + 1)] == list(range(last + 1))
+    assert [await store.get_meta(f"k{number}") for number in range(last + 1)] == list(range(last + 1))
     await store.close()
 
 
@@ -372,11 +375,11 @@ async def test_a_read_only_place_is_refused_in_words(tmp_path: Path) -> None:
 
 
 async def test_opened_read_only_it_does_not_write(store: SqlStore) -> None:
-    await store.note("k", 1)
+    await store.set_meta("k", 1)
     reader = await SqlStore.open(store.path, SystemClock(), read_only=True)
-    assert await reader.noted("k") == 1
+    assert await reader.get_meta("k") == 1
     with pytest.raises(ConfigError, match="cannot be written"):
-        await reader.note("k", 2)
+        await reader.set_meta("k", 2)
     await reader.close()
 
 

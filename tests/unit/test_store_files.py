@@ -183,27 +183,27 @@ async def test_a_file_somebody_keeps_is_busy_not_broken(tmp_path: Path, monkeypa
     hog = sqlite3.connect(store.path, isolation_level=None)
     hog.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy, match="another process holds the state") as told:
-        await store.note("k", 1)
+        await store.set_meta("k", 1)
     assert told.value.exit_code == 5
-    assert await store.noted("k") is None
+    assert await store.get_meta("k") is None
     hog.execute("ROLLBACK")
     hog.close()
-    await store.note("k", 2)
-    assert await store.noted("k") == 2
+    await store.set_meta("k", 2)
+    assert await store.get_meta("k") == 2
     await store.close()
 
 
 async def test_a_full_disk_is_told_and_leaves_the_state_whole(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("before", 1)
-    writer = store._desk.writer
+    await store.set_meta("before", 1)
+    writer = store._database.writer
     assert writer is not None
     await writer.run(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 60") and None)
     with pytest.raises(DiskFull, match="no room left") as told:
-        await store.note("large", "x" * 1_000_000)
+        await store.set_meta("large", "x" * 1_000_000)
     assert "free some room" in told.value.hint
-    await store.note("small", 2)
-    assert [await store.noted(key) for key in ("before", "large", "small")] == [1, None, 2]
+    await store.set_meta("small", 2)
+    assert [await store.get_meta(key) for key in ("before", "large", "small")] == [1, None, 2]
     await store.close()
 
 
@@ -247,16 +247,16 @@ async def test_a_file_where_nothing_can_be_written_can_still_be_read() -> None:
         folder = Path(name)
         path = folder / "job.db"
         store = await SqlStore.open(path, SystemClock())
-        await store.note("k", 1)
+        await store.set_meta("k", 1)
         await store.close()
         assert [file.name for file in folder.iterdir()] == ["job.db"]
         path.chmod(0o444)
         folder.chmod(0o555)
         with nobody():
             reader = await SqlStore.open(path, SystemClock(), read_only=True)
-            assert await reader.noted("k") == 1
+            assert await reader.get_meta("k") == 1
             with pytest.raises(ConfigError, match="opened for reading only"):
-                await reader.note("k", 2)
+                await reader.set_meta("k", 2)
             await reader.close()
             with pytest.raises(ConfigError, match="cannot be written") as told:
                 await SqlStore.open(path, SystemClock())
@@ -270,7 +270,7 @@ async def test_file_and_folders_are_for_their_owner_alone(tmp_path: Path) -> Non
     path = tmp_path / "new" / "deep" / "job.db"
     tmp_path.chmod(0o755)
     store = await SqlStore.open(path, SystemClock())
-    await store.note("k", 1)
+    await store.set_meta("k", 1)
     for part in (path, path.with_name("job.db-wal"), path.with_name("job.db-shm")):
         assert stat.S_IMODE(part.stat().st_mode) == 0o600, part
     for folder in (path.parent, path.parent.parent):
@@ -296,7 +296,7 @@ async def test_a_copy_is_whole_free_and_apart(tmp_path: Path) -> None:
     assert (again.id, again.resumed) == (run.id, True)
     for work in await copy.claim(run.id, 9, LEASE):
         assert work.attempt == 1
-        await copy.settle(work, Outcome("created"))
+        await copy.complete(work, Outcome("created"))
     assert (await copy.tally(run.id))["created"] == 2
     assert (await store.tally(run.id))["open"] == 2
     await store.beat(run.id)
@@ -308,7 +308,7 @@ async def test_show_tells_everything_at_a_glance(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     run = await store.begin("museum", "run")
     await store.record(run.id, Shard("s"), Batch(entries("a"), None), ())
-    await store.note("watermark", "2026-03-01T12:00:00Z")
+    await store.set_meta("watermark", "2026-03-01T12:00:00Z")
     shown = await store.show()
     assert (shown["open"], shown["rows"]["work"], shown["watermark"]) == (1, 1, "2026-03-01T12:00:00Z")
     assert shown["last_run"]["state"] == "running"

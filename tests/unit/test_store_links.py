@@ -46,7 +46,7 @@ async def settle(store: SqlStore, asset: str, action: str = "created", **more: A
     run = (await store.begin("job", "run")).id
     await store.record(run, Shard(asset), Batch((Entry(AssetId(asset), Revision("1")),), None), ())
     (work,) = await store.claim(run, 1, timedelta(minutes=1))
-    await store.settle(work, Outcome(action, **more))
+    await store.complete(work, Outcome(action, **more))
 
 
 async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
@@ -166,7 +166,7 @@ async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore
         ("membership refused", 1, "a: no room"),
         ("relation refused", 1, "a: a circle"),
     ]
-    await store.ask_again()
+    await store.retry_refused()
     assert await store.refused_causes() == []
     assert await store.next_placements(9) == (PRESS, ("t1", "t2"), ())
     assert len(await store.next_relations(9)) == 2

@@ -60,7 +60,7 @@ async def test_an_asset_in_two_windows_is_one_row(store: SqlStore) -> None:
     await store.record(run, ONE, Batch(entries("a", "b", "a"), {"page": 2}), ())
     await store.record(run, TWO, Batch(entries("b", "c"), None), ())
     first, *_ = await store.claim(run, 1, LEASE)
-    await store.settle(first, Outcome("created", link=LinkRow("a", "t1")))
+    await store.complete(first, Outcome("created", link=LinkRow("a", "t1")))
     await store.record(run, TWO, Batch(entries("a"), None), ())
     await store.record(run, TWO, Batch(entries("a"), None), {AssetId("a")})
     tally = await store.tally(run)
@@ -72,7 +72,7 @@ async def test_a_changed_revision_in_the_same_run_opens_the_row_again(store: Sql
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
     await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
     (again,) = await store.claim(run, 1, LEASE)
     assert again.revision == "r2"
@@ -91,12 +91,12 @@ async def test_what_a_run_did_is_counted_though_it_finds_the_same_asset_unchange
     (work,) = await store.claim(run, 1, LEASE)
     for settled in (late, not late):
         if settled:
-            await store.settle(work, Outcome(first, link=LinkRow("a", "t1", "r1")))
+            await store.complete(work, Outcome(first, link=LinkRow("a", "t1", "r1")))
         else:
             await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
     assert (await store.tally(run))["open"] == 1
-    await store.settle(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
+    await store.complete(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
     tally = await store.tally(run)
     assert (tally["listed"], tally["open"], tally[first]) == (1, 0, 1)
 
@@ -106,11 +106,11 @@ async def test_what_another_run_did_is_not_counted_in_this_one(store: SqlStore) 
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
     await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
     await store.stop(run, "Ctrl-C")
     later = (await store.begin("museum", "again")).id
     (work,) = await store.claim(later, 1, LEASE)
-    await store.settle(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
+    await store.complete(work, Outcome("unchanged", link=LinkRow("a", "t1", "r2")))
     tally = await store.tally(later)
     assert (tally["created"], tally["unchanged"]) == (0, 1)
 
@@ -119,10 +119,10 @@ async def test_what_is_parked_in_the_end_is_counted_so(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
     await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("parked", cause="Conflict"))
+    await store.complete(work, Outcome("parked", cause="Conflict"))
     tally = await store.tally(run)
     assert (tally["created"], tally["parked"]) == (0, 1)
 
@@ -145,7 +145,7 @@ async def test_what_a_run_creates_is_not_gone_for_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
     assert await store.gone(run, 9) == (0, [])
 
 

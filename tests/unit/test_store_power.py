@@ -84,7 +84,7 @@ async def disks(folder: Path, commits: int) -> list[Disk]:
 
         await journal.run("create", create)
         found.append(taken(store, folder / "look"))
-        await store.settle(work, Outcome("created", link=LinkRow(name, f"t-{name}", draft="x" * 2000)))
+        await store.complete(work, Outcome("created", link=LinkRow(name, f"t-{name}", draft="x" * 2000)))
         found.append(taken(store, folder / "look"))
     await store.close()
     return found
@@ -116,7 +116,7 @@ def cuts(before: bytes, after: bytes) -> Iterator[bytes]:
 
 async def test_every_write_waits_until_the_disk_has_it(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    writer = store._desk.writer
+    writer = store._database.writer
     assert writer is not None
     asked = [await writer.run(lambda c, p=pragma: raw_of(c).execute(f"PRAGMA {p}").fetchone()[0]) for pragma in LEVELS]
     assert asked == list(LEVELS.values())
@@ -179,7 +179,7 @@ def _restarts(before: bytes, after: bytes) -> Iterator[bytes]:
 async def test_a_copy_of_the_file_alone_lacks_the_newest(tmp_path: Path) -> None:
     """Why a copy is made by the tool: the file of a state in use is not the state."""
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("newest", 1)
+    await store.set_meta("newest", 1)
     shutil.copy(store.path, tmp_path / "plain.db")
     await store.copy_to(tmp_path / "whole.db")
     await store.close()
@@ -194,9 +194,9 @@ async def test_a_copy_of_the_file_alone_lacks_the_newest(tmp_path: Path) -> None
 async def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both notes of a pair are written in one commit, again and again while the copy goes on page by page."""
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("filling", "x" * 400_000)
+    await store.set_meta("filling", "x" * 400_000)
     monkeypatch.setattr("dam_sync.store.store.COPIED_PAGES", 3)
-    writer = store._desk.writer
+    writer = store._database.writer
     assert writer is not None
 
     async def write() -> None:

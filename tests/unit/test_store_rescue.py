@@ -30,7 +30,7 @@ HOLDER = (
 @pytest.mark.skipif(not lock_holder.LOCKS.exists(), reason="this system does not tell who holds a file")
 async def test_another_process_that_holds_the_file_is_named_and_we_are_not(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("k", 1)
+    await store.set_meta("k", 1)
     with closing(sqlite3.connect(store.path, isolation_level=None)) as ours:
         ours.execute("BEGIN IMMEDIATE")
         assert holder_of(store.path) == ""
@@ -43,7 +43,7 @@ async def test_another_process_that_holds_the_file_is_named_and_we_are_not(tmp_p
         assert holder_of(tmp_path / "other.db") == ""
         holder.communicate()
     assert holder_of(store.path) == ""
-    await store.note("k", 2)
+    await store.set_meta("k", 2)
     await store.close()
 
 
@@ -62,23 +62,23 @@ async def test_everything_committed_is_kept_and_nothing_more_is_promised(
 ) -> None:
     (tmp_path / "job.db.rescued").write_text("of another day", encoding="utf-8")
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("before", 1)
+    await store.set_meta("before", 1)
     take(store.path)
     for key in ("meanwhile", "after"):
         with pytest.raises(SafetyStop, match="while this process used it") as told:
-            await store.note(key, 1)
+            await store.set_meta(key, 1)
     assert str(tmp_path / "job.db.rescued-2") in told.value.hint
     await store.close()
     assert not list(tmp_path.glob("job.db-*"))
     (tmp_path / "job.db.rescued-2").replace(store.path)
     again = await SqlStore.open(store.path, SystemClock())
-    assert [await again.noted(key) for key in ("before", "meanwhile", "after")] == [1, 1, None]
+    assert [await again.get_meta(key) for key in ("before", "meanwhile", "after")] == [1, 1, None]
     await again.close()
 
 
 async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
-    await store.note("before", 1)
+    await store.set_meta("before", 1)
 
     def full(*_: object, **__: object) -> None:
         raise DiskFull("no room left to write the state")
@@ -86,7 +86,7 @@ async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("dam_sync.store.file_identity.make_file", full)
     store.path.unlink()
     with pytest.raises(SafetyStop, match="removed") as told:
-        await store.note("after", 1)
+        await store.set_meta("after", 1)
     assert "could not be kept (no room left" in told.value.hint
     await store.close()
 

@@ -87,12 +87,12 @@ async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_mor
     with pytest.raises(SafetyStop, match="has taken this run over"):
         await store.journal(work, run.id).run("create", call)
     with pytest.raises(SafetyStop):
-        await store.settle(work, Outcome("created"))
+        await store.complete(work, Outcome("created"))
     (taken,) = await other.claim(run.id, 1, LEASE)
-    await other.settle(taken, Outcome("skipped"))
+    await other.complete(taken, Outcome("skipped"))
     await other.finish(run.id, {})
     with pytest.raises(SafetyStop):
-        await store.note("watermark", "too late")
+        await store.set_meta("watermark", "too late")
     await store.stop(run.id, "told to stop")
     assert (await store.runs())[0].state == "done"
 
@@ -132,7 +132,7 @@ async def test_an_open_shard_or_row_keeps_a_run_open(store: SqlStore) -> None:
     with pytest.raises(SafetyStop, match="0 parts of the listing and 1 assets are open"):
         await store.finish(run, {})
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("skipped"))
+    await store.complete(work, Outcome("skipped"))
     await store.finish(run, {})
 
 
@@ -161,7 +161,7 @@ async def test_what_was_put_back_begins_anew_in_the_next_run(store: SqlStore) ->
     run = (await store.begin("museum", "run")).id
     await store.record(run, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.retry_later(work, 3600.0)
+    await store.retry(work, 3600.0)
     await store.stop(run, "an outage")
     await store.begin("museum", "run")
     (work,) = await store.claim(run, 1, LEASE)

@@ -75,7 +75,7 @@ async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore
         True,
         False,
     ]
-    await store.settle(work, Outcome("created", link=LinkRow(work.asset, "t1")))
+    await store.complete(work, Outcome("created", link=LinkRow(work.asset, "t1")))
     assert not await store.is_recorded("file_1%")
 
 
@@ -207,11 +207,11 @@ async def test_a_result_is_recorded_though_its_task_is_cancelled(store: SqlStore
 async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t1"))
-    await store.settle(work, Outcome("parked", cause="InvalidValue"))
+    await store.complete(work, Outcome("parked", cause="InvalidValue"))
     await store.unpark(["InvalidValue"])
     (work,) = await store.claim(run, 1, LEASE)
     assert await store.journal(work, run).get("create") == "t1"
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
     assert await store.journal(work, run).get("create") is None
 
 
@@ -224,7 +224,7 @@ async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlSto
     await store.release(works)
     works = await store.claim(run, 9, LEASE)
     assert [(work.asset, work.begun) for work in works] == [("a", False), ("b", True)]
-    await store.settle(works[1], Outcome("created", link=LinkRow("b", "t1")))
+    await store.complete(works[1], Outcome("created", link=LinkRow("b", "t1")))
     await store.record(run, Shard("s"), Batch(entries("b", revision="r2"), None), ())
     (again,) = await store.claim(run, 9, LEASE)
     assert (again.asset, again.begun) == ("b", False)
@@ -248,7 +248,7 @@ async def test_only_the_operators_word_repeats_what_is_uncertain(
     run, work = await claimed(store)
     with pytest.raises(RuntimeError):
         await store.journal(work, run).run("create", Calls(error=RuntimeError()))
-    await store.settle(work, Outcome("parked", cause="Uncertain"))
+    await store.complete(work, Outcome("parked", cause="Uncertain"))
     await store.unpark(causes)
     journal = store.journal(work, run)
     if allowed:

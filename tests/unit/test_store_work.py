@@ -50,7 +50,7 @@ async def listed(store: SqlStore, *names: str) -> int:
 async def test_put_back_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
-    await store.retry_later(first, 30)
+    await store.retry(first, 30)
     assert await store.claim(run, 9, LEASE) == []
     clock.skip(31)
     (again,) = await store.claim(run, 9, LEASE)
@@ -66,7 +66,7 @@ async def test_what_is_in_hand_is_not_claimed_again_though_its_lease_ran_out(sto
     (work,) = await store.claim(run, 1, LEASE)
     clock.skip(60 * 60)
     assert [each.asset for each in await store.claim(run, 9, LEASE, {work.asset: work})] == ["b"]
-    await store.settle(work, Outcome("skipped"))
+    await store.complete(work, Outcome("skipped"))
 
 
 async def test_settling_twice_counts_once(store: SqlStore) -> None:
@@ -74,9 +74,9 @@ async def test_settling_twice_counts_once(store: SqlStore) -> None:
     (work,) = await store.claim(run, 1, LEASE)
     place = Placement("category", ("A",), "1")
     outcome = Outcome("created", link=LinkRow("a", "t1"), placements=((place, AssetId("t1"), True),))
-    await store.settle(work, outcome)
+    await store.complete(work, outcome)
     await store.placements_done(place, ["t1"])
-    await store.settle(work, outcome)
+    await store.complete(work, outcome)
     assert (await store.tally(run))["created"] == 1
     assert await store.next_placements(10) is None
 
@@ -87,9 +87,9 @@ async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(tmp
     run = await listed(one, "a")
     (mine,) = await two.claim(run, 1, LEASE)
     with pytest.raises(StoreBusy, match="somebody else"):
-        await one.settle(mine, Outcome("created", link=LinkRow("a", "t1")))
+        await one.complete(mine, Outcome("created", link=LinkRow("a", "t1")))
     assert await one.links(["a"]) == {}
-    await two.settle(mine, Outcome("skipped"))
+    await two.complete(mine, Outcome("skipped"))
     await one.close()
     await two.close()
 
@@ -99,12 +99,12 @@ async def test_an_asset_listed_anew_while_worked_at_comes_round_again(store: Sql
     (work,) = await store.claim(run, 1, LEASE)
     await store.record(run, Shard("second"), Batch((entry("a", "r2"),), None), ())
     assert await store.claim(run, 1, LEASE) == []
-    await store.settle(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
     assert await store.open_work(run) == 1
     assert (await store.links(["a"]))[AssetId("a")].source_revision == "r1"
     (again,) = await store.claim(run, 1, LEASE)
     assert (again.revision, again.attempt) == ("r2", 1)
-    await store.settle(again, Outcome("updated", link=LinkRow("a", "t1", "r2")))
+    await store.complete(again, Outcome("updated", link=LinkRow("a", "t1", "r2")))
     tally = await store.tally(run)
     assert (tally["listed"], tally["updated"], tally["open"]) == (1, 1, 0)
 
@@ -114,7 +114,7 @@ async def test_removal_takes_the_link_and_its_name(store: SqlStore) -> None:
     await store.put_link(LinkRow("a", "t1"))
     await store.reserve_name("a.jpg", "a")
     (work,) = await store.claim(run, 1, LEASE)
-    await store.settle(work, Outcome("removed"))
+    await store.complete(work, Outcome("removed"))
     assert await store.link_count() == 0
     assert await store.reserve_name("a.jpg", "b") is None
 
@@ -122,15 +122,15 @@ async def test_removal_takes_the_link_and_its_name(store: SqlStore) -> None:
 async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) -> None:
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
-    await store.settle(first, Outcome("created", link=LinkRow("a", "t1")))
-    await store.settle(second, Outcome("parked", cause="x"))
+    await store.complete(first, Outcome("created", link=LinkRow("a", "t1")))
+    await store.complete(second, Outcome("parked", cause="x"))
     await store.finish(run, {})
     assert await store.unpark(None) == 1
     assert (await store.tally(run))["open"] == 1
     later = await listed(store, "a")
     assert later != run
     for work in await store.claim(later, 9, LEASE):
-        await store.settle(work, Outcome("updated"))
+        await store.complete(work, Outcome("updated"))
     old, new = await store.tally(run), await store.tally(later)
     assert (old["created"], old["parked"], old["open"]) == (1, 0, 0)
     assert (new["listed"], new["updated"], new["open"]) == (1, 2, 0)
@@ -141,7 +141,7 @@ async def test_causes_come_with_their_numbers_and_losses_survive(store: SqlStore
     run = await listed(store, *"abcd")
     for work in await store.claim(run, 9, LEASE):
         cause = "gone" if work.asset == "d" else "long"
-        await store.settle(
+        await store.complete(
             work, Outcome("parked", cause=cause, message="m", hint="h", operation="o", losses=[{"p": 1}])
         )
     assert await store.parked_causes() == [("long", "o", "h", 3, "a: m"), ("gone", "o", "h", 1, "d: m")]
@@ -196,7 +196,7 @@ class QueueMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject, action: str) -> None:
         name = data.draw(st.sampled_from(sorted(self.held)))
         work, _ = self.held.pop(name)
-        self.do(self.store.settle(work, Outcome(action)))
+        self.do(self.store.complete(work, Outcome(action)))
         if name in self.again:
             self.again.discard(name)
         else:
@@ -208,7 +208,7 @@ class QueueMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.held)))
         work, _ = self.held.pop(name)
         self.again.discard(name)
-        self.do(self.store.retry_later(work, 0) if later else self.store.release([work]))
+        self.do(self.store.retry(work, 0) if later else self.store.release([work]))
 
     @rule(minutes=st.sampled_from([1, 6]))
     def wait(self, minutes: int) -> None:
@@ -257,9 +257,9 @@ async def test_what_was_noted_under_a_path_is_counted_by_rule_with_the_first_ass
     noted = [{"path": "exposure", "rule": "groups_widened", "detail": "staff"}, {"path": "status", "rule": "not held"}]
     ends = [("parked", noted), ("parked", noted), ("parked", noted[1:]), ("created", noted), ("created", noted[1:])]
     for work, (action, losses) in zip(await store.claim(run, 9, LEASE), ends, strict=True):
-        await store.settle(work, Outcome(action, cause="some", losses=losses))
-    assert await store.told_of("exposure", run, 1) == [
+        await store.complete(work, Outcome(action, cause="some", losses=losses))
+    assert await store.losses_of("exposure", run, 1) == [
         ("groups_widened", False, 1, ["d"]),
         ("groups_widened", True, 2, ["a"]),
     ]
-    assert await store.told_of("exposure", run + 1, 3) == [("groups_widened", True, 2, ["a", "b"])]
+    assert await store.losses_of("exposure", run + 1, 3) == [("groups_widened", True, 2, ["a", "b"])]

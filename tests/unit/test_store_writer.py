@@ -34,7 +34,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 
 
 def writer_of(store: SqlStore) -> WriterThread:
-    writer = store._desk.writer
+    writer = store._database.writer
     assert writer is not None
     return writer
 
@@ -45,7 +45,7 @@ async def test_what_waits_together_is_committed_together(store: SqlStore) -> Non
     await store.record(run, Shard("s"), Batch(entries(*names), None), ())
     works = await store.claim(run, 600, LEASE)
     before = store.commits
-    await asyncio.gather(*(store.settle(w, Outcome("created", link=LinkRow(w.asset, w.asset))) for w in works))
+    await asyncio.gather(*(store.complete(w, Outcome("created", link=LinkRow(w.asset, w.asset))) for w in works))
     assert store.commits - before <= 20
     assert (await store.tally(run))["created"] == await store.link_count() == 600
 
@@ -57,10 +57,10 @@ async def test_one_failing_job_is_undone_alone(store: SqlStore) -> None:
 
     writer = writer_of(store)
     results = await asyncio.gather(
-        store.note("before", 1), writer.run(half), store.note("after", 2), return_exceptions=True
+        store.set_meta("before", 1), writer.run(half), store.set_meta("after", 2), return_exceptions=True
     )
     assert isinstance(results[1], ValueError)
-    assert [await store.noted(key) for key in ("before", "half", "after")] == [1, None, 2]
+    assert [await store.get_meta(key) for key in ("before", "half", "after")] == [1, None, 2]
 
 
 async def test_a_group_that_cannot_be_committed_fails_as_a_whole_and_the_next_goes_on(store: SqlStore) -> None:
@@ -71,22 +71,22 @@ async def test_a_group_that_cannot_be_committed_fails_as_a_whole_and_the_next_go
         raise sqlite3.OperationalError("gone")
 
     results = await asyncio.gather(
-        store.note("first", 1), writer_of(store).run(ended), store.note("second", 2), return_exceptions=True
+        store.set_meta("first", 1), writer_of(store).run(ended), store.set_meta("second", 2), return_exceptions=True
     )
     assert [type(result) for result in results] == [ConfigError] * 3
     assert len({id(result) for result in results}) == 3
-    assert [await store.noted(key) for key in ("first", "second")] == [None, None]
-    await store.note("first", 3)
-    assert await store.noted("first") == 3
+    assert [await store.get_meta(key) for key in ("first", "second")] == [None, None]
+    await store.set_meta("first", 3)
+    assert await store.get_meta("first") == 3
 
 
 async def test_a_cancelled_caller_leaves_a_whole_job(store: SqlStore) -> None:
-    task = asyncio.create_task(store.note("k", 1))
+    task = asyncio.create_task(store.set_meta("k", 1))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await store.noted("k") == 1
+    assert await store.get_meta("k") == 1
 
 
 async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_loop(
@@ -95,7 +95,7 @@ async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_l
     def refuse(connection: Connection) -> None:
         raise ConfigError("no room left")
 
-    writer = store._desk.writer
+    writer = store._database.writer
     assert writer is not None
     task = asyncio.create_task(writer.run(refuse))
     await asyncio.sleep(0)
@@ -103,7 +103,7 @@ async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_l
     with pytest.raises(asyncio.CancelledError):
         await task
     del task
-    await store.note("k", 1)  # the lane has let go of what went before
+    await store.set_meta("k", 1)  # the lane has let go of what went before
     gc.collect()
     assert caplog.records == []
 
@@ -111,7 +111,7 @@ async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_l
 async def test_a_closed_store_refuses(store: SqlStore) -> None:
     await store.close()
     with pytest.raises(RuntimeError, match="closed"):
-        await store.note("k", 1)
+        await store.set_meta("k", 1)
 
 
 async def test_an_abandoned_store_loses_nothing_that_was_answered(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_an_abandoned_store_loses_nothing_that_was_answered(tmp_path: Path
     run = (await lost.begin("museum", "run")).id
     await lost.record(run, Shard("s"), Batch(entries("a", "b"), {"page": 2}), ())
     first, _ = await lost.claim(run, 2, LEASE)
-    await lost.settle(first, Outcome("created", link=LinkRow("a", "t1")))
+    await lost.complete(first, Outcome("created", link=LinkRow("a", "t1")))
     clock.skip(31)
     store = await SqlStore.open(tmp_path / "job.db", clock)
     again = await store.begin("museum", "run")
@@ -151,7 +151,7 @@ async def deal(store, run, work, made):
     await store.journal(work, run).run("create", lambda: create(work.asset, made))
     place = Placement("category", ("A",), "1")
     link = LinkRow(work.asset, "t-" + work.asset)
-    await store.settle(work, Outcome("created", link=link, placements=((place, AssetId(work.asset), True),)))
+    await store.complete(work, Outcome("created", link=link, placements=((place, AssetId(work.asset), True),)))
     print(work.asset, flush=True)
 
 async def main():

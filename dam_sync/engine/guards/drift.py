@@ -19,41 +19,41 @@ SCHEMA_HINT = (
 MOST_TOLD = 8
 
 
-async def changed_mapping(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def changed_mapping(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The mapping file, or a table it looks things up in, is not the one that linked assets were written by."""
-    known = await session.store.noted(MAPPING)
-    if known not in (None, session.crosswalk.digest) and await session.store.link_count():
+    known = await context.store.get_meta(MAPPING)
+    if known not in (None, context.crosswalk.digest) and await context.store.link_count():
         yield GuardFinding("the mapping changed since assets were written by it", MAPPING_HINT, full=True)
 
 
-async def changed_schema(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
     """A part of either schema that the mapping uses is gone, has another type, or takes less than it did."""
-    known = await session.store.noted(SCHEMA)
-    if not isinstance(known, dict) or not await session.store.link_count():
+    known = await context.store.get_meta(SCHEMA)
+    if not isinstance(known, dict) or not await context.store.link_count():
         return
-    same = await session.store.noted(MAPPING) == session.crosswalk.digest  # else lists differ by what lines refer to
-    changes = tuple(changes_between(known, schema_facts(session), lists=same))
+    same = await context.store.get_meta(MAPPING) == context.crosswalk.digest  # else lists differ by what lines refer to
+    changes = tuple(changes_between(known, schema_facts(context), lists=same))
     if changes:
         more = f"; and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
         told = "; ".join(changes[:MOST_TOLD]) + more
         yield GuardFinding(f"the schemas changed since assets were written: {told}", SCHEMA_HINT, full=True)
 
 
-def schema_facts(session: RunContext) -> Json:
+def schema_facts(context: RunContext) -> Json:
     """The parts of both schemas that the mapping uses, to be noted."""
-    return used_of(session.crosswalk, session.source_schema, session.target_schema)
+    return used_of(context.crosswalk, context.source_schema, context.target_schema)
 
 
-async def refuse_lost_terms(session: RunContext, terms: Mapping[str, TermIndex]) -> None:
+async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex]) -> None:
     """Raises SafetyStop when a closed list of the target lost terms it had when assets were written; else remembers
     the lists as they are. terms: of the target, just read."""
-    now = {key: sorted(terms[key].names()) for key in terms if _is_closed(session, key)}
-    known = await session.store.noted(TERMS) or {}
+    now = {key: sorted(terms[key].names()) for key in terms if _is_closed(context, key)}
+    known = await context.store.get_meta(TERMS) or {}
     if now == known:
         return
-    findings = list(_lost(known, now)) if await session.store.link_count() else []
-    session.accept(refuse(findings, session.ask))
-    await session.store.note(TERMS, now)
+    findings = list(_lost(known, now)) if await context.store.link_count() else []
+    context.accept(refuse(findings, context.control))
+    await context.store.set_meta(TERMS, now)
 
 
 def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[GuardFinding]:
@@ -64,6 +64,6 @@ def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[G
             yield GuardFinding(f"the target's list {key} lost {len(lost)} of its values{named}", SCHEMA_HINT, full=True)
 
 
-def _is_closed(session: RunContext, vocabulary: str) -> bool:
-    known = session.target_schema.vocabularies.get(vocabulary)
+def _is_closed(context: RunContext, vocabulary: str) -> bool:
+    known = context.target_schema.vocabularies.get(vocabulary)
     return known is not None and known.closed

@@ -54,47 +54,47 @@ class ExposureJudgement:
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
-def judge(session: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
+def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
     """Whether the asset may be written as drafted. known: the target's containers; others will be made."""
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
     status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
     draft = replace(drafted.draft, placements=placements, status=status)
-    found = _found(session, asset, drafted, draft)
-    policy = session.policy.exposure
+    found = _found(context, asset, drafted, draft)
+    policy = context.policy.exposure
     refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
     losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
     if not refused:
         return ExposureJudgement(losses, status=status)
     willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
-    if willing and can_close(session):
+    if willing and can_close(context):
         return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
-    return ExposureJudgement(parked=_parked(refused, link, can_close(session)))
+    return ExposureJudgement(parked=_parked(refused, link, can_close(context)))
 
 
-def expected(session: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
+def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should hold of an asset that was moved, and what shows more than it may."""
     known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
-    exposure = judge(session, asset, drafted, link, known)
+    exposure = judge(context, asset, drafted, link, known)
     if exposure.parked is not None:
         return drafted, [Difference(EXPOSURE, "seen by no more people than at the source", exposure.parked.message)]
     return exposure.applied(drafted), []
 
 
-def seen_though_closed(session: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
+def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
     """What shows that an asset of the target, which was to be hidden, can be seen by ordinary users."""
     if not draft.closed:
         return []
-    allowed, there = session.target.audience(draft).groups, audience_of(actual)
-    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > session.clock.now())
+    allowed, there = context.target.audience(draft).groups, audience_of(actual)
+    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > context.clock.now())
     limited = there.groups is not None and (allowed is None or there.groups <= allowed)
     if hidden or limited:
         return []
     return [Difference(EXPOSURE, "hidden from ordinary users", told_groups(there.groups))]
 
 
-def can_close(session: RunContext) -> bool:
+def can_close(context: RunContext) -> bool:
     """Whether the target can hide an asset, also one that it has."""
-    return session.target_schema.closes and Operation.UPDATE in session.target.operations
+    return context.target_schema.closes and Operation.UPDATE in context.target.operations
 
 
 def job_line(rules: Sequence[ExposureRule]) -> str:
@@ -102,40 +102,40 @@ def job_line(rules: Sequence[ExposureRule]) -> str:
     return f"policy: {{exposure: {{{', '.join(f'{rule.value}: accept' for rule in rules)}}}}}"
 
 
-async def remember_release(session: RunContext, asset: Asset, parked: Outcome) -> None:
+async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Keep the first of the release dates for which assets are set aside, so that they come round by themselves."""
     release = asset.rights.release_at
-    if release is None or release <= session.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
+    if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
-    known = await session.store.noted(DUE)
+    known = await context.store.get_meta(DUE)
     if not known or release < parse_instant(known):
-        await session.store.note(DUE, instant_text(release))
+        await context.store.set_meta(DUE, instant_text(release))
 
 
-async def retry_exposed(session: RunContext) -> None:
+async def retry_exposed(context: RunContext) -> None:
     """Put back what was set aside by another policy or mapping, or for a release date that has come; safe to repeat."""
-    if session.ask.only:
+    if context.control.only:
         return
-    store = session.store
-    now = digest_of([session.crosswalk.digest, sorted(session.policy.exposure.items()), can_close(session)])
-    before, due = await store.noted(POLICY), await store.noted(DUE)
-    come = bool(due) and parse_instant(due) <= session.clock.now()
+    store = context.store
+    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])
+    before, due = await store.get_meta(POLICY), await store.get_meta(DUE)
+    come = bool(due) and parse_instant(due) <= context.clock.now()
     if before != now or come:
         causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
         if causes:
             await store.unpark(causes)
     if before != now:
-        await store.note(POLICY, now)
+        await store.set_meta(POLICY, now)
     if come:
-        await store.note(DUE, "")
+        await store.set_meta(DUE, "")
 
 
-async def told_exposure(session: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """For the report: by rule, what was set aside, by this run or an earlier one, and what of `losses` (the run's, by
     path and rule) is written by the operator's word, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
     rows = []
-    for told, parked, assets, examples in await session.store.told_of(EXPOSURE, session.run.id, EXAMPLES):
+    for told, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
         rule, _, fate = told.partition(" ")
         number = assets if parked else counted.get(told, 0)
         if number:
@@ -158,10 +158,10 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     )
 
 
-def _found(session: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
-    decided = replace(drafted.decided, same=session.target_schema.holds) if session.alike else drafted.decided
-    audience, limits = session.target.audience(replace(draft, closed=False)), session.target.limits
-    return widenings(asset, draft, audience, decided, session.clock.now(), limits.precision)
+def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
+    decided = replace(drafted.decided, same=context.target_schema.holds) if context.alike else drafted.decided
+    audience, limits = context.target.audience(replace(draft, closed=False)), context.target.limits
+    return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
 
 
 def _loss(found: Widening, fate: str) -> Loss:

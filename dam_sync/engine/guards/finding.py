@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.run_context import Ask
+from dam_sync.engine.run_context import RunControl
 from dam_sync.model.errors import SafetyStop
 
 EXAMPLES = 3
@@ -21,10 +21,10 @@ class GuardFinding:
     full: bool = False
 
 
-def refuse(findings: Sequence[GuardFinding], ask: Ask) -> tuple[str, ...]:
+def refuse(findings: Sequence[GuardFinding], control: RunControl) -> tuple[str, ...]:
     """What the operator accepted, in words. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts what he was not told."""
-    if not (ask.accept_changes or all(finding.full and ask.full for finding in findings)):
+    if not (control.accept_changes or all(finding.full and control.full for finding in findings)):
         message = "; ".join(finding.message for finding in findings)
         raise SafetyStop(message, hint="; ".join(dict.fromkeys(finding.hint for finding in findings)))
     return tuple(finding.message for finding in findings)

@@ -21,20 +21,20 @@ def user_key(side: str) -> str:
     return f"user:{side}"
 
 
-async def changed_identity(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
     """Another tenant or another login than those this state was made with; none for a state that holds nothing yet.
     A new secret of the same login is no other login."""
-    if await session.store.is_blank():
+    if await context.store.is_blank():
         return
-    for side, account in (("source", session.source_account), ("target", session.target_account)):
-        tenant = await session.store.noted(tenant_key(side))
+    for side, account in (("source", context.source_account), ("target", context.target_account)):
+        tenant = await context.store.get_meta(tenant_key(side))
         if tenant not in (None, account.tenant):
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, the job file now leads to {account.tenant}",
                 "give the job another `state:` file; if it is the same library under another name, go on with "
                 "--accept-changes",
             )
-        user = await session.store.noted(user_key(side))
+        user = await context.store.get_meta(user_key(side))
         if user and account.user and user != account.user:
             yield _other_user(side, str(user), account.user)
 
@@ -50,11 +50,11 @@ def _other_user(side: str, before: str, now: str) -> GuardFinding:
     return GuardFinding(f"the target is now written as {now}, before it was written as {before}", hint)
 
 
-async def use_origin(session: RunContext) -> str:
+async def use_origin(context: RunContext) -> str:
     """Let our marks be made by the name the source had when the state was begun; gives that name."""
-    origin = session.source_account.tenant
-    if not await session.store.is_blank():
-        noted = await session.store.noted(ORIGIN) or await session.store.noted(tenant_key("source"))
+    origin = context.source_account.tenant
+    if not await context.store.is_blank():
+        noted = await context.store.get_meta(ORIGIN) or await context.store.get_meta(tenant_key("source"))
         origin = str(noted or origin)
-    session.source_account = replace(session.source_account, tenant=origin)
+    context.source_account = replace(context.source_account, tenant=origin)
     return origin

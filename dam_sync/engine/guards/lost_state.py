@@ -20,38 +20,38 @@ LOST_HINT = (
 )
 
 
-async def refuse_lost_state(session: RunContext) -> None:
+async def refuse_lost_state(context: RunContext) -> None:
     """Raises SafetyStop when the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
-    store = session.store
-    if not await store.noted(IMPORTED) and (await store.noted(LOOKED) or await store.link_count()):
+    store = context.store
+    if not await store.get_meta(IMPORTED) and (await store.get_meta(LOOKED) or await store.link_count()):
         return
-    refuse_marks(session, await _unlinked_marks(session))
+    refuse_marks(context, await _unlinked_marks(context))
     await known_marks(store)
 
 
 async def known_marks(store: SqlStore) -> None:
     """Remember that the marked assets of the target are linked, or were accepted."""
-    await store.note(LOOKED, True)
-    if await store.noted(IMPORTED):
-        await store.note(IMPORTED, False)
+    await store.set_meta(LOOKED, True)
+    if await store.get_meta(IMPORTED):
+        await store.set_meta(IMPORTED, False)
 
 
-async def _unlinked_marks(session: RunContext) -> int:
-    field, tenant = session.crosswalk.marker, session.source_account.tenant
+async def _unlinked_marks(context: RunContext) -> int:
+    field, tenant = context.crosswalk.marker, context.source_account.tenant
     if field is None:
         return 0
     marked = 0
-    async for asset in everything_in(session.target):
+    async for asset in everything_in(context.target):
         if is_marked(asset, field, tenant):
-            marked += not await session.store.links_by_target([asset.id])
+            marked += not await context.store.links_by_target([asset.id])
     return marked
 
 
-def refuse_marks(session: RunContext, marked: int) -> None:
+def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop when there are `marked` assets of ours that this state does not know."""
     if marked:
-        session.accept(refuse([lost_state(marked)], session.ask))
+        context.accept(refuse([lost_state(marked)], context.control))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -72,82 +72,82 @@ class Disappearance:
         )
 
 
-async def unseen_source(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The source shows nothing, or far less than what is linked and not known to be gone. Where it tells no count,
     some linked assets are asked for."""
-    store, total = session.store, session.source_account.total
-    if session.ask.only:
+    store, total = context.store, context.source_account.total
+    if context.control.only:
         return
     if total is None:
-        if await _mostly_gone(session.source, [link.source for link in await store.sample_links(SAMPLE)]):
+        if await _mostly_gone(context.source, [link.source for link in await store.sample_links(SAMPLE)]):
             yield GuardFinding("the source shows none of the assets that were moved from it before", RIGHTS_HINT)
     elif (found := _few(await store.link_count(), total, await known_gone(store))) is not None:
         yield found
 
 
-async def emptied_target(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The target shows far fewer assets than are linked, and those asked for are not there. Its index may be behind
     its writes, so the count alone proves nothing."""
-    known, total = await session.store.link_count(), session.target_account.total
+    known, total = await context.store.link_count(), context.target_account.total
     if not known or (total is not None and total >= known * SHRUNK):
         return
-    if await target_is_empty(session):
+    if await target_is_empty(context):
         told = "shows no count" if total is None else f"shows {total:,} assets"
         yield GuardFinding(
             f"the target {told}, {known:,} were moved into it, and those asked for are gone", EMPTIED_HINT
         )
 
 
-async def target_is_empty(session: RunContext) -> bool:
+async def target_is_empty(context: RunContext) -> bool:
     """Whether most of some linked assets, spread over the library, are gone from the target, also once its index can
     be behind no more."""
-    asked = [link.target for link in await session.store.sample_links(SAMPLE)]
-    if not await _mostly_gone(session.target, asked):
+    asked = [link.target for link in await context.store.sample_links(SAMPLE)]
+    if not await _mostly_gone(context.target, asked):
         return False
-    await session.clock.sleep(session.target.limits.lag.total_seconds())
-    return await _mostly_gone(session.target, asked)
+    await context.clock.sleep(context.target.limits.lag.total_seconds())
+    return await _mostly_gone(context.target, asked)
 
 
-async def refuse_incredible_listing(session: RunContext, listed: int) -> None:
+async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
     """Raises SafetyStop when a listing of everything has nothing, far less than the source counts, or far less than
     what is linked. It is then forgotten, so that the next run lists again."""
-    total = session.source_account.total or 0
-    found = _few(await session.store.link_count(), listed, await known_gone(session.store))
+    total = context.source_account.total or 0
+    found = _few(await context.store.link_count(), listed, await known_gone(context.store))
     if found is None and listed < total * SHRUNK:
         found = GuardFinding(f"the source counts {total:,} assets and its listing has {listed:,}", RIGHTS_HINT)
-    await _refuse_listing(session, found)
+    await _refuse_listing(context, found)
 
 
-async def refuse_mass_removal(session: RunContext, *, whole: bool) -> None:
+async def refuse_mass_removal(context: RunContext, *, whole: bool) -> None:
     """Raises SafetyStop when far more linked assets went away since the last run than people remove by hand. The
     listing is then forgotten."""
-    loss = await disappearance_of(session, whole=whole)
-    await _refuse_listing(session, loss.finding() if loss.massive else None)
+    loss = await disappearance_of(context, whole=whole)
+    await _refuse_listing(context, loss.finding() if loss.massive else None)
 
 
-async def refuse_mostly_unlisted(session: RunContext, listed: int) -> None:
+async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     """Raises SafetyStop when a verification's listing of the source has far too few of the linked assets."""
-    known = await session.store.link_count()
-    loss = Disappearance(known, max(0, known - listed), await _noted_gone(session.store))
+    known = await context.store.link_count()
+    loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.store))
     if loss.massive:
-        session.accept(refuse([loss.finding()], session.ask))
+        context.accept(refuse([loss.finding()], context.control))
 
 
-async def disappearance_of(session: RunContext, *, whole: bool) -> Disappearance:
+async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
     """What is gone by the listing of this run; whole: it lists everything, so that what it does not show is gone."""
-    store = session.store
-    since = session.run.id if whole else int(await store.noted(SWEPT) or 0)
+    store = context.store
+    since = context.run.id if whole else int(await store.get_meta(SWEPT) or 0)
     gone, examples = await store.gone(since, EXAMPLES)
     return Disappearance(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
 
 
-async def keep_disappearance(session: RunContext, *, whole: bool) -> None:
+async def keep_disappearance(context: RunContext, *, whole: bool) -> None:
     """Remember, at the end of a run, what is known to be gone, so that the next one tells what is new."""
-    loss = await disappearance_of(session, whole=whole)
+    loss = await disappearance_of(context, whole=whole)
     if loss.gone != loss.before:
-        await session.store.note(GONE, loss.gone)
+        await context.store.set_meta(GONE, loss.gone)
     if whole:
-        await session.store.note(SWEPT, session.run.id)
+        await context.store.set_meta(SWEPT, context.run.id)
 
 
 async def known_gone(store: SqlStore) -> int:
@@ -155,13 +155,13 @@ async def known_gone(store: SqlStore) -> int:
     return await _noted_gone(store) or 0
 
 
-async def _refuse_listing(session: RunContext, found: GuardFinding | None) -> None:
+async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> None:
     if found is None:
         return
     try:
-        session.accept(refuse([found], session.ask))
+        context.accept(refuse([found], context.control))
     except SafetyStop:
-        await session.store.forget_shards(session.run.id)
+        await context.store.forget_shards(context.run.id)
         raise
 
 
@@ -187,5 +187,5 @@ async def is_gone(service: Service, asset: AssetId) -> bool:
 
 
 async def _noted_gone(store: SqlStore) -> int | None:
-    noted = await store.noted(GONE)
+    noted = await store.get_meta(GONE)
     return None if noted is None else int(noted)

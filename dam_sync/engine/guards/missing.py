@@ -22,7 +22,7 @@ class MissingMonitor:
     """One run's count of what was not there. Once it stopped the run, `tripped` says so: what was parked before for
     this reason is then tried again by the next run."""
 
-    session: RunContext
+    context: RunContext
     read: int = 0
     gone_at_source: int = 0
     gone_at_target: int = 0
@@ -49,7 +49,7 @@ class MissingMonitor:
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
         """The error with its reason, where an asset itself is what was not found: gone from the target, or from the
         source. Costs a look at each. Raises SafetyStop when the target is empty, or too many vanished."""
-        source, target = self.session.source, self.session.target
+        source, target = self.context.source, self.context.target
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self._from_target()
             told = f"it was moved before, and {link.target} is not in the target any more"
@@ -65,13 +65,13 @@ class MissingMonitor:
             if self.gone_at_target < self._next_look:
                 return
             self._next_look *= FEW
-            if await target_is_empty(self.session):
+            if await target_is_empty(self.context):
                 self._next_look = 1
                 self._stop(GuardFinding("the assets moved into the target before are gone from it", EMPTIED_HINT))
 
     def _stop(self, finding: GuardFinding) -> None:
         try:
-            self.session.accept(refuse([finding], self.session.ask))
+            self.context.accept(refuse([finding], self.context.control))
         except SafetyStop:
             self.tripped = True
             raise

@@ -19,14 +19,14 @@ class ParkingMonitor:
     """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
     back. What is set aside by the exposure guard, and what an earlier run parked, says nothing about the job."""
 
-    session: RunContext
+    context: RunContext
     parked: int = 0
     cause: str = ""
     over: bool = False  # an asset got through, or was parked for another cause
     tripped: str = ""
 
     def watch(self, work: Work, outcome: Outcome, in_hand: Iterable[Work]) -> None:
-        """One asset was settled, others are in hand. Raises SafetyStop when all of the first ones were parked for the
+        """One asset was completed, others are in hand. Raises SafetyStop when all of the first ones were parked for the
         same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
@@ -35,7 +35,7 @@ class ParkingMonitor:
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause
         self.parked += 1
-        if self.over or self.parked < FIRST or self.session.ask.continue_parked:
+        if self.over or self.parked < FIRST or self.context.control.continue_parked:
             return
         if not any(each.seq < work.seq for each in in_hand):
             self.tripped = outcome.cause

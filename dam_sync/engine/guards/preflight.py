@@ -21,26 +21,26 @@ GUARDS: tuple[Guard, ...] = (changed_identity, unseen_source, emptied_target, ch
 VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as things are now with --accept-changes"
 
 
-async def refuse_before_run(session: RunContext) -> None:
+async def refuse_before_run(context: RunContext) -> None:
     """Raises SafetyStop where going on would be a mistake; else remembers what is gone on with."""
-    facts = await _facts(session)
-    session.accept(refuse([finding async for finding in _findings(session)], session.ask))
-    facts[ORIGIN] = await use_origin(session)
-    known = {key: await session.store.noted(key) for key in facts}
+    facts = await _facts(context)
+    context.accept(refuse([finding async for finding in _findings(context)], context.control))
+    facts[ORIGIN] = await use_origin(context)
+    known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
-    if session.ask.only:  # some assets alone went by it
+    if context.control.only:  # some assets alone went by it
         fresh = {key: value for key, value in fresh.items() if known[key] is None}
     async with asyncio.TaskGroup() as group:  # one commit
         for key, value in fresh.items():
-            group.create_task(session.store.note(key, value))
+            group.create_task(context.store.set_meta(key, value))
 
 
-async def refuse_before_verify(session: RunContext) -> None:
+async def refuse_before_verify(context: RunContext) -> None:
     """The same for a verification, which leaves what is remembered as it is."""
-    found = [finding async for finding in _findings(session)]
+    found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    session.accept(refuse(found, session.ask))
-    await use_origin(session)
+    context.accept(refuse(found, context.control))
+    await use_origin(context)
 
 
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
@@ -53,15 +53,15 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
         )
 
 
-async def _findings(session: RunContext) -> AsyncIterator[GuardFinding]:
+async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:
     for guard in GUARDS:
-        async for finding in guard(session):
+        async for finding in guard(context):
             yield finding
 
 
-async def _facts(session: RunContext) -> dict[str, Json]:
-    facts: dict[str, Json] = {MAPPING: session.crosswalk.digest, SCHEMA: schema_facts(session)}
-    for side, account in (("source", session.source_account), ("target", session.target_account)):
+async def _facts(context: RunContext) -> dict[str, Json]:
+    facts: dict[str, Json] = {MAPPING: context.crosswalk.digest, SCHEMA: schema_facts(context)}
+    for side, account in (("source", context.source_account), ("target", context.target_account)):
         facts[tenant_key(side)] = account.tenant
         if account.user:
             facts[user_key(side)] = account.user
