@@ -54,7 +54,7 @@ demo: $(STAMP) ## migrates a generated library between two emulated tenants: mak
 emulate: $(STAMP) ## serves one emulated service: make emulate KIND=e_profiles
 	$(BIN)/dam-sync emulate $(or $(KIND),a_hypermedia)
 
-reference: $(STAMP) ## writes the generated tables of README.md anew
+reference: $(STAMP) ## regenerates the tables in README.md and the help topics
 	$(BIN)/python -m dam_sync.reference
 
 assumptions: $(STAMP) ## the numbered guesses about each service

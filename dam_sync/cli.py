@@ -24,6 +24,7 @@ from dam_sync.api.logs import reported, set_up_logs
 from dam_sync.api.run_options import RunOptions, run_async
 from dam_sync.api.state_commands import job_errors, job_state, job_status
 from dam_sync.api.state_copies import OLD_LEDGER, job_export, job_gc, job_import
+from dam_sync.cli_help import help_
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.report.causes import sentence
@@ -383,6 +384,9 @@ def emulate(
     except DamSyncError as error:
         output.error(error)
         raise typer.Exit(error.exit_code) from None
+
+
+cli.command("help")(verb(help_))
 
 
 def _show_ready(output: Output, ready: EmulatorAddress) -> None:

@@ -1,4 +1,4 @@
-"""Writes the parts of the README that would drift: verbs of the pipe, kinds, abilities, limits, exit codes."""
+"""Writes the generated parts of the help topics and of the README: everything there that the code knows better."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from dam_sync.config.job import is_secret
+from dam_sync.help import topics
 from dam_sync.mapping.transforms.registry import VERBS
 from dam_sync.model import errors
 from dam_sync.model.exposure import MEANINGS, ExposureRule
@@ -16,8 +18,10 @@ from dam_sync.model.service import Connector, Operation
 from dam_sync.model.support import Feature, Support
 from dam_sync.services import discover
 
-README = Path(__file__).parents[1] / "README.md"
-SECTION = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+TOPICS = Path(__file__).parent / "help"
+SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 EXITS = (
     (0, "done, or nothing to do"),
     (1, "failed"),
@@ -31,35 +35,35 @@ EXITS = (
     (10, "the plan has changes (`plan --detailed-exitcode`)"),
 )
 ABILITIES = {
-    Operation.FIND: "find an asset by our mark",
-    Operation.MEMBERS: "memberships are read from the containers",
+    Operation.FIND: "find an asset by its marker",
+    Operation.MEMBERS: "read memberships from the containers",
     Operation.TERMS: "read vocabularies",
     Operation.CONTAINERS: "read containers",
     Operation.CREATE: "create assets",
-    Operation.UPDATE: "change assets",
+    Operation.UPDATE: "update assets",
     Operation.REPLACE: "add file versions",
     Operation.REMOVE: "move assets to the trash",
     Operation.ENSURE_TERM: "create terms",
     Operation.ENSURE_CONTAINER: "create containers",
-    Operation.PLACE: "place many assets in one call",
-    Operation.ATTACH: "hold attachments",
-    Operation.RELATE: "hold relations",
-    Operation.FORECAST: "forecast its calls",
+    Operation.PLACE: "write many memberships in one call",
+    Operation.ATTACH: "write attachments",
+    Operation.RELATE: "write relations",
+    Operation.FORECAST: "estimate its API calls",
 }
 
 LIMITS: Mapping[str, Callable[[Limits], object]] = {
-    "calls a second": lambda limits: limits.pace.per_second or "none documented; learnt from refusals",
-    "calls at once": lambda limits: limits.pace.at_once,
-    "rows a page": lambda limits: limits.page,
-    "hits a query reaches": lambda limits: f"{limits.reach:,}" if limits.reach else "none documented",
-    "one upload": lambda limits: _bytes(limits.single_bytes),
-    "parts": lambda limits: _parts(limits),
+    "API calls per second": lambda limits: limits.pace.per_second or "none documented; learned from refusals",
+    "concurrent calls": lambda limits: limits.pace.at_once,
+    "rows per page": lambda limits: limits.page,
+    "hits a query can reach": lambda limits: f"{limits.reach:,}" if limits.reach else "none documented",
+    "largest single upload": lambda limits: _bytes(limits.single_bytes),
+    "upload parts": lambda limits: _parts(limits),
     "largest file": lambda limits: _bytes(limits.largest_bytes),
-    "letters in a file name": lambda limits: limits.filename,
-    "assets in a membership call": lambda limits: limits.member_batch,
-    "index may run behind": lambda limits: f"{limits.lag.total_seconds():.0f} s",
-    "may remove a new asset within": lambda limits: (
-        f"{s:.0f} s" if (s := limits.dedup_window.total_seconds()) else "no"
+    "characters in a file name": lambda limits: limits.filename,
+    "assets per membership call": lambda limits: limits.member_batch,
+    "index lag": lambda limits: f"{limits.lag.total_seconds():.0f} s",
+    "may delete a new asset as a duplicate within": lambda limits: (
+        f"{s:.0f} s" if (s := limits.dedup_window.total_seconds()) else "never"
     ),
 }
 
@@ -67,89 +71,130 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
     kinds = list(discover().values())
-    services = [_settings, _features, _abilities, _limits, _assumed_writes, _not_moved, _leaves]
-    parts = [*(part(kinds) for part in services), _exits(), _errors()]
-    return {"verbs": _verbs(), "exposure": _exposure(), "reference": "\n".join(parts)}
+    return {
+        "topics": "".join(f"- `{name}`: {summary}\n" for name, summary in topics().items()),
+        "transforms": _transforms(),
+        "exposure": _exposure(),
+        "exit-codes": _exits(),
+        "errors": _errors(),
+        "kinds": _table(("Kind", "What it is"), [(f"`{kind.name}`", kind.summary) for kind in kinds]),
+        "as-source": _features(kinds, "source"),
+        "as-target": _features(kinds, "target"),
+        "operations": _operations(kinds),
+        "limits": _limits(kinds),
+        **{kind.name: _service(kind) for kind in kinds},
+    }
 
 
-def refreshed(text: str) -> str:
-    """The README with its generated sections made anew."""
-    made = sections()
+def documents() -> list[Path]:
+    """The files with generated sections."""
+    return [README, *sorted(TOPICS.glob("*.md"))]
+
+
+def refreshed(text: str, made: Mapping[str, str]) -> str:
+    """A document with its generated sections written again."""
     return SECTION.sub(lambda match: f"{match[1]}{made[match[2]]}{match[3]}", text)
 
 
 def main() -> None:
-    """Rewrite the README in place."""
-    README.write_text(refreshed(README.read_text(encoding="utf-8")), encoding="utf-8")
-    sys.stdout.write(f"{README.name} is fresh\n")
+    """Rewrite all documents in place; a service that has no topic yet gets one."""
+    for kind in discover().values():
+        topic = TOPICS / f"{kind.name}.md"
+        if not topic.exists():
+            summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."
+            topic.write_text(f"# {kind.name}\n\n{summary}\n\n<!-- generated: {kind.name} -->\n<!-- end -->\n")
+    made = sections()
+    for path in documents():
+        path.write_text(refreshed(path.read_text(encoding="utf-8"), made), encoding="utf-8")
+    sys.stdout.write("README.md and dam_sync/help are up to date\n")
 
 
-def _verbs() -> str:
+def _transforms() -> str:
     rows = [(f"`{verb.name}`", verb.summary, f"`{verb.example}`") for verb in VERBS.values()]
-    return _table(("Verb of a pipe", "What it does", "Written"), rows)
+    return _table(("Transform", "What it does", "Example"), rows)
 
 
 def _exposure() -> str:
     return _table(("Rule", "The asset is"), [(f"`{rule.value}`", MEANINGS[rule]) for rule in ExposureRule])
 
 
-def _settings(kinds: Sequence[Connector]) -> str:
+def _service(kind: Connector) -> str:
+    """All that the code knows of one service."""
+    parts = {
+        "In a job file": _example(kind),
+        "Authentication": _flows(kind),
+        "Options": _table(("Option", "Meaning"), [(f"`{name}`", each.help) for name, each in kind.settings.items()]),
+        "What is moved": _moved(kind),
+        "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
+        "Limits": _table(("Limit", "Value"), [(name, str(tell(kind.limits))) for name, tell in LIMITS.items()]),
+        "Assumed writes": _assumed_writes(kind),
+        "What a killed run may leave behind": _orphans(kind),
+    }
+    return "\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
+
+
+def _example(kind: Connector) -> str:
+    flow, needed = next(iter(kind.flows.items()))
+    auth = [f'{name}: "${{env:{name.upper()}}}"' if is_secret(name) else f"{name}: …" for name in needed]
+    tenant = "  tenant_url: https://tenant.example\n" if kind.needs_tenant_url else ""
+    side = f"  kind: {kind.name}\n  base_url: https://dam.example\n{tenant}"
+    side += f"  auth: {{{', '.join([f'flow: {flow}', *auth])}}}\n"
+    return f"```yaml\nsource:                  # or target\n{side}```\n"
+
+
+def _flows(kind: Connector) -> str:
+    rows = [(f"`{flow}`", _names(needed), _names(kind.extras.get(flow, ()))) for flow, needed in kind.flows.items()]
+    return _table(("`auth.flow`", "Required", "Optional"), rows)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _moved(kind: Connector) -> str:
+    rows = [(feature.value, *(_support(kind, feature, way) for way in ("source", "target"))) for feature in Feature]
+    return _table(("A library holds", "As source", "As target"), rows)
+
+
+def _features(kinds: Sequence[Connector], way: str) -> str:
+    """What a library holds, and how far each service supports it in one direction."""
+    rows = [(feature.value, *(_support(kind, feature, way) for kind in kinds)) for feature in Feature]
+    return _table(("A library holds", *(f"`{kind.name}`" for kind in kinds)), rows)
+
+
+def _support(kind: Connector, feature: Feature, way: str) -> str:
+    support = kind.holds.get(feature, Support())
+    told = support.read if way == "source" else support.write
+    return told or (f"no: {support.why}" if support.why else "no")
+
+
+def _operations(kinds: Sequence[Connector]) -> str:
     rows = [
-        (f"`{kind.name}`", f"`{flow}`", ", ".join(f"`{name}`" for name in needed))
-        for kind in kinds
-        for flow, needed in kind.flows.items()
+        (text, *("yes" if operation in kind.service.implemented else "" for kind in kinds))
+        for operation, text in ABILITIES.items()
     ]
-    flows = _table(("Kind", "`auth.flow`", "Needs"), rows)
-    options = [(f"`{kind.name}`", f"`{name}`", each.help) for kind in kinds for name, each in kind.settings.items()]
-    return f"{flows}\n{_table(('Kind', 'Option', 'Meaning'), options)}"
-
-
-def _features(kinds: Sequence[Connector]) -> str:
-    """What a library holds, and how far each service gives and takes it."""
-    ways = [(kind.holds, way, f"`{kind.name}` as {way}") for kind in kinds for way in ("source", "target")]
-    rows = [(feature.value, *(_held(holds, feature, way) for holds, way, _ in ways)) for feature in Feature]
-    return _table(("A library holds", *(title for _, _, title in ways)), rows)
-
-
-def _held(holds: Mapping[Feature, Support], feature: Feature, way: str) -> str:
-    held = holds.get(feature, Support())
-    told = held.read if way == "source" else held.write
-    return told or (f"no: {held.why}" if held.why else "no")
-
-
-def _abilities(kinds: Sequence[Connector]) -> str:
-    rows = [(text, *(_mark(operation, kind) for kind in kinds)) for operation, text in ABILITIES.items()]
     return _table(("It can", *(f"`{kind.name}`" for kind in kinds)), rows)
-
-
-def _mark(operation: Operation, kind: Connector) -> str:
-    return "yes" if operation in kind.service.implemented else ""
 
 
 def _limits(kinds: Sequence[Connector]) -> str:
     rows = [(text, *(str(tell(kind.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
-    return _table(("Limit obeyed", *(f"`{kind.name}`" for kind in kinds)), rows)
+    return _table(("Limit", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 
-def _leaves(kinds: Sequence[Connector]) -> str:
-    """What is not swept up, for no call finds or ends it."""
-    left = [(f"`{kind.name}`", each) for kind in kinds for each in kind.leaves]
-    rows = [(name, each.what, _lasts(each.lasts), f"wire {each.where}") for name, each in left]
-    return _table(("Kind", "A killed run may leave behind", "For how long", "Source"), rows)
+def _orphans(kind: Connector) -> str:
+    """What is not cleaned up because no call finds or ends it."""
+    rows = [(each.what, _lasts(each.lasts), f"wire {each.where}") for each in kind.leaves]
+    intro = "No call finds or ends these; the next run cleans up everything else.\n\n"
+    return intro + _table(("What", "For how long", "Source"), rows) if rows else ""
 
 
-def _assumed_writes(kinds: Sequence[Connector]) -> str:
-    rows = [
-        (f"`{kind.name}`", str(each.number), each.form, each.verified_by)
-        for kind in kinds
-        for each in kind.assumed_writes
-    ]
-    return _table(("Kind", "Assumption", "Written by a form that no document shows", "Verified by"), rows)
-
-
-def _not_moved(kinds: Sequence[Connector]) -> str:
-    rows = [(f"`{kind.name}`", line) for kind in kinds for line in kind.not_moved]
-    return _table(("Kind", "Neither read nor written"), rows)
+def _assumed_writes(kind: Connector) -> str:
+    rows = [(str(each.number), each.form, each.verified_by) for each in kind.assumed_writes]
+    intro = (
+        "Requests that write in a form no document shows. The numbers are those of "
+        f"`dam-sync emulate {kind.name} --assumptions`.\n\n"
+    )
+    return intro + _table(("Assumption", "Request", "Verified by"), rows) if rows else ""
 
 
 def _lasts(time: timedelta | None) -> str:
@@ -168,7 +213,7 @@ def _parts(limits: Limits) -> str:
     if parts is None:
         return "none"
     most = f", at most {parts.count:,}" if parts.count else ""
-    return f"{parts.preferred:,} bytes{most}, {parts.at_once} at once"
+    return f"{parts.preferred:,} bytes{most}, {parts.at_once} at a time"
 
 
 def _exits() -> str:
@@ -181,7 +226,7 @@ def _errors() -> str:
         (f"`{each.__name__}`", each.disposition.value, str(each.exit_code), (each.__doc__ or "").split("\n")[0])
         for each in found
     ]
-    return _table(("Error", "What the run does", "Exit", "Meaning"), rows)
+    return _table(("Error", "What the run does", "Exit code", "Meaning"), rows)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

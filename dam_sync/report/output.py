@@ -81,6 +81,16 @@ class Output:
         with self.line.hidden():
             self.out.print(visible_lines(text), markup=False)
 
+    def markdown(self, text: str) -> None:
+        """A document: laid out on a terminal, as it was written in a pipe."""
+        if self.out.plain:
+            self.say(text.rstrip())
+            return
+        from rich.markdown import Markdown  # takes longer to import than all other output
+
+        with self.line.hidden():
+            self.out.print(Markdown(text))
+
     def error(self, error: DamSyncError) -> None:
         """What happened, and what to do next."""
         if self.as_json:

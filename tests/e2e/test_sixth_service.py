@@ -32,8 +32,8 @@ def test_one_new_folder_is_a_service(tmp_path: Path) -> None:
     assert "failed" not in suite
     told = run(tmp_path, "-m", "dam_sync", "emulate", "--assumptions")
     assert SIXTH in told
-    reference = "from dam_sync.reference import sections; print(sections()['reference'])"
-    assert f"`{SIXTH}` as target" in run(tmp_path, "-c", reference)
+    reference = "from dam_sync.reference import sections; print(sections()['as-target'])"
+    assert f"`{SIXTH}`" in run(tmp_path, "-c", reference)
 
 
 def run(folder: Path, *arguments: str) -> str:

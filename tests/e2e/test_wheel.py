@@ -33,13 +33,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
-def test_a_wheel_holds_mappings_templates_and_the_mark_of_types(wheel: Path) -> None:
+def test_a_wheel_holds_mappings_help_and_the_mark_of_types(wheel: Path) -> None:
     with ZipFile(wheel) as packed:
         names = set(packed.namelist())
         meta = next(name for name in names if name.endswith(".dist-info/METADATA"))
         fields = HeaderParser().parsestr(packed.read(meta).decode())
     there = {path.name for path in (ROOT / "mappings").iterdir()}
     assert {f"dam_sync/mappings/{name}" for name in there} <= names
+    assert {f"dam_sync/help/{path.name}" for path in (ROOT / "dam_sync" / "help").glob("*.md")} <= names
     assert "dam_sync/py.typed" in names
     assert not [name for name in names if name.startswith("tests/")]
     for field in ("Summary", "License-Expression", "Author", "Keywords", "Classifier", "Requires-Python"):

@@ -11,6 +11,8 @@ import pytest
 import typer.main
 
 from dam_sync.cli import cli
+from dam_sync.help import topics
+from dam_sync.reference import documents
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
@@ -19,9 +21,12 @@ COMMANDS = {
 }
 OPTIONS = frozenset[str]().union(*COMMANDS.values()) | {"--version", "--help"}
 PROMISED = {"init", "inspect", "map", "rehearse", "watch", "adopt", "conflicts", "explain", "report", "rollback"}
-PROMISED |= {"redirects", "help"}  # of the product, whether this release has them or not
+PROMISED |= {"redirects"}  # of the product, whether this release has them or not
 VERBS = PROMISED | set(COMMANDS)
 QUOTED = re.compile(r"`([^`\n]+)`")
+TYPED = re.compile(r"^\s*(?:\d+\. )?dam-sync (.+?)(?:  +#.*)?$")  # a line of a block of commands
+MADE = re.compile(r"^make ([a-z0-9-]+)")
+TARGETS = frozenset(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FOREIGN = ("pip ", "keyring ", "export ", "make ")
 
@@ -43,8 +48,14 @@ def wrong(text: str) -> Iterator[str]:
     """The commands and options of a text that are not there."""
     if text.startswith(FOREIGN):
         return
-    for quoted in QUOTED.findall(text):
+    for quoted in (*QUOTED.findall(text), *TYPED.findall(text)):
         words = quoted.removeprefix("dam-sync ").split()
+        if quoted.startswith("dam-sync ") and words[0] not in {*COMMANDS, "COMMAND", "--version", "--help"}:
+            yield f"`{quoted}`"
+        if words[:1] == ["help"] and len(words) > 1 and words[1] not in {*topics(), "TOPIC"}:
+            yield f"`{quoted}`"
+        if (target := MADE.match(quoted)) and target[1] not in TARGETS:
+            yield f"`{quoted}`"
         named = words and words[0] in VERBS and (len(words) > 1 or words[0] in PROMISED - set(COMMANDS))
         if named and (words[0] not in COMMANDS or not set(OPTION.findall(quoted)) <= COMMANDS[words[0]]):
             yield f"`{quoted}`"
@@ -64,8 +75,9 @@ def test_every_command_and_option_that_is_named_exists() -> None:
     assert found == []
 
 
-def test_the_readme_names_no_command_that_does_not_exist() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_documents_name_only_what_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
     assert [each for line in text.splitlines() for each in wrong(line) if "pip" not in line] == []
 
 
@@ -76,6 +88,10 @@ def test_the_readme_names_no_command_that_does_not_exist() -> None:
         ("ask `map check JOB`", 1),
         ("`errors JOB --rerty`", 1),
         ("use --nonsense", 1),
+        ("dam-sync help nonsense", 1),
+        ("`dam-sync nonsense JOB`", 1),
+        ("`make nonsense`", 1),
+        ("`dam-sync help jobs`, `make demo FROM=b`", 0),
         ("`errors JOB --retry`, then `run JOB`; the option `relations`, the verb `title`", 0),
     ],
 )

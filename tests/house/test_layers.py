@@ -41,8 +41,10 @@ MAY = {
         "store",
         "transfer",
     },
-    "reference": {"reference", "config", "mapping", "model", "services"},
-    "cli": {"cli", "api", "model", "report"},
+    "help": {"help", "model"},
+    "reference": {"reference", "config", "help", "mapping", "model", "services"},
+    "cli": {"cli", "cli_help", "api", "help", "model", "report"},
+    "cli_help": {"cli_help", "help", "model", "report"},
     "__main__": {"cli"},
     "__init__": set(),
 }

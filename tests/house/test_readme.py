@@ -1,26 +1,76 @@
-"""The README says what the code does."""
+"""README and help topics say what the code does."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+import typer.main
+
 from dam_sync.cli import cli
-from dam_sync.reference import EXITS, README, refreshed
+from dam_sync.config.job import Job, PolicyConfig, SideConfig, SideLimits
+from dam_sync.help import text_of, topics
+from dam_sync.mapping.document import MappingFile
+from dam_sync.reference import EXITS, README, documents, refreshed, sections
 from dam_sync.services import discover
 
 ROOT = Path(__file__).parents[2]
 TEXT = README.read_text(encoding="utf-8")
+COMMANDS = typer.main.get_command(cli).commands  # type: ignore[attr-defined]
 
 
-def test_generated_tables_are_fresh() -> None:
-    assert refreshed(TEXT) == TEXT, "run `make reference`"
+def test_generated_parts_are_up_to_date() -> None:
+    made = sections()
+    texts = {path.name: path.read_text(encoding="utf-8") for path in documents()}
+    stale = [name for name, text in texts.items() if refreshed(text, made) != text]
+    assert stale == [], "run `make reference`"
 
 
-def test_every_verb_is_told_and_every_told_verb_exists() -> None:
-    verbs = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
-    told = set(re.findall(r"^\| `(\w+)[ `]", TEXT.split("## Verbs")[1].split("## The mapping file")[0], re.MULTILINE))
-    assert told == verbs
+def test_every_generated_part_is_in_a_document() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in documents())
+    assert [name for name in sections() if f"<!-- generated: {name} -->" not in text] == []
+
+
+def test_the_readme_has_at_most_250_lines() -> None:
+    assert TEXT.count("\n") <= 250
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_every_topic_is_listed_and_begins_with_its_summary(topic: str) -> None:
+    title, blank, summary, after, *_ = text_of(topic).split("\n")
+    assert title.startswith("# ")
+    assert blank == after == ""
+    assert summary.endswith(".")
+    assert f"- `{topic}`: {summary}\n" in TEXT
+
+
+def test_every_service_has_a_topic() -> None:
+    assert set(discover()) <= set(topics())
+
+
+def test_every_command_and_every_option_is_described() -> None:
+    text = text_of("commands")
+    assert set(re.findall(r"^\| `(\w+)[ `]", text, re.MULTILINE)) == set(COMMANDS)
+    everywhere = text + text_of("emulate")
+    for name, command in COMMANDS.items():
+        for option in (option for parameter in command.params for option in parameter.opts if option[:2] == "--"):
+            short = {"--output": "-o", "--verbose": "-v"}.get(option, option)
+            assert short in everywhere, f"{name} {option}"
+
+
+def test_every_key_of_a_job_file_is_described() -> None:
+    text = text_of("jobs")
+    keys = {*Job.model_fields, *SideConfig.model_fields} - {"limits", "policy"}
+    keys |= {f"limits.{key}" for key in SideLimits.model_fields} | {
+        f"policy.{key}" for key in PolicyConfig.model_fields
+    }
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+def test_every_block_of_a_mapping_file_is_described() -> None:
+    text = text_of("mapping")
+    assert [key for key in MappingFile.model_fields if f"{key}:" not in text] == []
 
 
 def test_every_dependency_has_its_line() -> None:
@@ -30,7 +80,7 @@ def test_every_dependency_has_its_line() -> None:
         assert name.lower() in told.lower(), f"{name} is not explained"
 
 
-def test_every_service_and_the_two_commands_are_named() -> None:
+def test_the_readme_names_every_service_and_the_two_commands() -> None:
     for kind in discover():
         assert f"`{kind}`" in TEXT
     assert "make demo" in TEXT

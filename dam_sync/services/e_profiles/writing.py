@@ -290,8 +290,8 @@ def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
         asset=asset,
         operation=operation,
         code="no effect",
-        hint="no document shows the form of this call, and here it is another: report it; see the README's list of "
-        "assumed forms",
+        hint="no document shows the form of this call, and this tenant expects another: please report it; "
+        "`dam-sync help e_profiles` lists the assumed writes",
     )
 
 

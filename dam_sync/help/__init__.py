@@ -1,0 +1,55 @@
+"""The help topics: one Markdown file of this package for each; `dam-sync help TOPIC` prints it.
+
+A file begins with its title (`# Jobs`) and a paragraph of one line, which stands for it in lists of topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.errors import ConfigError
+
+ORDER = (
+    "jobs",
+    "commands",
+    "mapping",
+    "services",
+    "rate-limits",
+    "guarantees",
+    "safety-stops",
+    "exposure",
+    "adopt",
+    "verify",
+    "reports",
+    "operations",
+    "emulate",
+    "api",
+    "adding-a-service",
+    "design",
+    "testing",
+    "glossary",
+)
+COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+
+
+def topics() -> Mapping[str, str]:
+    """The topics in the order to read them, with a line about each; after them those of the services."""
+    names = sorted(path.name.removesuffix(".md") for path in files(__name__).iterdir() if path.name.endswith(".md"))
+    ordered = [*(name for name in ORDER if name in names), *(name for name in names if name not in ORDER)]
+    return {name: _source(name).split("\n")[2] for name in ordered}
+
+
+def text_of(topic: str) -> str:
+    """The Markdown of a topic. Raises ConfigError naming the nearest topic if there is none of this name."""
+    known = topics()
+    if topic not in known:
+        hint = nearest(topic, known) or "`dam-sync help` lists the topics"
+        raise ConfigError(f"there is no help topic {topic}", hint=hint)
+    return COMMENT.sub("", _source(topic))
+
+
+def _source(topic: str) -> str:
+    return files(__name__).joinpath(f"{topic}.md").read_text(encoding="utf-8")

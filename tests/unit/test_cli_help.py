@@ -1,0 +1,39 @@
+"""`dam-sync help`."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from dam_sync.cli import cli
+from dam_sync.help import topics
+
+RUNNER = CliRunner()
+
+
+def test_help_lists_the_topics_with_a_line_each() -> None:
+    shown = RUNNER.invoke(cli, ["help"])
+    assert shown.exit_code == 0
+    for name, summary in topics().items():
+        assert any(line.startswith(name) and line.endswith(summary) for line in shown.stdout.splitlines())
+
+
+def test_help_prints_a_topic_as_it_is_written() -> None:
+    shown = RUNNER.invoke(cli, ["help", "operations"])
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("# Operations\n\n")
+    assert "| 6 | safety stop |" in shown.stdout
+    assert "generated" not in shown.stdout
+
+
+def test_help_as_json() -> None:
+    assert json.loads(RUNNER.invoke(cli, ["help", "--json"]).stdout)["topics"] == dict(topics())
+    assert json.loads(RUNNER.invoke(cli, ["help", "jobs", "--json"]).stdout)["text"].startswith("# Jobs\n")
+
+
+def test_an_unknown_topic_names_the_nearest() -> None:
+    shown = RUNNER.invoke(cli, ["help", "maping"])
+    assert shown.exit_code == 2
+    assert "there is no help topic maping" in shown.stderr
+    assert "did you mean mapping?" in shown.stderr
