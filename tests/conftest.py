@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import settings
+
+settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
+settings.load_profile("dam-sync")
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,11 @@ host may lead by a proxy: see `proxies`."""
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -231,11 +233,21 @@ class _Aiohttp:
 
     def _made(self, proxy: Proxy | None) -> AiohttpTransport:
         if self._session is None or self._context is None:
-            self._context = httpx.create_ssl_context()
+            self._context = tls_context()
             self._session = _session(self._context)
         way = cast("Any", _Way(self._session, proxy))
         self._transports[proxy] = AiohttpTransport(verify=self._context, client=way)
         return self._transports[proxy]
+
+
+def tls_context() -> ssl.SSLContext:
+    """The trusted certificates, read once a process: that takes longer than many a call."""
+    return _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
+    return httpx.create_ssl_context()
 
 
 def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
@@ -299,7 +311,7 @@ class _Group:
     """The pool with the fewest exchanges under way is next."""
 
     def __init__(self, proxy: Proxy | None) -> None:
-        context = httpx.create_ssl_context()
+        context = tls_context()
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=2, keepalive_expiry=_KEEP_SECONDS)
         secure = context if proxy and proxy.url.startswith("https:") else None
         by = httpx.Proxy(proxy.url, auth=proxy.auth, ssl_context=secure) if proxy else None

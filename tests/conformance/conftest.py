@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from dam_sync.model.schema import Schema
@@ -37,14 +35,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = getattr(metafunc.module, "READINGS", pairs)
         ids = [f"{kind}-{variant}" if variant else kind for kind, variant in pairs]
         metafunc.parametrize("which", pairs, ids=ids, scope="module")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def certificates() -> Iterator[None]:
-    """Read once, as in a run with its two connections; reading them takes longer than most tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(httpx, "create_ssl_context", cache(httpx.create_ssl_context))
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

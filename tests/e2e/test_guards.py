@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ ASSETS = 24
 def _fast() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         hurry(patch)
-        patch.setattr(httpx, "create_ssl_context", cache(httpx.create_ssl_context))  # read once for all commands
         yield
 
 
