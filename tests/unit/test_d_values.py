@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Row, Term
-from dam_sync.services.d_templates.codec.forms import Attribute, Forms, Template, Values
+from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, Template, VocabularyValues
 from dam_sync.services.d_templates.codec.wire import record_of
 from dam_sync.services.d_templates.source.fetch import fields_of
 
@@ -22,10 +22,10 @@ ATTRIBUTES = (
     Attribute("a-table", "usage", "Usage", FieldKind.ROWS, multiple=True, cells=(CELL,)),
 )
 LEXICON = {
-    "yes-no": Values("yes-no", "yes_no", "Yes or no", {"1": "Yes", "2": "no"}),
-    "words": Values("words", "words", "Words", {"3": "North", "4": "Coast", "5": "Hills"}),
+    "yes-no": VocabularyValues("yes-no", "yes_no", "Yes or no", {"1": "Yes", "2": "no"}),
+    "words": VocabularyValues("words", "words", "Words", {"3": "North", "4": "Coast", "5": "Hills"}),
 }
-FORMS = Forms.of([Template("t", "Photo", {one.key: one for one in ATTRIBUTES})], LEXICON)
+FORMS = MetadataForms.of([Template("t", "Photo", {one.key: one for one in ATTRIBUTES})], LEXICON)
 
 
 def read(identity: str, value: Json = None, rows: Json = None) -> tuple[dict[str, Any], list[str]]:

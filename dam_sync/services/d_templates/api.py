@@ -45,7 +45,7 @@ _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TemplatesApi:
     """The calls of one connection."""
 
     client: Client
@@ -56,7 +56,7 @@ class Line:
     vault: CredentialStore | None
 
     @classmethod
-    def open(cls, context: Context) -> Line:
+    def open(cls, context: Context) -> TemplatesApi:
         """Raises ConfigError for an address, option or credential that cannot be used."""
         options = TemplatesOptions.of(context.options)
         at_once = max(1, context.concurrency or facts.AT_ONCE)

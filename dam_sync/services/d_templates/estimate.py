@@ -10,27 +10,27 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Rela
 from dam_sync.model.service import Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import PUBLISHED
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.target.update import Changer, cleared_by, status_term
-from dam_sync.services.d_templates.taxonomy.collections import Collections
-from dam_sync.services.d_templates.tenant import Knowledge
-from dam_sync.services.d_templates.uploads.uploader import Uploader
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.target.update import TemplatesUpdate, cleared_by, status_term
+from dam_sync.services.d_templates.taxonomy.collections import TemplatesCollections
+from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.uploads.uploader import TemplatesUploader
 
 PLANNED = "planned-"  # ids of what a dry run would have made; the run itself knows their ids when it needs them
 
 
 @dataclass(slots=True)
-class Costs:
+class TemplatesEstimate:
     """Exact once `schema()` was read, for assets whose ids are known or will be; the index is never asked."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
-    collections: Collections
-    uploader: Uploader
-    changer: Changer
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
+    collections: TemplatesCollections
+    uploader: TemplatesUploader
+    changer: TemplatesUpdate
     _told: set[str] = field(default_factory=set)  # what happens once a session
     _tags: set[str] = field(default_factory=set)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.options import Option, OptionValues, choice, seconds, switch, text, words
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.forms import Named
+from dam_sync.services.d_templates.codec.forms import NamedAttributes
 
 OPTIONS: Mapping[str, Option] = {
     "security": text(
@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, Option] = {
 class TemplatesOptions:
     """The options of one connection, checked as far as possible without a call."""
 
-    named: Named = field(default_factory=Named)
+    named: NamedAttributes = field(default_factory=NamedAttributes)
     security: str = ""
     restricted: str = ""  # the security template of closed assets
     everybody: frozenset[str] = frozenset()  # security templates that stand for all users
@@ -57,7 +57,7 @@ class TemplatesOptions:
         options = OptionValues(facts.NAME, given)
         prefix = (options.text("api_path") if "api_path" in given else "/v1").strip("/")
         return cls(
-            Named(*(options.text(f"{name}_field") for name in ("release", "expiry", "status", "tags"))),
+            NamedAttributes(*(options.text(f"{name}_field") for name in ("release", "expiry", "status", "tags"))),
             security=options.text("security"),
             restricted=options.text("restricted_security"),
             everybody=frozenset(options.words("everybody")),

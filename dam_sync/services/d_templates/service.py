@@ -13,20 +13,20 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.estimate import Costs
-from dam_sync.services.d_templates.source.crawl import Crawler
-from dam_sync.services.d_templates.source.fetch import Reader
-from dam_sync.services.d_templates.source.open import Opening
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.target.create import Writer
-from dam_sync.services.d_templates.target.find import Finding
-from dam_sync.services.d_templates.target.relate import Relating
-from dam_sync.services.d_templates.target.update import Changer
-from dam_sync.services.d_templates.taxonomy.collections import Collections
-from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
-from dam_sync.services.d_templates.tenant import Knowledge
-from dam_sync.services.d_templates.uploads.uploader import LinkBook, Uploader
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.estimate import TemplatesEstimate
+from dam_sync.services.d_templates.source.crawl import TemplatesCrawl
+from dam_sync.services.d_templates.source.fetch import TemplatesFetch
+from dam_sync.services.d_templates.source.open import TemplatesOpen
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.target.create import TemplatesCreate
+from dam_sync.services.d_templates.target.find import TemplatesFind
+from dam_sync.services.d_templates.target.relate import TemplatesRelate
+from dam_sync.services.d_templates.target.update import TemplatesUpdate
+from dam_sync.services.d_templates.taxonomy.collections import TemplatesCollections
+from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
+from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.uploads.uploader import TemplatesUploader, UploadUrls
 
 
 class TemplatesService(Service):
@@ -35,21 +35,21 @@ class TemplatesService(Service):
     kind: ClassVar[str] = facts.NAME
 
     def __init__(self, context: Context) -> None:
-        self._line = line = Line.open(context)
+        self._line = line = TemplatesApi.open(context)
         self.limits = line.limits
-        self._knowledge = knowledge = Knowledge(line)
-        self._families = families = Families(line)
-        self._reader = Reader(line, knowledge, families)
-        self._opening = Opening(line, families)
-        self._crawler = Crawler(line, knowledge, families, self._reader, self._opening)
-        self._finding = Finding(line, knowledge, families)
-        self._taxonomy = Taxonomy(line, knowledge)
-        self._collections = Collections(line, knowledge, families)
-        self._relating = Relating(line, families)
-        uploader = Uploader(line, families, LinkBook(line), line.options.sessions, line.options.sessions)
-        self._changer = changer = Changer(line, knowledge, families, self._taxonomy)
-        self._writer = Writer(line, knowledge, families, self._finding, self._taxonomy, uploader, changer)
-        self._costs = Costs(line, knowledge, families, self._collections, uploader, changer)
+        self._knowledge = knowledge = TemplatesTenant(line)
+        self._families = families = VersionGroups(line)
+        self._reader = TemplatesFetch(line, knowledge, families)
+        self._opening = TemplatesOpen(line, families)
+        self._crawler = TemplatesCrawl(line, knowledge, families, self._reader, self._opening)
+        self._finding = TemplatesFind(line, knowledge, families)
+        self._taxonomy = TemplatesTerms(line, knowledge)
+        self._collections = TemplatesCollections(line, knowledge, families)
+        self._relating = TemplatesRelate(line, families)
+        uploader = TemplatesUploader(line, families, UploadUrls(line), line.options.sessions, line.options.sessions)
+        self._changer = changer = TemplatesUpdate(line, knowledge, families, self._taxonomy)
+        self._writer = TemplatesCreate(line, knowledge, families, self._finding, self._taxonomy, uploader, changer)
+        self._costs = TemplatesEstimate(line, knowledge, families, self._collections, uploader, changer)
 
     @property
     def calls(self) -> Calls:

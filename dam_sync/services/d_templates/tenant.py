@@ -16,8 +16,16 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.forms import Forms, Template, Values, check, schema_of, template_of, values_of
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.forms import (
+    MetadataForms,
+    Template,
+    VocabularyValues,
+    check,
+    schema_of,
+    template_of,
+    values_of,
+)
 from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.wire import hits, listed, text_of, total_of
 
@@ -27,11 +35,11 @@ _BOTH = {"includeDeleted": True, "includeVersions": True}
 
 
 @dataclass(slots=True)
-class Knowledge:
+class TemplatesTenant:
     """Learnt by calls at first need, then kept; vocabularies are learnt again when an unknown value turns up."""
 
-    line: Line
-    forms: SingleFlight[Forms] = field(init=False)
+    line: TemplatesApi
+    forms: SingleFlight[MetadataForms] = field(init=False)
     security: SingleFlight[Security] = field(init=False)
     seen: int | None = None  # all records, when they were last counted by a scan
     _strange: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
@@ -104,7 +112,7 @@ class Knowledge:
         needs |= {"profile"} if len(forms.templates) != 1 else set()
         return replace(schema, needs=frozenset(needs), closes=bool(security.restricted))
 
-    async def forms_for(self, values: Iterable[str]) -> Forms:
+    async def forms_for(self, values: Iterable[str]) -> MetadataForms:
         """The forms, learnt anew where a value is in none of their vocabularies; once for each such value."""
         forms = await self.forms.get()
         known = {identity for vocabulary in forms.lexicon.values() for identity in vocabulary.labels}
@@ -116,7 +124,7 @@ class Knowledge:
             self.forms.put(forms)
         return forms
 
-    async def vocabulary(self, identity: str) -> Values:
+    async def vocabulary(self, identity: str) -> VocabularyValues:
         """One vocabulary as it is now, kept. Raises NotFound."""
         values = values_of(await self.line.ask(facts.VOCABULARY, identity))
         forms = await self.forms.get()
@@ -133,19 +141,19 @@ class Knowledge:
             raise NotFound(f"there is no vocabulary {key!r}", hint=nearest(key, forms.lexicon))
         return found
 
-    async def _forms(self) -> Forms:
+    async def _forms(self) -> MetadataForms:
         items = [_bare(item) for item in listed(await self.line.ask(facts.TEMPLATES), "templates")]
         usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
         ids = [text_of(item, "templateId", "id") for item in usable or items]
         templates = await gather_or_raise([self._template(identity) for identity in ids])
-        forms = Forms.of(templates, await self._lexicon())
+        forms = MetadataForms.of(templates, await self._lexicon())
         check(forms, self.line.options.named)
         return forms
 
     async def _template(self, identity: str) -> Template:
         return template_of(await self.line.ask(facts.TEMPLATE, identity))
 
-    async def _lexicon(self) -> dict[str, Values]:
+    async def _lexicon(self) -> dict[str, VocabularyValues]:
         rows = listed(await self.line.ask(facts.VOCABULARIES), "vocabularies")
         return {values.id: values for values in map(values_of, rows) if values.id}
 

@@ -55,7 +55,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class VocabularyValues:
     """One controlled vocabulary: labels by value id. `closed`: kept by the service itself (wire D 5.3)."""
 
     id: str
@@ -81,7 +81,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedAttributes:
     """Options that give attributes a meaning of their own; empty where there is none."""
 
     release: str = ""
@@ -96,16 +96,16 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class MetadataForms:
     """All templates, and their attributes by id; `lexicon`: vocabularies by id."""
 
     templates: Mapping[str, Template]
-    lexicon: Mapping[str, Values]
+    lexicon: Mapping[str, VocabularyValues]
     by_id: Mapping[str, Attribute] = field(default_factory=dict)
     by_key: Mapping[str, Attribute] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, templates: Iterable[Template], lexicon: Mapping[str, Values]) -> Forms:
+    def of(cls, templates: Iterable[Template], lexicon: Mapping[str, VocabularyValues]) -> MetadataForms:
         """With yes and no told apart from other dropdowns."""
         seen = [_with_flags(template, lexicon) for template in templates]
         every = [attribute for template in seen for attribute in template.attributes.values()]
@@ -205,11 +205,11 @@ def attribute_of(item: Json) -> Attribute:
 
 
 @interprets_response
-def values_of(item: Json) -> Values:
+def values_of(item: Json) -> VocabularyValues:
     """One vocabulary; its values come under `metadata` in the list and `metadataDocument` alone (wire D 5.3)."""
     document = item.get("metadataDocument") or item.get("metadata") or {}
     rows = document.get("values") if isinstance(document, dict) else document
-    return Values(
+    return VocabularyValues(
         id=text_of(item, "metadataDefinitionId", "id"),
         key=text_of(item, "metadataDefinitionSearchField", "searchField") or text_of(item, "metadataDefinitionId"),
         name=text_of(item, "metadataDefinitionName", "name"),
@@ -217,7 +217,7 @@ def values_of(item: Json) -> Values:
     )
 
 
-def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
+def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str]) -> Schema:
     """The neutral schema. Raises ConfigError for an option that names no fitting attribute."""
     check(forms, named)
     fields = {}
@@ -244,7 +244,7 @@ def schema_of(forms: Forms, named: Named, groups: Iterable[str]) -> Schema:
     )
 
 
-def _held_by(forms: Forms, optional: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+def _held_by(forms: MetadataForms, optional: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
     """The templates that have the attribute of a feature, where others have it not."""
     for name, key in optional.items():
         types = frozenset(template.name for template in forms.templates.values() if key in template.attributes)
@@ -252,7 +252,7 @@ def _held_by(forms: Forms, optional: Mapping[str, str]) -> Iterator[tuple[str, f
             yield name, types
 
 
-def check(forms: Forms, named: Named) -> None:
+def check(forms: MetadataForms, named: NamedAttributes) -> None:
     """Raises ConfigError for an option that names no fitting attribute."""
     wanted = (
         ("release_field", named.release, FieldKind.DATE, False),
@@ -272,7 +272,7 @@ def check(forms: Forms, named: Named) -> None:
         )
 
 
-def _statuses(forms: Forms, named: Named) -> frozenset[str] | None:
+def _statuses(forms: MetadataForms, named: NamedAttributes) -> frozenset[str] | None:
     """The values of the status dropdown as assets are read with them, in lower case. `published` is among them also
     where an empty dropdown stands for it."""
     if not named.status:
@@ -282,7 +282,7 @@ def _statuses(forms: Forms, named: Named) -> frozenset[str] | None:
     return known if attribute.required else known | {PUBLISHED}
 
 
-def _field(attribute: Attribute, types: frozenset[str], forms: Forms) -> Field:
+def _field(attribute: Attribute, types: frozenset[str], forms: MetadataForms) -> Field:
     return Field(
         key=attribute.key,
         kind=attribute.kind,
@@ -299,7 +299,7 @@ def _field(attribute: Attribute, types: frozenset[str], forms: Forms) -> Field:
     )
 
 
-def _vocabulary(key: str, forms: Forms) -> Vocabulary:
+def _vocabulary(key: str, forms: MetadataForms) -> Vocabulary:
     source = forms.sources().get(key, "")
     if source in forms.by_id:
         return Vocabulary(key, forms.by_id[source].name, hierarchical=True)
@@ -307,7 +307,7 @@ def _vocabulary(key: str, forms: Forms) -> Vocabulary:
     return Vocabulary(key, values.name, closed=values.closed) if values else Vocabulary(key, closed=True)
 
 
-def _with_flags(template: Template, lexicon: Mapping[str, Values]) -> Template:
+def _with_flags(template: Template, lexicon: Mapping[str, VocabularyValues]) -> Template:
     def seen(attribute: Attribute) -> Attribute:
         values = lexicon.get(attribute.vocabulary)
         flag = attribute.kind is FieldKind.TERM and not attribute.multiple and values is not None and values.is_flag

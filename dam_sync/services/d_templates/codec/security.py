@@ -9,7 +9,7 @@ from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.forms import Forms
+from dam_sync.services.d_templates.codec.forms import MetadataForms
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Security:
         found = frozenset(templates)
         return frozenset() if found & self.everybody else found
 
-    def audience(self, draft: Draft, forms: Forms | None) -> Audience:
+    def audience(self, draft: Draft, forms: MetadataForms | None) -> Audience:
         """See `Service.audience`. Dates and a status are values here, which hide nothing (wire D 6.9)."""
         templates = self.named(draft.rights.groups, closed=draft.closed)
         kept = sorted(key for key in draft.fields if forms and key in forms.by_key and forms.by_key[key].sensitive)

@@ -11,19 +11,19 @@ from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value
-from dam_sync.services.d_templates.codec.forms import Attribute, Forms, Values
-from dam_sync.services.d_templates.codec.wire import Entry, entries_of, number_of
+from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, VocabularyValues
+from dam_sync.services.d_templates.codec.wire import MetadataEntry, entries_of, number_of
 
 WRITTEN = "%m/%d/%Y"  # wire D 6.4: MM/DD/YYYY, no time
 _EPOCHS = (10**9, 10**14)  # what is less is a year or a day written without marks, what is more no date
-_NOBODY = Values("", "", "", {})
+_NOBODY = VocabularyValues("", "", "", {})
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 @interprets_response
-def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None) -> Value | None:
+def decode(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms, shown: Json = None) -> Value | None:
     """The value of one attribute; None when it is empty. `shown`: the service's own words for it, where it has any."""
     if attribute.cells:
         return _rows(attribute, entry, forms)
@@ -42,7 +42,7 @@ def decode(attribute: Attribute, entry: Entry, forms: Forms, shown: Json = None)
             return str(entry.value)
 
 
-def losses_of(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss]:
+def losses_of(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Iterator[Loss]:
     """What `decode` leaves out of a value."""
     path = f"fields.{attribute.key}"
     if attribute.cells:
@@ -56,7 +56,7 @@ def losses_of(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss
         yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
 
 
-def _lost_of_rows(attribute: Attribute, entry: Entry, forms: Forms) -> Iterator[Loss]:
+def _lost_of_rows(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Iterator[Loss]:
     by_id = {cell.id: cell for cell in attribute.cells}
     cells = [cell for row in entry.rows or () for cell in row]
     for strange in dict.fromkeys(cell.id for cell in cells if cell.id not in by_id and (cell.value or cell.rows)):
@@ -70,12 +70,12 @@ def _first(value: Json) -> Json:
     return value[0] if isinstance(value, list) else value
 
 
-def _flag(attribute: Attribute, value: Json, forms: Forms) -> bool | None:
+def _flag(attribute: Attribute, value: Json, forms: MetadataForms) -> bool | None:
     """None for a value that is neither, which a list may have had before."""
     return {"yes": True, "no": False}.get(_term(attribute, _first(value), forms, None).label.casefold())
 
 
-def _terms(attribute: Attribute, value: Json, forms: Forms, shown: Json) -> Value:
+def _terms(attribute: Attribute, value: Json, forms: MetadataForms, shown: Json) -> Value:
     items = value if isinstance(value, list) else [value]
     words = shown if isinstance(shown, list) else [shown]
     told: list[Json] = words if len(words) == len(items) else [None] * len(items)
@@ -83,7 +83,7 @@ def _terms(attribute: Attribute, value: Json, forms: Forms, shown: Json) -> Valu
     return terms if attribute.multiple or len(terms) > 1 else terms[0]
 
 
-def _term(attribute: Attribute, item: Json, forms: Forms, word: Json) -> Term:
+def _term(attribute: Attribute, item: Json, forms: MetadataForms, word: Json) -> Term:
     identity = str(item.get("valueId") or "") if isinstance(item, dict) else ""
     if not identity:
         return Term(str(item))
@@ -92,7 +92,7 @@ def _term(attribute: Attribute, item: Json, forms: Forms, word: Json) -> Term:
     return Term(label, identity, (label,))
 
 
-def _path(attribute: Attribute, entry: Entry, forms: Forms) -> Term | None:
+def _path(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Term | None:
     """A cascade: its levels, as far as they are filled, are the way down to one term."""
     by_id = {level.id: level for level in attribute.levels}
     found = {one.id: one for one in entries_of(entry.value)}
@@ -113,7 +113,7 @@ def cascade_term(path: list[Term]) -> Term:
     return Term(path[-1].label, "/".join(ids), tuple(term.label for term in path), "/".join(ids[:-1]))
 
 
-def _rows(attribute: Attribute, entry: Entry, forms: Forms) -> Value | None:
+def _rows(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Value | None:
     by_id = {cell.id: cell for cell in attribute.cells}
     rows = []
     for row in entry.rows or ():
@@ -145,7 +145,7 @@ def _day(value: Json) -> Scalar:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode(attribute: Attribute, value: Value | None, forms: Forms) -> Json:
+def encode(attribute: Attribute, value: Value | None, forms: MetadataForms) -> Json:
     """The entry for an attribute, with the id alone to clear it. Raises InvalidValue for what it cannot take."""
     if value is None or value in ("", ()):
         return {"metadataDefinitionId": attribute.id}
@@ -165,7 +165,7 @@ def encode(attribute: Attribute, value: Value | None, forms: Forms) -> Json:
     return {"metadataDefinitionId": attribute.id, "metadataDefinitionValue": _encoded(attribute, value, forms)}
 
 
-def row_of(attribute: Attribute, row: Scalar, forms: Forms) -> Json:
+def row_of(attribute: Attribute, row: Scalar, forms: MetadataForms) -> Json:
     """One row of a table: its filled cells in the order of the table."""
     if not isinstance(row, Row):
         raise InvalidValue(f"attribute {attribute.key!r} takes rows")
@@ -176,7 +176,7 @@ def row_of(attribute: Attribute, row: Scalar, forms: Forms) -> Json:
     return [encode(cell, row.cells[key], forms) for key, cell in known.items() if key in row.cells]
 
 
-def _encoded(attribute: Attribute, value: Scalar, forms: Forms) -> Json:
+def _encoded(attribute: Attribute, value: Scalar, forms: MetadataForms) -> Json:
     if attribute.levels:
         return _levels(attribute, value)
     match attribute.kind:
@@ -198,7 +198,7 @@ def _levels(attribute: Attribute, value: Scalar) -> Json:
     return [{"metadataDefinitionId": level.id, "metadataDefinitionValue": {"valueId": one}} for level, one in levels]
 
 
-def _value_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
+def _value_id(attribute: Attribute, value: Scalar, forms: MetadataForms) -> str:
     values = forms.lexicon.get(attribute.vocabulary, _NOBODY)
     label = value.label if isinstance(value, Term) else value if isinstance(value, str) else ""
     identity = value.id if isinstance(value, Term) else ""
@@ -209,7 +209,7 @@ def _value_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
     return found
 
 
-def _flag_id(attribute: Attribute, value: Scalar, forms: Forms) -> str:
+def _flag_id(attribute: Attribute, value: Scalar, forms: MetadataForms) -> str:
     if not isinstance(value, bool):
         raise InvalidValue(f"attribute {attribute.key!r} takes yes or no, not {value!r}")
     wanted = "yes" if value else "no"

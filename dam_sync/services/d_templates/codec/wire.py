@@ -20,12 +20,12 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MetadataEntry:
     """One attribute's value: `value` as it came, or the rows of a table, each a list of entries."""
 
     id: str
     value: Json = None
-    rows: tuple[tuple[Entry, ...], ...] | None = None
+    rows: tuple[tuple[MetadataEntry, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Record:
     deleted_at: int
     template: str
     security: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[MetadataEntry, ...]
     shown: Json
     md5: str
     size: int | None
@@ -68,13 +68,13 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class VersionGroup:
     """All versions of one asset that this credential sees, oldest first. An asset lives as long as one version does."""
 
     records: tuple[Record, ...]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Family:
+    def of(cls, records: Iterable[Record]) -> VersionGroup:
         """Of the records of one family, each once. Raises NotFound where there are none."""
         once = {record.object: record for record in records}
         if not once:
@@ -116,7 +116,7 @@ class Family:
 
 
 def revision_of(record: Record, deleted: bool) -> Revision:
-    """See `Family.revision`; of the current record."""
+    """See `VersionGroup.revision`; of the current record."""
     file = record.md5[:8] or str(record.size or "")
     return Revision(f"{record.changed}/{record.object}/{file}{'/bin' if deleted else ''}")
 
@@ -178,30 +178,30 @@ def file_of(record: Record) -> FileRef:
     )
 
 
-def _attributes(items: Json) -> Iterator[Entry]:
+def _attributes(items: Json) -> Iterator[MetadataEntry]:
     """The attributes of a record. What is none is kept without an id, so that it becomes a named loss."""
     if items and not isinstance(items, list):
-        yield Entry("", items)
+        yield MetadataEntry("", items)
     yield from entries_of(items)
 
 
 @interprets_response
-def entries_of(items: Json) -> Iterator[Entry]:
+def entries_of(items: Json) -> Iterator[MetadataEntry]:
     """A list of attributes, whatever the spelling of their keys (wire D 3.2)."""
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
-            yield Entry("", item)
+            yield MetadataEntry("", item)
             continue
         named = {str(key).casefold(): value for key, value in item.items()}
         rows = named.get("metadatadefinitiontablevalue")
-        yield Entry(
+        yield MetadataEntry(
             str(named.get("metadatadefinitionid") or ""),
             named.get("metadatadefinitionvalue"),
             tuple(tuple(entries_of(row)) for row in rows) if isinstance(rows, list) else None,
         )
 
 
-def value_ids(entries: Iterable[Entry]) -> Iterator[str]:
+def value_ids(entries: Iterable[MetadataEntry]) -> Iterator[str]:
     """The vocabulary values that entries name, at any depth."""
     for entry in entries:
         for row in entry.rows or ():

@@ -21,10 +21,10 @@ from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import (
-    Family,
     Record,
+    VersionGroup,
     hits,
     is_asset,
     milliseconds,
@@ -34,10 +34,10 @@ from dam_sync.services.d_templates.codec.wire import (
     text_of,
     total_of,
 )
-from dam_sync.services.d_templates.source.fetch import Reader
-from dam_sync.services.d_templates.source.open import Opening
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.tenant import Knowledge, scan_body
+from dam_sync.services.d_templates.source.fetch import TemplatesFetch
+from dam_sync.services.d_templates.source.open import TemplatesOpen
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesTenant, scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
 _BOTH = {"includeDeleted": True, "includeVersions": True}
@@ -71,14 +71,14 @@ class ByCursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawler:
+class TemplatesCrawl:
     """Shards say how they are to be read: `scan` is all, changed or bin; `since` and `until` are ms."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
-    reader: Reader
-    opening: Opening
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
+    reader: TemplatesFetch
+    opening: TemplatesOpen
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""
@@ -107,7 +107,7 @@ class Crawler:
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """See `Service.crawl`."""
         scan = Scan(self.line, shard)
-        telling = _Telling(self, shard)
+        telling = _ListingState(self, shard)
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
@@ -124,7 +124,7 @@ class Crawler:
 class Scan:
     """The calls of one listing, as its shard says."""
 
-    line: Line
+    line: TemplatesApi
     shard: Shard
     _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
 
@@ -185,15 +185,15 @@ class Scan:
 
 
 @dataclass(slots=True)
-class _Telling:
+class _ListingState:
     """What one listing says of each family, once."""
 
-    crawler: Crawler
+    crawler: TemplatesCrawl
     shard: Shard
     _told: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
     _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # all in the bin?
-    _whole: LruCache[str, Family] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
+    _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
 
@@ -245,22 +245,22 @@ class _Telling:
         since, until = int(self.shard.params["since"]), int(self.shard.params["until"])
         return since <= at and (not until or at < until)
 
-    async def _families(self, groups: dict[str, list[Record]]) -> list[Family]:
+    async def _families(self, groups: dict[str, list[Record]]) -> list[VersionGroup]:
         """Those whose current record is on this page, and those told before with too few versions."""
         found = await gather_or_raise([self._family(key, group) for key, group in groups.items()])
         return [family for family in found if self._is_due(family, groups[family.id])]
 
-    def _is_due(self, family: Family, here: list[Record]) -> bool:
+    def _is_due(self, family: VersionGroup, here: list[Record]) -> bool:
         told = self._told.get(family.id)
         if told == len(family.records) or (told and self._unread.get(family.id)):
             return False
         current = family.current
         return current.object in {record.object for record in here} or current.place < here[0].place
 
-    async def _family(self, key: str, here: list[Record]) -> Family:
+    async def _family(self, key: str, here: list[Record]) -> VersionGroup:
         """Of the rows at hand where they are all of it: from the first version to the current one."""
         if here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
-            family = Family.of(here)
+            family = VersionGroup.of(here)
         else:
             known = self._whole.get(key)
             objects = {record.object for record in known.records} if known else set()
@@ -273,7 +273,7 @@ class _Telling:
         self.crawler.families.remember(family)
         return family
 
-    async def _load(self, key: str, here: Sequence[Record]) -> Family:
+    async def _load(self, key: str, here: Sequence[Record]) -> VersionGroup:
         """All versions, or those at hand of one that is gone by now or may not be read: reading it by itself will tell,
         and the listing goes on."""
         try:
@@ -284,9 +284,9 @@ class _Telling:
             if not isinstance(error, NotFound):
                 self._refused.put(key, True)
             self._unread.put(key, True)
-            return Family.of(here)
+            return VersionGroup.of(here)
 
-    async def _entries(self, families: list[Family]) -> list[Entry]:
+    async def _entries(self, families: list[VersionGroup]) -> list[Entry]:
         living = [family for family in families if not (family.deleted or self._unread.get(family.id))]
         self.crawler.opening.listed(living)
         assets = {asset.id: asset for asset in await self.crawler.reader.assets(living)}
@@ -311,7 +311,9 @@ def _grouped(records: Sequence[Record]) -> dict[str, list[Record]]:
     return groups
 
 
-def _lean(family: Family) -> Family:
+def _lean(family: VersionGroup) -> VersionGroup:
     """Without the metadata of older versions, for it is kept."""
     current = family.current.object
-    return Family(tuple(one if one.object == current else replace(one, entries=(), shown={}) for one in family.records))
+    return VersionGroup(
+        tuple(one if one.object == current else replace(one, entries=(), shown={}) for one in family.records)
+    )

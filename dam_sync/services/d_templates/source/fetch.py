@@ -13,24 +13,24 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.forms import PUBLISHED, Forms, Named
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes
 from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.values import decode, losses_of
-from dam_sync.services.d_templates.codec.wire import Family, Record, file_of, listed, moment, text_of, value_ids
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, file_of, listed, moment, text_of, value_ids
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 STATUSES = frozenset({"published", "archived", "draft", "import"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TemplatesFetch:
     """Reads assets; two calls one by one, one for each in a listing."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`: the versions, then the relations."""
@@ -38,7 +38,7 @@ class Reader:
         (bare,) = await self._bare([family])
         return await self._related(bare, family) if self.line.options.relations else bare
 
-    async def assets(self, families: list[Family]) -> list[Asset]:
+    async def assets(self, families: list[VersionGroup]) -> list[Asset]:
         """Whole assets in the same order; relations are asked for at the same time. One whose relations are refused is
         left out, for that is its own trouble and not that of a listing."""
         bare = await self._bare(families)
@@ -47,24 +47,24 @@ class Reader:
         found = await gather_or_raise([self._seen(*each) for each in zip(bare, families, strict=True)])
         return [asset for asset in found if asset is not None]
 
-    async def _bare(self, families: list[Family]) -> list[Asset]:
+    async def _bare(self, families: list[VersionGroup]) -> list[Asset]:
         """The assets, but for their relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.knowledge.forms_for(wanted)
         security = await self.knowledge.security.get()
         return [asset_of(family, forms, security, self.line.options.named) for family in families]
 
-    async def _seen(self, bare: Asset, family: Family) -> Asset | None:
+    async def _seen(self, bare: Asset, family: VersionGroup) -> Asset | None:
         try:
             return await self._related(bare, family)
         except Rejected:
             return None
 
-    async def _related(self, bare: Asset, family: Family) -> Asset:
+    async def _related(self, bare: Asset, family: VersionGroup) -> Asset:
         relations, losses = await self._relations(family)
         return replace(bare, relations=relations, losses=(*bare.losses, *losses))
 
-    async def _relations(self, family: Family) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
+    async def _relations(self, family: VersionGroup) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
         """Of all versions, for an older record keeps its own (assumption 10); targets in the bin are told as losses."""
         own = {record.object for record in family.records}
         pairs = [pair for record in family.living for pair in await self._links(record)]
@@ -100,7 +100,7 @@ def kind_of_link(spelled: str) -> str:
     return next((kind for kind, hyphened in facts.HYPHENED.items() if spelled == hyphened), spelled)
 
 
-def asset_of(family: Family, forms: Forms, security: Security, named: Named) -> Asset:
+def asset_of(family: VersionGroup, forms: MetadataForms, security: Security, named: NamedAttributes) -> Asset:
     """The neutral asset, but for its relations."""
     current = family.current
     names = {identity: name for name, identity in security.known.items()}
@@ -131,14 +131,14 @@ def asset_of(family: Family, forms: Forms, security: Security, named: Named) -> 
     )
 
 
-def _sensitive(values: Mapping[str, Value], forms: Forms) -> Iterator[Restriction]:
+def _sensitive(values: Mapping[str, Value], forms: MetadataForms) -> Iterator[Restriction]:
     """Values that are shown to some users only."""
     for key in values:
         if forms.by_key[key].sensitive:
             yield Restriction(RestrictionKind.SENSITIVE, key)
 
 
-def _undated(values: Mapping[str, Value], named: Named) -> Iterator[Loss]:
+def _undated(values: Mapping[str, Value], named: NamedAttributes) -> Iterator[Loss]:
     """What stands where a date of the rights should, and is none."""
     for path, key in (("release_at", named.release), ("expires_at", named.expiry)):
         value = values.get(key)
@@ -146,13 +146,13 @@ def _undated(values: Mapping[str, Value], named: Named) -> Iterator[Loss]:
             yield Loss(path, "is no date", str(value)[:40])
 
 
-def _kept_back(family: Family) -> tuple[Loss, ...]:
+def _kept_back(family: VersionGroup) -> tuple[Loss, ...]:
     """Files in the bin cannot be downloaded (wire D 4)."""
     files = len(family.versions) if family.deleted else 0
     return (Loss("versions", "in the recycle bin, not given out", f"{files} files"),) if files else ()
 
 
-def fields_of(record: Record, forms: Forms) -> tuple[dict[str, Value], tuple[Loss, ...]]:
+def fields_of(record: Record, forms: MetadataForms) -> tuple[dict[str, Value], tuple[Loss, ...]]:
     """Values by key, without those the service keeps itself; what no template explains is a loss."""
     values: dict[str, Value] = {}
     losses = [Loss("versions", "the file is kept outside of the service")] if record.federated else []

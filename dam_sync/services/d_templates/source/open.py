@@ -17,9 +17,9 @@ from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.wire import Family, listed, number_of, text_of
-from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of, text_of
+from dam_sync.services.d_templates.source.versions import VersionGroups
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
 _FILELESS = "see in the service whether the file was ever uploaded, or is kept outside of it"
@@ -27,7 +27,7 @@ _REFUSED = frozenset({400, 403, 404, 502})
 
 
 @dataclass(slots=True, repr=False)
-class Chunk:
+class LinkChunk:
     """Records that a listing told side by side; their links come by one call, and are used once. Links are secrets."""
 
     waiting: dict[str, None]
@@ -38,18 +38,18 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class TemplatesOpen:
     """Opens the original of any version."""
 
-    line: Line
-    families: Families
-    _chunks: LruCache[str, Chunk] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
+    line: TemplatesApi
+    families: VersionGroups
+    _chunks: LruCache[str, LinkChunk] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
 
-    def listed(self, families: Iterable[Family]) -> None:
+    def listed(self, families: Iterable[VersionGroup]) -> None:
         """Files that may be opened soon, in the order they will be: their links can be had together."""
         records = [one.object for family in families for one in family.living if one.has_file]
         for some in _shares(records, facts.EXPOSED):
-            chunk = Chunk(dict.fromkeys(some))
+            chunk = LinkChunk(dict.fromkeys(some))
             for record in some:
                 self._chunks.put(record, chunk)
 
@@ -92,7 +92,7 @@ class Opening:
             chunk.waiting.pop(record, None)
             return chunk.links.pop(record, "")
 
-    async def _expose(self, chunk: Chunk) -> None:
+    async def _expose(self, chunk: LinkChunk) -> None:
         """Links of all of a chunk that was not opened yet; what does not come is asked for singly (wire D 15)."""
         asked = self.line.clock.monotonic()
         component = {"componentType": "object", "componentRef": "original", "expiration": facts.EXPOSED_SECONDS}

@@ -8,12 +8,12 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.wire import Family, Record, record_of, records_of
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, record_of, records_of
 
 
 @dataclass(frozen=True, slots=True)
-class Ids:
+class VersionGroupIds:
     """Ids of an asset's current record, and the files of all its versions."""
 
     object: str
@@ -23,18 +23,18 @@ class Ids:
 
 
 @dataclass(slots=True)
-class Families:
+class VersionGroups:
     """Look-ups by family, record and file."""
 
-    line: Line
-    ids: LruCache[str, Ids] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
+    line: TemplatesApi
+    ids: LruCache[str, VersionGroupIds] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
     owners: LruCache[str, tuple[str, bool]] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
     fresh: LruCache[str, float] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))  # when made
 
     files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
     whole: bool = False  # `files` has every file of the library
 
-    async def load(self, asset: str) -> Family:
+    async def load(self, asset: str) -> VersionGroup:
         """All versions, read from the store and not from the index; one call. Raises NotFound."""
         try:
             request = self.line.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
@@ -44,7 +44,7 @@ class Families:
             records = []
         if not records:
             records = [await self.record(asset, asset=asset)]
-        family = Family.of(records)
+        family = VersionGroup.of(records)
         self.remember(family)
         return family
 
@@ -56,7 +56,7 @@ class Families:
             raise NotFound("there is no such asset, or this credential may not see it", asset=asset or identity)
         return record_of(reply.json())
 
-    async def known(self, asset: str) -> Ids:
+    async def known(self, asset: str) -> VersionGroupIds:
         """The ids of an asset, looked up where they are not remembered. Raises NotFound."""
         found = self.ids.get(asset)
         if found is None:
@@ -66,15 +66,15 @@ class Families:
             raise NotFound("there is no such asset, or this credential may not see it", asset=asset)
         return found
 
-    def remember(self, family: Family) -> None:
+    def remember(self, family: VersionGroup) -> None:
         """What was just read."""
         current = family.current
         files = tuple(record.file for record in family.records)
-        self.ids.put(family.id, Ids(current.object, current.file, current.template, files))
+        self.ids.put(family.id, VersionGroupIds(current.object, current.file, current.template, files))
         for record in family.records:
             self.owners.put(record.object, (family.id, family.deleted))
 
-    def listed(self, family: Family) -> None:
+    def listed(self, family: VersionGroup) -> None:
         """Part of a listing of everything."""
         if len(self.files) < facts.FILES_KEPT:
             self.files.update(dict.fromkeys((record.file for record in family.records), family.id))
@@ -87,7 +87,7 @@ class Families:
         """What was just created."""
         before = self.ids.get(asset)
         self.fresh.put(asset, self.line.clock.monotonic())
-        self.ids.put(asset, Ids(identity, file, template, (*(before.files if before else ()), file)))
+        self.ids.put(asset, VersionGroupIds(identity, file, template, (*(before.files if before else ()), file)))
         self.owners.put(identity, (asset, False))
 
     def is_fresh(self, asset: str) -> bool:

@@ -10,31 +10,31 @@ from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Reject
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import Template
-from dam_sync.services.d_templates.codec.wire import Family, Record
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.target.find import Finding
+from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.target.find import TemplatesFind
 from dam_sync.services.d_templates.target.proof import kept_of
-from dam_sync.services.d_templates.target.update import Changer, entries_for, entry_json
-from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
-from dam_sync.services.d_templates.tenant import Knowledge
-from dam_sync.services.d_templates.uploads.uploader import Made, StoreRefused, Uploader, md5_of
+from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for, entry_json
+from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
+from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.uploads.uploader import CreatedRecord, StoreRefused, TemplatesUploader, md5_of
 
 _AGAIN = 3  # records made in a row because the links of the one before were lost
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class TemplatesCreate:
     """Writes assets; each method says what is safe to repeat."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
-    finding: Finding
-    taxonomy: Taxonomy
-    uploader: Uploader
-    changer: Changer
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
+    finding: TemplatesFind
+    taxonomy: TemplatesTerms
+    uploader: TemplatesUploader
+    changer: TemplatesUpdate
 
     # -- create ----------------------------------------------------------------------------------------------------
 
@@ -43,10 +43,10 @@ class Writer:
         template = (await self.knowledge.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
 
-        async def make() -> Made:
+        async def make() -> CreatedRecord:
             return await self.taxonomy.usable(lambda: self.uploader.created(body, content))
 
-        async def found() -> Made | None:
+        async def found() -> CreatedRecord | None:
             record = await self.finding.record(draft.marker) if draft.marker else None
             return None if record is None or record.deleted else await self._found(record, content, draft.marker)
 
@@ -74,12 +74,12 @@ class Writer:
 
     async def _brought(
         self,
-        make: Callable[[], Awaitable[Made]],
-        found: Callable[[], Awaitable[Made | None]] | None,
+        make: Callable[[], Awaitable[CreatedRecord]],
+        found: Callable[[], Awaitable[CreatedRecord | None]] | None,
         content: Content | None,
         journal: Journal,
         marker: Marker | None,
-    ) -> Made:
+    ) -> CreatedRecord:
         """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and created
         again, unless the store refuses the new links as it refused the old ones."""
 
@@ -92,14 +92,14 @@ class Writer:
 
         lost: SessionGone | None = None
         for _ in range(_AGAIN):
-            made = Made.of(await self._once(call, look if found is not None else None, journal))
+            made = CreatedRecord.of(await self._once(call, look if found is not None else None, journal))
             lost = None if content is None else await self._carried(made, content, journal, marker, lost)
             if lost is None:
                 return made
         raise StoreRefused(f"{_AGAIN} records lost their upload links" + (f": {lost.message}" if lost else ""))
 
     async def _carried(
-        self, made: Made, content: Content, journal: Journal, marker: Marker | None, before: SessionGone | None
+        self, made: CreatedRecord, content: Content, journal: Journal, marker: Marker | None, before: SessionGone | None
     ) -> SessionGone | None:
         """None when the bytes are there, else why they will never be. Where they will never be, or are others, no asset
         is left behind; a record that waits for a store which refuses its link stays for the next attempt.
@@ -120,7 +120,7 @@ class Writer:
             raise
         return None
 
-    async def _put_by(self, made: Made, journal: Journal, marker: Marker | None) -> None:
+    async def _put_by(self, made: CreatedRecord, journal: Journal, marker: Marker | None) -> None:
         """A record whose bytes will never come, and the steps that led to it."""
         await self.uploader.give_up(made)
         await self.discard(made.family, made.object, marker)
@@ -147,7 +147,7 @@ class Writer:
                 await journal.discard("record")
             raise
 
-    async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> Made | None:
+    async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> CreatedRecord | None:
         """What an earlier attempt made and marked, if it can be gone on with; a stub without file and without links
         cannot, for no byte goes before a record is remembered."""
         kept = _made(record) if content is None else await self._kept(record)
@@ -158,7 +158,7 @@ class Writer:
         await self.discard(record.family, record.object, marker)
         return None
 
-    async def _kept(self, record: Record) -> Made | None:
+    async def _kept(self, record: Record) -> CreatedRecord | None:
         """A record whose links outlived the process: no byte went yet."""
         return None if record.has_file else await self.uploader.book.made(record.file)
 
@@ -204,20 +204,20 @@ class Writer:
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
-        settled: list[Family] = []
+        settled: list[VersionGroup] = []
         before = await journal.run("before", lambda: self._settled(asset, settled), idempotent=True)
 
-        async def make() -> Made:
+        async def make() -> CreatedRecord:
             current = (settled.pop() if settled else await self.families.load(asset)).current
             return await self.uploader.created(await self._same(current, content.name), content, asset=asset)
 
-        async def found() -> Made | None:
+        async def found() -> CreatedRecord | None:
             return await self._version(asset, frozenset(before["records"]), content)
 
         made = await self._brought(make, found, content, journal, None)
         self.families.made(asset, made.object, made.file, made.template)
 
-    async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> Made | None:
+    async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> CreatedRecord | None:
         """The version that an earlier attempt made: one of this user and of this name that has these bytes, or whose
         links are kept. Those of others stay as they are. Raises Uncertain where one may be ours and nothing tells."""
         user = await self.knowledge.user()
@@ -247,11 +247,11 @@ class Writer:
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
         await self.discard(record.family, record.object, None)
 
-    async def _settled(self, asset: AssetId, settled: list[Family]) -> Json:
+    async def _settled(self, asset: AssetId, settled: list[VersionGroup]) -> Json:
         """The records there are, the current one processed, so that versions keep their order (wire D 6.6); they are
         left in `settled`, too."""
 
-        async def processed() -> Family | None:
+        async def processed() -> VersionGroup | None:
             family = await self.families.load(asset)
             return family if family.current.has_file or not self._may_come(family.current) else None
 
@@ -284,8 +284,8 @@ class Writer:
 # -- pure parts --------------------------------------------------------------------------------------------------------
 
 
-def _made(record: Record) -> Made:
-    return Made(record.object, record.file, record.family, record.filename, record.template)
+def _made(record: Record) -> CreatedRecord:
+    return CreatedRecord(record.object, record.file, record.family, record.filename, record.template)
 
 
 def _alike(one: SessionGone, other: SessionGone) -> bool:

@@ -8,22 +8,22 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import Attribute
 from dam_sync.services.d_templates.codec.wire import Record, hits, is_asset, record_of
-from dam_sync.services.d_templates.source.versions import Families
-from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 _PAGES = facts.SEARCH_REACH // facts.SEARCH_PAGE
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TemplatesFind:
     """Looks for marks."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`; the bin is looked through too, what lives comes first."""

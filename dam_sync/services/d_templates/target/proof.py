@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.forms import Forms
-from dam_sync.services.d_templates.codec.wire import Entry, Record
+from dam_sync.services.d_templates.codec.forms import MetadataForms
+from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record
 
 _ASK = "ask the service's support what `PATCH /asset/{id}` changes, then `errors JOB --retry`"
 
 
 @dataclass(slots=True)
-class Proof:
+class UpdateProof:
     """What the first updates of a session showed (assumption 14). partial: attributes that an update does not name stay
     as they are; False: they are lost, so that all of them are sent. replaces: a list of security templates is replaced.
     """
@@ -29,7 +29,7 @@ class Proof:
         """Whether such an update was not seen yet."""
         return ("metadata" in body and self.partial is None) or ("securityTemplateIds" in body and not self.replaces)
 
-    def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: Forms) -> None:
+    def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: MetadataForms) -> None:
         """What the record shows after the update. Raises Rejected where the update had no effect, or left a security
         template that it does not name."""
         told = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
@@ -44,14 +44,16 @@ class Proof:
         self.partial = not lost_of(before, after, body["metadata"], forms)
 
 
-def lost_of(before: Record, after: Record, sent: Sequence[Mapping[str, Json]], forms: Forms) -> list[Entry]:
+def lost_of(
+    before: Record, after: Record, sent: Sequence[Mapping[str, Json]], forms: MetadataForms
+) -> list[MetadataEntry]:
     """What the record had, nobody changed, and is gone."""
     named = {str(entry["metadataDefinitionId"]) for entry in sent}
     left = {entry.id for entry in after.entries if _filled(entry)}
     return [one for one in kept_of(before, forms) if one.id not in named and one.id not in left]
 
 
-def kept_of(record: Record, forms: Forms) -> list[Entry]:
+def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
     """The values of a record that the service does not keep itself."""
     known = (entry for entry in record.entries if entry.id in forms.by_id and not forms.by_id[entry.id].system)
     return [entry for entry in known if _filled(entry)]
@@ -65,5 +67,5 @@ def _took_effect(sent: Sequence[Mapping[str, Json]], before: Record, after: Reco
     return not wanted or any(now.get(key) != was.get(key) or now[key][0] == said[key] for key in wanted if key in now)
 
 
-def _filled(entry: Entry) -> bool:
+def _filled(entry: MetadataEntry) -> bool:
     return bool(entry.value or entry.rows)

@@ -9,20 +9,20 @@ from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import listed, message_of, text_of
 from dam_sync.services.d_templates.source.fetch import kind_of_link
-from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.source.versions import VersionGroups
 
 _THERE = ("relationship exists", "item already exists")  # wire D 6.7: both mean it is done
 
 
 @dataclass(frozen=True, slots=True)
-class Relating:
+class TemplatesRelate:
     """Links current records."""
 
-    line: Line
-    families: Families
+    line: TemplatesApi
+    families: VersionGroups
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """See `Service.relate`. Raises Unsupported for a kind there is not, Conflict for a circle, which the service

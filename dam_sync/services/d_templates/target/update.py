@@ -11,25 +11,25 @@ from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.forms import PUBLISHED, Forms, Named, composed
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes, composed
 from dam_sync.services.d_templates.codec.values import encode
-from dam_sync.services.d_templates.codec.wire import Entry, Record, failed, message_of, value_ids
-from dam_sync.services.d_templates.source.versions import Families, Ids
-from dam_sync.services.d_templates.target.proof import Proof, kept_of
-from dam_sync.services.d_templates.taxonomy.terms import Taxonomy
-from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record, failed, message_of, value_ids
+from dam_sync.services.d_templates.source.versions import VersionGroupIds, VersionGroups
+from dam_sync.services.d_templates.target.proof import UpdateProof, kept_of
+from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
+from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 
 @dataclass(frozen=True, slots=True)
-class Changer:
+class TemplatesUpdate:
     """Changes what there is; each method says what is safe to repeat."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
-    taxonomy: Taxonomy
-    proof: Proof = field(default_factory=Proof)
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
+    taxonomy: TemplatesTerms
+    proof: UpdateProof = field(default_factory=UpdateProof)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
@@ -49,7 +49,7 @@ class Changer:
         if emptied:
             await self._see_cleared(asset, known.object, emptied)
 
-    async def _entries(self, asset: AssetId, patch: Patch, known: Ids) -> list[dict[str, Json]]:
+    async def _entries(self, asset: AssetId, patch: Patch, known: VersionGroupIds) -> list[dict[str, Json]]:
         """The attributes that change; tags that nobody can name stay as they are."""
         named = self.line.options.named
         said = await self.named(patch.rights or Rights(), patch.status or "", frozenset())
@@ -172,7 +172,7 @@ def _writes(patch: Patch) -> bool:
     return any(changes) or patch.closed is not None or (patch.rights or Rights()) != Rights()
 
 
-def status_term(status: str, forms: Forms, named: Named) -> Term | None:
+def status_term(status: str, forms: MetadataForms, named: NamedAttributes) -> Term | None:
     """The dropdown's value for a status; None: the dropdown stays empty, which is read as published. Raises
     InvalidValue."""
     labels = forms.lexicon[forms.by_key[named.status].vocabulary].labels
@@ -185,7 +185,7 @@ def status_term(status: str, forms: Forms, named: Named) -> Term | None:
     raise InvalidValue(f"the status dropdown has no value {status!r}", hint=f"its values are {known}")
 
 
-def entries_for(fields: Mapping[str, Value | None], template: str, forms: Forms) -> list[dict[str, Json]]:
+def entries_for(fields: Mapping[str, Value | None], template: str, forms: MetadataForms) -> list[dict[str, Json]]:
     """The entries for fields of a template. Raises InvalidValue."""
     return [encode(forms.attribute(key, template), value, forms) for key, value in fields.items()]
 
@@ -204,7 +204,7 @@ def _carry(entries: list[dict[str, Json]], attribute: str, strange: list[Json]) 
             entry["metadataDefinitionValue"] = [*entry.get("metadataDefinitionValue", []), *strange]
 
 
-def cleared_by(patch: Patch, named: Named) -> frozenset[str]:
+def cleared_by(patch: Patch, named: NamedAttributes) -> frozenset[str]:
     """The attributes that a patch empties because our own date is gone."""
     keys = {"release": named.release, "expiry": named.expiry}
     return frozenset(keys.get(what, "") for what in patch.cleared) - {""}
@@ -217,13 +217,13 @@ def next_day(when: datetime) -> datetime:
     return midnight if midnight == utc else midnight + timedelta(days=1)
 
 
-def _merged(before: Record, sent: list[dict[str, Json]], forms: Forms) -> list[Json]:
+def _merged(before: Record, sent: list[dict[str, Json]], forms: MetadataForms) -> list[Json]:
     """What is sent, and all that the record has besides."""
     named = {entry["metadataDefinitionId"] for entry in sent}
     return [*(entry_json(one) for one in kept_of(before, forms) if one.id not in named), *sent]
 
 
-def entry_json(entry: Entry) -> Json:
+def entry_json(entry: MetadataEntry) -> Json:
     """An entry as it is written, which is as it was read (wire D 6.4)."""
     if entry.rows is not None:
         rows = [[entry_json(cell) for cell in row] for row in entry.rows]
@@ -231,7 +231,7 @@ def entry_json(entry: Entry) -> Json:
     return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": entry.value}
 
 
-def _empty(entry: Entry) -> Json:
+def _empty(entry: MetadataEntry) -> Json:
     if entry.rows is not None:
         return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": []}
     return {"metadataDefinitionId": entry.id, "metadataDefinitionValue": [] if isinstance(entry.value, list) else ""}

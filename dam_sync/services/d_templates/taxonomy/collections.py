@@ -17,7 +17,7 @@ from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFou
 from dam_sync.model.service import Membership, Shard
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line, refusal
+from dam_sync.services.d_templates.api import TemplatesApi, refusal
 from dam_sync.services.d_templates.codec.wire import (
     failed,
     hits,
@@ -29,21 +29,21 @@ from dam_sync.services.d_templates.codec.wire import (
     total_of,
 )
 from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
-from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.taxonomy.terms import chosen_template
-from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 KIND = "collection"
 
 
 @dataclass(slots=True)
-class Collections:
+class TemplatesCollections:
     """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
     newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may lag."""
 
-    line: Line
-    knowledge: Knowledge
-    families: Families
+    line: TemplatesApi
+    knowledge: TemplatesTenant
+    families: VersionGroups
     proven: bool = False
     older: bool = False
     _known: dict[str, Placement] | None = None

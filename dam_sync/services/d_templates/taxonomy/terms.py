@@ -11,22 +11,22 @@ from typing import TypeVar
 from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
-from dam_sync.services.d_templates.codec.forms import Attribute, Values, composed
+from dam_sync.services.d_templates.api import TemplatesApi
+from dam_sync.services.d_templates.codec.forms import Attribute, VocabularyValues, composed
 from dam_sync.services.d_templates.codec.values import cascade_term
 from dam_sync.services.d_templates.codec.wire import failed, message_of
-from dam_sync.services.d_templates.tenant import Knowledge
+from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 V = TypeVar("V")
 _UNKNOWN = "invalid fields"  # wire D 6.4: how a value is refused that the service does not know
 
 
 @dataclass(slots=True)
-class Taxonomy:
+class TemplatesTerms:
     """Looks before it writes; one writer for each vocabulary, for values of one name are not refused."""
 
-    line: Line
-    knowledge: Knowledge
+    line: TemplatesApi
+    knowledge: TemplatesTenant
     _applied: bool = False
     _writers: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
@@ -91,7 +91,7 @@ class Taxonomy:
                 known = await self._added(known, missing)
             return [known.named(label) for label in labels]
 
-    async def _added(self, known: Values, labels: list[str]) -> Values:
+    async def _added(self, known: VocabularyValues, labels: list[str]) -> VocabularyValues:
         if known.closed:
             raise Unsupported(
                 f"the list {known.name!r} is kept by the service and has no value {labels[0]!r}",

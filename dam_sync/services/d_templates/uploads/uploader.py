@@ -18,9 +18,9 @@ from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import Line
+from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import Record, failed, message_of, signed_headers, upload_links
-from dam_sync.services.d_templates.source.versions import Families
+from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
 
 
@@ -38,7 +38,7 @@ class StoreRefused(Rejected):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedRecord:
     """A record just created, as it is remembered: ids, and the session of its upload where it has one."""
 
     object: str
@@ -51,17 +51,17 @@ class Made:
 
     @classmethod
     @interprets_response
-    def of(cls, data: Json) -> Made:
+    def of(cls, data: Json) -> CreatedRecord:
         """From its JSON form."""
         return cls(**data)
 
 
 @dataclass(slots=True)
-class LinkBook:
+class UploadUrls:
     """Upload links, which are secrets and so no part of what is remembered of the work: they are kept in the vault, so
     that an upload goes on after a crash. Links of small files are taken out of it when the next ones come."""
 
-    line: Line
+    line: TemplatesApi
     _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -69,7 +69,7 @@ class LinkBook:
     def __repr__(self) -> str:
         return f"LinkBook({len(self._links)})"
 
-    async def keep(self, made: Made, links: tuple[str, ...]) -> None:
+    async def keep(self, made: CreatedRecord, links: tuple[str, ...]) -> None:
         """Before the first byte goes."""
         self._links[made.file] = links
         await self._stored({made.file: {"links": list(links), "made": asdict(made)}})
@@ -90,11 +90,11 @@ class LinkBook:
         if large:
             await self._stored({})
 
-    async def made(self, file: str) -> Made | None:
+    async def made(self, file: str) -> CreatedRecord | None:
         """The record as it was made, where its links are kept: its upload can be gone on with."""
         return _made_of((await self._load()).get(file))
 
-    async def sweep(self, recorded: IsReferenced) -> list[Made]:
+    async def sweep(self, recorded: IsReferenced) -> list[CreatedRecord]:
         """Take the links out that no work goes on with; the records of which another process had them."""
         if self.line.vault is None or not await self.line.vault.names(self._name):
             return []
@@ -137,12 +137,12 @@ def _links_of(entry: Json) -> tuple[str, ...]:
 
 
 @interprets_response
-def _made_of(entry: Json) -> Made | None:
-    return Made.of(entry["made"]) if isinstance(entry, dict) else None
+def _made_of(entry: Json) -> CreatedRecord | None:
+    return CreatedRecord.of(entry["made"]) if isinstance(entry, dict) else None
 
 
 @dataclass(slots=True)
-class Tally:
+class Md5Tracker:
     """A file on its way, with the MD5 of what was sent."""
 
     content: Content
@@ -159,7 +159,7 @@ class Tally:
 
 async def md5_of(content: Content) -> str:
     """Of bytes whose MD5 need not be known yet."""
-    tally = Tally(content, content.digests.get("md5", ""))
+    tally = Md5Tracker(content, content.digests.get("md5", ""))
     if not tally.md5:
         async for _ in tally.blocks():
             pass
@@ -167,24 +167,24 @@ async def md5_of(content: Content) -> str:
 
 
 @dataclass(slots=True)
-class Uploader:
+class TemplatesUploader:
     """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first.
     `sized`: their size is sent with the create, which asks for one."""
 
-    line: Line
-    families: Families
-    book: LinkBook
+    line: TemplatesApi
+    families: VersionGroups
+    book: UploadUrls
     completes: bool = False
     sized: bool = False
 
-    async def created(self, body: Json, content: Content | None, *, asset: str = "") -> Made:
+    async def created(self, body: Json, content: Content | None, *, asset: str = "") -> CreatedRecord:
         """A new record by `POST /asset`, its links kept: the one call that must not happen twice."""
         size = content.size if content is not None else 0
         reply = await self._created(body, size, asset)
         if failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
             raise InvalidValue(f"nothing was created: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset)
         links = upload_links(reply)
-        made = Made(
+        made = CreatedRecord(
             object=str(reply["objectId"]),
             file=str(reply["fileId"]),
             family=str(reply.get("originalFileId") or reply["fileId"]),
@@ -215,7 +215,7 @@ class Uploader:
         self.sized = False
         return reply
 
-    async def send(self, made: Made, content: Content, journal: Journal) -> None:
+    async def send(self, made: CreatedRecord, content: Content, journal: Journal) -> None:
         """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
         these very bytes and nobody is asked; else the service is, once it has looked at them. Raises SessionGone where
         the links of the record ended or are lost, StoreRefused where they did not end and the store takes nothing,
@@ -238,7 +238,7 @@ class Uploader:
             await journal.run("processed", lambda: self._processed(made, content), idempotent=True)
         await self.book.drop(made.file, large=large)
 
-    async def _has_file(self, made: Made, journal: Journal) -> bool:
+    async def _has_file(self, made: CreatedRecord, journal: Journal) -> bool:
         """Whether an earlier attempt whose links are lost brought the bytes there after all."""
         try:
             await self.book.find(made.file)
@@ -248,9 +248,9 @@ class Uploader:
             return await self.line.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
         return False
 
-    async def _put_whole(self, made: Made, content: Content) -> Json:
+    async def _put_whole(self, made: CreatedRecord, content: Content) -> Json:
         link = (await self.book.find(made.file))[0]
-        tally = Tally(content)
+        tally = Md5Tracker(content)
         request = Request(
             facts.UPLOAD,
             "PUT",
@@ -280,12 +280,12 @@ class Uploader:
                 raise
             raise StoreRefused.of(error).within(asset=request.asset) from error
 
-    async def _in_parts(self, made: Made, content: Content, journal: Journal) -> None:
+    async def _in_parts(self, made: CreatedRecord, content: Content, journal: Journal) -> None:
         wire = PartWire(self, made, content.size)
         bounds = replace(facts.BOUNDS, least=1)
         await send_streamed_parts(content, wire, bounds, journal, ttl=facts.UPLOAD_LIFE)
 
-    async def _processed(self, made: Made, content: Content) -> Json:
+    async def _processed(self, made: CreatedRecord, content: Content) -> Json:
         """What the service says of the file, once it has looked at it."""
         ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
         record = await self.line.until(ask, facts.PROCESS_SECONDS, waits, first=False)
@@ -298,11 +298,11 @@ class Uploader:
             raise IntegrityError(text, operation=facts.ASSET, asset=made.family)
         return {"md5": record.md5}
 
-    async def _looked_at(self, made: Made) -> Record | None:
+    async def _looked_at(self, made: CreatedRecord) -> Record | None:
         record = await self.families.record(made.object, asset=made.family)
         return record if record.has_file else None
 
-    async def complete(self, made: Made, size: int, receipts: Sequence[Json]) -> None:
+    async def complete(self, made: CreatedRecord, size: int, receipts: Sequence[Json]) -> None:
         """Ends the session; a completion refused because it was done, or is not needed, is a success if the file is
         there (wire D 6.3, 15)."""
         parts = [{"partNumber": one["partNumber"], "etag": one["etag"]} for one in receipts]
@@ -319,14 +319,14 @@ class Uploader:
             text = f"the upload could not be completed: {refusal.message}"
             raise SessionGone(text, operation=facts.COMPLETE, asset=made.family, code=refusal.code)
 
-    async def cancel(self, made: Made) -> bool:
+    async def cancel(self, made: CreatedRecord) -> bool:
         """Discard what was sent of parts; whether there was an upload to be ended. Best effort, the record stays."""
         with suppress(Rejected, Denied, Transient):
             if made.upload and await self._looked_at(made) is None:
                 return not failed(await self._end(made, "cancel"))
         return False
 
-    async def give_up(self, made: Made) -> None:
+    async def give_up(self, made: CreatedRecord) -> None:
         """Its bytes will never come: end its upload and forget its links."""
         await self.cancel(made)
         await self.book.drop(made.file, large=bool(made.upload))
@@ -335,7 +335,7 @@ class Uploader:
         """See `Service.sweep`."""
         return sum([await self.cancel(made) for made in await self.book.sweep(recorded)])
 
-    async def _end(self, made: Made, action: str, **more: Json) -> Json:
+    async def _end(self, made: CreatedRecord, action: str, **more: Json) -> Json:
         body = {
             "fileId": made.file,
             "filename": made.filename,
@@ -348,7 +348,7 @@ class Uploader:
 
 
 @interprets_response
-def _completes(reply: Json, made: Made) -> bool:
+def _completes(reply: Json, made: CreatedRecord) -> bool:
     """Whether an answer is the service's own word that the file is whole (wire D 6.3)."""
     return isinstance(reply, dict) and (reply.get("status") == "success" or made.file in reply.values())
 
@@ -357,8 +357,8 @@ def _completes(reply: Json, made: Made) -> bool:
 class PartWire:
     """The presigned parts of one record, as `PartsWire`; the record was created before, so `begin` makes nothing."""
 
-    uploader: Uploader
-    made: Made
+    uploader: TemplatesUploader
+    made: CreatedRecord
     size: int
 
     async def begin(self, size: int, parts: int) -> Json:
