@@ -150,7 +150,7 @@ async def test_a_fileless_asset_has_no_file_whatever_its_content_answers(start: 
     service = tenant.connect(read_only=True)
     identity = tenant.of_catalogue(1)
     assert not (await service.fetch(identity)).versions
-    record = (await service._families.known(identity)).object  # type: ignore[attr-defined]
+    record = (await service.version_groups.known(identity)).object  # type: ignore[attr-defined]
     with pytest.raises(NotFound):
         await service.open(FileRef(f"{identity}/{record}", "a.jpg"))
 

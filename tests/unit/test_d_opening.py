@@ -46,7 +46,7 @@ async def test_a_link_is_used_once_and_one_that_ended_is_renewed_for_all_that_wa
     await body(service, first)
     await body(service, first)
     assert (service.calls[facts.EXPOSE], service.calls[facts.CONTENT]) == (1, 1)
-    await service._line.clock.sleep(facts.EXPOSED_SECONDS)  # type: ignore[attr-defined]
+    await service.api.clock.sleep(facts.EXPOSED_SECONDS)  # type: ignore[attr-defined]
     await body(service, second)
     assert service.calls[facts.EXPOSE] == 2
 

@@ -166,8 +166,8 @@ async def test_a_new_collection_is_not_for_more_people_than_is_said(
     made = await service.create(draft(rights=staff()), None, MemoryJournal())
     await service.place(place, [made], [])
     tenant.advance(60)
-    row = await service._collections._row(place.id)  # type: ignore[attr-defined]
-    names = {identity: name for name, identity in (await service._knowledge.security.get()).known.items()}  # type: ignore[attr-defined]
+    row = await service._row(place.id)  # type: ignore[attr-defined]
+    names = {identity: name for name, identity in (await service.tenant.security.get()).known.items()}  # type: ignore[attr-defined]
     assert (row["collectionType"] == "secured") is shared
     assert [names[one] for one in row.get("securityTemplateIds") or ()] == security
     other = await connected(tenant)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import ClassVar
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.messages import Response
+from dam_sync.model.asset import Draft
+from dam_sync.model.audience import Audience
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
+from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
+from dam_sync.model.service import Account, Calls, Context, Service
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
@@ -28,6 +32,7 @@ from dam_sync.services.d_templates.codec.forms import (
 )
 from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.wire import hits, listed, text_of, total_of
+from dam_sync.services.d_templates.source.versions import VersionGroups
 
 _DATE_STEP = timedelta(seconds=2)
 _LIVE = {"includeDeleted": False, "includeVersions": False}
@@ -38,7 +43,7 @@ _BOTH = {"includeDeleted": True, "includeVersions": True}
 class TemplatesTenant:
     """Learnt by calls at first need, then kept; vocabularies are learnt again when an unknown value turns up."""
 
-    line: TemplatesApi
+    api: TemplatesApi
     forms: SingleFlight[MetadataForms] = field(init=False)
     security: SingleFlight[Security] = field(init=False)
     seen: int | None = None  # all records, when they were last counted by a scan
@@ -48,40 +53,13 @@ class TemplatesTenant:
         self.forms = SingleFlight(self._forms)
         self.security = SingleFlight(self._security)
 
-    async def probe(self) -> Account:
-        """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
-        reply = await self.line.send(self.line.request(facts.USER))
-        user = reply.json()
-        total = await self.total(_LIVE)
-        return Account(
-            tenant=self.line.host,
-            user=text_of(user, "emailId", "username", "userId"),
-            release="v1.5",
-            total=total,
-            clock_skew=self._skew(reply),
-            notes=await self._notes(total),
-        )
-
     async def user(self) -> str:
         """Id of the own user, as records name who made them."""
-        return text_of(await self.line.ask(facts.USER), "userId")
-
-    @interprets_response
-    def _skew(self, reply: Response) -> timedelta:
-        """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
-        ahead = reply.ahead_of(self.line.clock.now())
-        return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
-
-    async def _notes(self, total: int | None) -> tuple[str, ...]:
-        everything = self.seen = await self.total(_BOTH)
-        if total is None or everything is None:
-            return ("the scan tells no total, so listings are counted by a search or a second scan",)
-        more = everything - total
-        return (f"{more} records are older versions or in the recycle bin",) if more else ()
+        return text_of(await self.api.ask(facts.USER), "userId")
 
     async def total(self, which: Mapping[str, bool]) -> int | None:
         """Records of this sort that the credential sees, where a scan says so (wire D 2.4)."""
-        return total_of(await self.line.ask(facts.SCAN, json=scan_body(1, which)))
+        return total_of(await self.api.ask(facts.SCAN, json=scan_body(1, which)))
 
     async def counted(self) -> int | None:
         """All records, by whatever tells it (wire D 15): the scan, whose pages tell it anew; a search within its reach;
@@ -91,7 +69,7 @@ class TemplatesTenant:
         if self.seen is not None:
             return self.seen
         body = {**scan_body(1, _BOTH), "from": 0}
-        reply = await self.line.ask(facts.SEARCH, json=body)
+        reply = await self.api.ask(facts.SEARCH, json=body)
         found = total_of(reply)
         if found is None and not hits(reply):
             return 0
@@ -102,15 +80,6 @@ class TemplatesTenant:
         living = await self.total({"includeDeleted": False, "includeVersions": True})
         everything = await self.total(_BOTH)
         return None if living is None or everything is None else everything - living
-
-    async def schema(self) -> Schema:
-        """The neutral schema. Raises ConfigError for options that name nothing."""
-        forms = await self.forms.get()
-        security = await self.security.get()
-        schema = schema_of(forms, self.line.options.named, security.known)
-        needs = {"groups"} if not security.default else set()
-        needs |= {"profile"} if len(forms.templates) != 1 else set()
-        return replace(schema, needs=frozenset(needs), closes=bool(security.restricted))
 
     async def forms_for(self, values: Iterable[str]) -> MetadataForms:
         """The forms, learnt anew where a value is in none of their vocabularies; once for each such value."""
@@ -126,7 +95,7 @@ class TemplatesTenant:
 
     async def vocabulary(self, identity: str) -> VocabularyValues:
         """One vocabulary as it is now, kept. Raises NotFound."""
-        values = values_of(await self.line.ask(facts.VOCABULARY, identity))
+        values = values_of(await self.api.ask(facts.VOCABULARY, identity))
         forms = await self.forms.get()
         self.forms.put(replace(forms, lexicon={**forms.lexicon, values.id: values}))
         return values
@@ -142,26 +111,93 @@ class TemplatesTenant:
         return found
 
     async def _forms(self) -> MetadataForms:
-        items = [_bare(item) for item in listed(await self.line.ask(facts.TEMPLATES), "templates")]
+        items = [_bare(item) for item in listed(await self.api.ask(facts.TEMPLATES), "templates")]
         usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
         ids = [text_of(item, "templateId", "id") for item in usable or items]
         templates = await gather_or_raise([self._template(identity) for identity in ids])
         forms = MetadataForms.of(templates, await self._lexicon())
-        check(forms, self.line.options.named)
+        check(forms, self.api.options.named)
         return forms
 
     async def _template(self, identity: str) -> Template:
-        return template_of(await self.line.ask(facts.TEMPLATE, identity))
+        return template_of(await self.api.ask(facts.TEMPLATE, identity))
 
     async def _lexicon(self) -> dict[str, VocabularyValues]:
-        rows = listed(await self.line.ask(facts.VOCABULARIES), "vocabularies")
+        rows = listed(await self.api.ask(facts.VOCABULARIES), "vocabularies")
         return {values.id: values for values in map(values_of, rows) if values.id}
 
     async def _security(self) -> Security:
-        rows = listed(await self.line.ask(facts.SECURITY), "securityTemplates", "templates")
+        rows = listed(await self.api.ask(facts.SECURITY), "securityTemplates", "templates")
         known = {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
-        options = self.line.options
+        options = self.api.options
         return Security.of(known, options.security, options.restricted, options.everybody)
+
+
+class TemplatesPart(Service):
+    """What every part of the service works with."""
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self.api = TemplatesApi.open(context)
+        self.limits = self.api.limits
+        self.tenant = TemplatesTenant(self.api)
+        self.version_groups = VersionGroups(self.api)
+
+    @property
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+        return self.api.client.calls
+
+    @property
+    def measured_pace(self) -> MeasuredPace:
+        """How fast the client sends."""
+        return self.api.client.measured_pace
+
+    async def close(self) -> None:
+        """Safe to repeat."""
+        await self.api.client.close()
+
+    async def probe(self) -> Account:
+        """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
+        reply = await self.api.send(self.api.request(facts.USER))
+        user = reply.json()
+        total = await self.tenant.total(_LIVE)
+        return Account(
+            tenant=self.api.host,
+            user=text_of(user, "emailId", "username", "userId"),
+            release="v1.5",
+            total=total,
+            clock_skew=self._skew(reply),
+            notes=await self._notes(total),
+        )
+
+    @interprets_response
+    def _skew(self, reply: Response) -> timedelta:
+        """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
+        ahead = reply.ahead_of(self.api.clock.now())
+        return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
+
+    async def _notes(self, total: int | None) -> tuple[str, ...]:
+        everything = self.tenant.seen = await self.tenant.total(_BOTH)
+        if total is None or everything is None:
+            return ("the scan tells no total, so listings are counted by a search or a second scan",)
+        more = everything - total
+        return (f"{more} records are older versions or in the recycle bin",) if more else ()
+
+    async def schema(self) -> Schema:
+        """The neutral schema. Raises ConfigError for options that name nothing."""
+        forms = await self.tenant.forms.get()
+        security = await self.tenant.security.get()
+        schema = schema_of(forms, self.api.options.named, security.known)
+        needs = {"groups"} if not security.default else set()
+        needs |= {"profile"} if len(forms.templates) != 1 else set()
+        return replace(schema, needs=frozenset(needs), closes=bool(security.restricted))
+
+    def audience(self, draft: Draft) -> Audience:
+        """Judged by the names of the security templates."""
+        security = self.tenant.security.now
+        return Audience() if security is None else security.audience(draft, self.tenant.forms.now)
 
 
 def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:

@@ -36,8 +36,7 @@ from dam_sync.services.d_templates.codec.wire import (
 )
 from dam_sync.services.d_templates.source.fetch import TemplatesFetch
 from dam_sync.services.d_templates.source.open import TemplatesOpen
-from dam_sync.services.d_templates.source.versions import VersionGroups
-from dam_sync.services.d_templates.tenant import TemplatesTenant, scan_body
+from dam_sync.services.d_templates.tenant import scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
 _BOTH = {"includeDeleted": True, "includeVersions": True}
@@ -70,34 +69,27 @@ class ByCursor:
         return {"cursor": page.next, "rows": rows, "last": number_of(page.rows[-1].get("createdEpoch"))}
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesCrawl:
+class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     """Shards say how they are to be read: `scan` is all, changed or bin; `since` and `until` are ms."""
-
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    families: VersionGroups
-    reader: TemplatesFetch
-    opening: TemplatesOpen
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""
         if window.since is None and window.until is None:
-            total = await self.knowledge.counted()
+            total = await self.tenant.counted()
             yield Shard(ALL, {"scan": ALL, "total": await self._walked() if total is None else total})
             return
         since = milliseconds(window.since - facts.OVERLAP) if window.since else 0
         until = milliseconds(window.until) if window.until else 0
         bounds = {"since": since, "until": until}
         yield Shard(f"changed {since} {until}", {"scan": CHANGED, **bounds})
-        counted = milliseconds(self.line.clock.now() - facts.OVERLAP)
-        binned = await self.knowledge.binned()
+        counted = milliseconds(self.api.clock.now() - facts.OVERLAP)
+        binned = await self.tenant.binned()
         if binned != 0:
             yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
     async def _walked(self) -> int:
         """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
-        scan = Scan(self.line, Shard("count", {"scan": BIN}))
+        scan = Scan(self.api, Shard("count", {"scan": BIN}))
         number = 0
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
@@ -106,7 +98,7 @@ class TemplatesCrawl:
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """See `Service.crawl`."""
-        scan = Scan(self.line, shard)
+        scan = Scan(self.api, shard)
         telling = _ListingState(self, shard)
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
             async for page, behind in pages:
@@ -114,7 +106,7 @@ class TemplatesCrawl:
                 behind = None if telling.ends(records) else behind
                 entries = tuple(await telling.entries(records))
                 if behind is None and cursor is None and shard.params["scan"] == ALL:
-                    self.families.ended()
+                    self.version_groups.ended()
                 yield Batch(entries, behind)
                 if behind is None:
                     return
@@ -124,7 +116,7 @@ class TemplatesCrawl:
 class Scan:
     """The calls of one listing, as its shard says."""
 
-    line: TemplatesApi
+    api: TemplatesApi
     shard: Shard
     _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
 
@@ -153,15 +145,15 @@ class Scan:
         """The answer; None where the cursor was refused."""
         accept = frozenset({502, 400} if resumed else {502})
         while body["limit"] > _LEAST:
-            request = self.line.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
-            reply = await self.line.send(request)
+            request = self.api.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
+            reply = await self.api.send(request)
             if reply.status == 400:
                 return None
             if reply.status != 502:
                 return reply.json()
             body["limit"] //= 2
-            await self.line.clock.sleep(1.0)
-        return await self.line.ask(facts.SCAN, json=body)
+            await self.api.clock.sleep(1.0)
+        return await self.api.ask(facts.SCAN, json=body)
 
     async def _skipped(self) -> Json:
         """From the start, up to the page that holds what was not listed yet (assumption 6)."""
@@ -232,7 +224,7 @@ class _ListingState:
         for family in families:
             self._told.put(family.id, len(family.records))
             if self._scan == ALL:
-                self.crawler.families.listed(family)
+                self.crawler.version_groups.listed(family)
         return await self._entries(families)
 
     def _changed(self, record: Record) -> bool:
@@ -270,14 +262,14 @@ class _ListingState:
             if self._unread.get(key):
                 return family
             self._whole.put(key, _lean(family))
-        self.crawler.families.remember(family)
+        self.crawler.version_groups.remember(family)
         return family
 
     async def _load(self, key: str, here: Sequence[Record]) -> VersionGroup:
         """All versions, or those at hand of one that is gone by now or may not be read: reading it by itself will tell,
         and the listing goes on."""
         try:
-            return await self.crawler.families.load(key)
+            return await self.crawler.version_groups.load(key)
         except (Denied, Rejected) as error:
             if self._scan == BIN and isinstance(error, Denied):
                 raise
@@ -288,8 +280,8 @@ class _ListingState:
 
     async def _entries(self, families: list[VersionGroup]) -> list[Entry]:
         living = [family for family in families if not (family.deleted or self._unread.get(family.id))]
-        self.crawler.opening.listed(living)
-        assets = {asset.id: asset for asset in await self.crawler.reader.assets(living)}
+        self.crawler.expect_opens(living)
+        assets = {asset.id: asset for asset in await self.crawler.assets_of(living)}
         return [
             Entry(
                 family.id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 
 from dam_sync.aio.single_flight import gather_or_raise
@@ -13,36 +13,29 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes
 from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.values import decode, losses_of
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, file_of, listed, moment, text_of, value_ids
-from dam_sync.services.d_templates.source.versions import VersionGroups
-from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.tenant import TemplatesPart
 
 STATUSES = frozenset({"published", "archived", "draft", "import"})
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesFetch:
+class TemplatesFetch(TemplatesPart):
     """Reads assets; two calls one by one, one for each in a listing."""
-
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    families: VersionGroups
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`: the versions, then the relations."""
-        family = await self.families.load(asset)
+        family = await self.version_groups.load(asset)
         (bare,) = await self._bare([family])
-        return await self._related(bare, family) if self.line.options.relations else bare
+        return await self._related(bare, family) if self.api.options.relations else bare
 
-    async def assets(self, families: list[VersionGroup]) -> list[Asset]:
+    async def assets_of(self, families: list[VersionGroup]) -> list[Asset]:
         """Whole assets in the same order; relations are asked for at the same time. One whose relations are refused is
         left out, for that is its own trouble and not that of a listing."""
         bare = await self._bare(families)
-        if not self.line.options.relations:
+        if not self.api.options.relations:
             return bare
         found = await gather_or_raise([self._seen(*each) for each in zip(bare, families, strict=True)])
         return [asset for asset in found if asset is not None]
@@ -50,9 +43,9 @@ class TemplatesFetch:
     async def _bare(self, families: list[VersionGroup]) -> list[Asset]:
         """The assets, but for their relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
-        forms = await self.knowledge.forms_for(wanted)
-        security = await self.knowledge.security.get()
-        return [asset_of(family, forms, security, self.line.options.named) for family in families]
+        forms = await self.tenant.forms_for(wanted)
+        security = await self.tenant.security.get()
+        return [asset_of(family, forms, security, self.api.options.named) for family in families]
 
     async def _seen(self, bare: Asset, family: VersionGroup) -> Asset | None:
         try:
@@ -73,7 +66,7 @@ class TemplatesFetch:
             if primary not in own or secondary in own:
                 continue
             try:
-                target, binned = await self.families.owner(secondary)
+                target, binned = await self.version_groups.owner(secondary)
             except (NotFound, Rejected):
                 losses.add(Loss("relations", "its target cannot be seen", f"{kind} {secondary}"))
                 continue
@@ -84,7 +77,7 @@ class TemplatesFetch:
         return frozenset(found), tuple(sorted(losses, key=str))
 
     async def _links(self, record: Record) -> list[tuple[str, str, str]]:
-        rows = listed(await self.line.ask(facts.LINKS, record.object, asset=record.family), "links")
+        rows = listed(await self.api.ask(facts.LINKS, record.object, asset=record.family), "links")
         return [
             (
                 text_of(row, "primaryId", "primaryID"),

@@ -14,12 +14,11 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
+from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of, text_of
-from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesPart
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
 _FILELESS = "see in the service whether the file was ever uploaded, or is kept outside of it"
@@ -37,15 +36,14 @@ class LinkChunk:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesOpen:
+class TemplatesOpen(TemplatesPart):
     """Opens the original of any version."""
 
-    line: TemplatesApi
-    families: VersionGroups
-    _chunks: LruCache[str, LinkChunk] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._chunks = LruCache[str, LinkChunk](facts.FAMILIES_KEPT)
 
-    def listed(self, families: Iterable[VersionGroup]) -> None:
+    def expect_opens(self, families: Iterable[VersionGroup]) -> None:
         """Files that may be opened soon, in the order they will be: their links can be had together."""
         records = [one.object for family in families for one in family.living if one.has_file]
         for some in _shares(records, facts.EXPOSED):
@@ -53,7 +51,7 @@ class TemplatesOpen:
             for record in some:
                 self._chunks.put(record, chunk)
 
-    def foresee(self, file: FileRef) -> Calls:
+    def opening(self, file: FileRef) -> Calls:
         """See `Service.opening`: the first file of a chunk pays for all of it."""
         chunk = self._chunks.get(file.id.partition("/")[2])
         if chunk is None:
@@ -64,7 +62,7 @@ class TemplatesOpen:
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`. A link that ended while it waited for its turn is asked for again, a few times."""
         asset, _, record = file.id.partition("/")
-        owner = self.families.owners.get(record)
+        owner = self.version_groups.owners.get(record)
         if owner is not None and owner[0] != asset:
             raise NotFound("this is the file of another asset", asset=asset, operation=facts.CONTENT)
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
@@ -73,7 +71,7 @@ class TemplatesOpen:
                 raise Rejected("the download link is no address of the web", asset=asset, operation=facts.CONTENT)
             try:
                 request = Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
-                return await self.line.client.stream(request, offset)
+                return await self.api.client.stream(request, offset)
             except NotFound:
                 if not renewals:
                     raise
@@ -87,18 +85,18 @@ class TemplatesOpen:
         async with chunk.turn:
             if record not in chunk.waiting:
                 return ""
-            if self.line.clock.monotonic() >= chunk.until:
+            if self.api.clock.monotonic() >= chunk.until:
                 await self._expose(chunk)
             chunk.waiting.pop(record, None)
             return chunk.links.pop(record, "")
 
     async def _expose(self, chunk: LinkChunk) -> None:
         """Links of all of a chunk that was not opened yet; what does not come is asked for singly (wire D 15)."""
-        asked = self.line.clock.monotonic()
+        asked = self.api.clock.monotonic()
         component = {"componentType": "object", "componentRef": "original", "expiration": facts.EXPOSED_SECONDS}
         body = [{"id": one, "identifier": "objectId", "components": [component]} for one in chunk.waiting]
-        request = self.line.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)
-        reply = await self.line.send(request)
+        request = self.api.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)
+        reply = await self.api.send(request)
         rows = listed(reply.json(), "assets") if reply.status == 200 else []
         links = {text_of(row, "id"): _original(row) for row in rows}
         chunk.links = {one: link for one, link in links.items() if link and one in chunk.waiting}
@@ -108,11 +106,11 @@ class TemplatesOpen:
 
     async def _link(self, asset: str, record: str) -> str:
         """A fresh signed link. Raises NotFound where the record has no file, whatever the service calls that."""
-        request = self.line.request(
+        request = self.api.request(
             facts.CONTENT, record, asset=asset, accept=frozenset({400, 404, 502}), repeatable=True
         )
         for attempt in range(1, _TRIES + 1):
-            reply = await self.line.send(request)
+            reply = await self.api.send(request)
             if reply.status == 200:
                 link = text_of(reply.json(), "presignedURL", "presignedUrl", "url")
                 if link:
@@ -121,8 +119,8 @@ class TemplatesOpen:
             if reply.status != 502:
                 break
             if attempt < _TRIES:
-                await self.line.clock.sleep(float(attempt))
-        known = await self.families.record(record, asset=asset)  # and where the service is down, that is told here
+                await self.api.clock.sleep(float(attempt))
+        known = await self.version_groups.record(record, asset=asset)  # raises where the service is down
         if known.deleted:
             raise Rejected("a file in the recycle bin cannot be downloaded", asset=asset, operation=facts.CONTENT)
         raise NotFound("the asset has no file", asset=asset, operation=facts.CONTENT, code="no-file", hint=_FILELESS)

@@ -26,7 +26,7 @@ class VersionGroupIds:
 class VersionGroups:
     """Look-ups by family, record and file."""
 
-    line: TemplatesApi
+    api: TemplatesApi
     ids: LruCache[str, VersionGroupIds] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
     owners: LruCache[str, tuple[str, bool]] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
     fresh: LruCache[str, float] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))  # when made
@@ -37,8 +37,8 @@ class VersionGroups:
     async def load(self, asset: str) -> VersionGroup:
         """All versions, read from the store and not from the index; one call. Raises NotFound."""
         try:
-            request = self.line.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
-            reply = await self.line.send(request)
+            request = self.api.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
+            reply = await self.api.send(request)
             records = records_of(reply.json()) if reply.status == 200 else []
         except NotFound:
             records = []
@@ -50,8 +50,8 @@ class VersionGroups:
 
     async def record(self, identity: str, *, asset: str = "") -> Record:
         """One record by the id of itself or of its file. Raises NotFound."""
-        request = self.line.request(facts.ASSET, identity, asset=asset, accept=frozenset({400, 404}))
-        reply = await self.line.send(request)
+        request = self.api.request(facts.ASSET, identity, asset=asset, accept=frozenset({400, 404}))
+        reply = await self.api.send(request)
         if reply.status != 200:
             raise NotFound("there is no such asset, or this credential may not see it", asset=asset or identity)
         return record_of(reply.json())
@@ -86,14 +86,14 @@ class VersionGroups:
     def made(self, asset: str, identity: str, file: str, template: str) -> None:
         """What was just created."""
         before = self.ids.get(asset)
-        self.fresh.put(asset, self.line.clock.monotonic())
+        self.fresh.put(asset, self.api.clock.monotonic())
         self.ids.put(asset, VersionGroupIds(identity, file, template, (*(before.files if before else ()), file)))
         self.owners.put(identity, (asset, False))
 
     def is_fresh(self, asset: str) -> bool:
         """Whether a record of it was made so lately that the service has hardly looked at its file."""
         made = self.fresh.get(asset)
-        return made is not None and self.line.clock.monotonic() - made < facts.PROCESS_WAITS[0]
+        return made is not None and self.api.clock.monotonic() - made < facts.PROCESS_WAITS[0]
 
     async def owner(self, identity: str) -> tuple[AssetId, bool]:
         """The asset that a record or file belongs to, and whether it is in the bin. Raises NotFound."""

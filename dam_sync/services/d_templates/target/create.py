@@ -3,55 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import Template
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
-from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.target.find import TemplatesFind
 from dam_sync.services.d_templates.target.proof import kept_of
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for, entry_json
-from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
-from dam_sync.services.d_templates.tenant import TemplatesTenant
-from dam_sync.services.d_templates.uploads.uploader import CreatedRecord, StoreRefused, TemplatesUploader, md5_of
+from dam_sync.services.d_templates.uploads.uploader import StoreRefused, TemplatesUploads, md5_of
+from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 
 _AGAIN = 3  # records made in a row because the links of the one before were lost
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesCreate:
+class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
     """Writes assets; each method says what is safe to repeat."""
-
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    families: VersionGroups
-    finding: TemplatesFind
-    taxonomy: TemplatesTerms
-    uploader: TemplatesUploader
-    changer: TemplatesUpdate
 
     # -- create ----------------------------------------------------------------------------------------------------
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
-        template = (await self.knowledge.forms.get()).template(draft.profile)
+        template = (await self.tenant.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
 
         async def make() -> CreatedRecord:
-            return await self.taxonomy.usable(lambda: self.uploader.created(body, content))
+            return await self.usable(lambda: self.uploader.created(body, content))
 
         async def found() -> CreatedRecord | None:
-            record = await self.finding.record(draft.marker) if draft.marker else None
+            record = await self.marked_record(draft.marker) if draft.marker else None
             return None if record is None or record.deleted else await self._found(record, content, draft.marker)
 
         made = await self._brought(make, found if draft.marker else None, content, journal, draft.marker)
-        self.families.made(made.family, made.object, made.file, made.template)
+        self.version_groups.made(made.family, made.object, made.file, made.template)
         return AssetId(made.family)
 
     async def _body(self, draft: Draft, template: Template) -> Json:
@@ -61,13 +49,13 @@ class TemplatesCreate:
         fields = dict(draft.fields)
         if draft.marker is not None:
             fields[draft.marker.field] = draft.marker.value
-        extra = await self.changer.named(draft.rights, draft.status, draft.tags)
-        forms = await self.knowledge.forms.get()
+        extra = await self.option_values(draft.rights, draft.status, draft.tags)
+        forms = await self.tenant.forms.get()
         given = {key: value for key, value in {**fields, **extra}.items() if value is not None}
         entries = entries_for(given, template.id, forms)
         return {
             "metadataTemplateId": template.id,
-            "securityTemplateIds": (await self.knowledge.security.get()).ids(draft.rights.groups, closed=draft.closed),
+            "securityTemplateIds": (await self.tenant.security.get()).ids(draft.rights.groups, closed=draft.closed),
             "filename": filename,
             "metadata": [entry for entry in entries if len(entry) > 1],
         }
@@ -123,7 +111,7 @@ class TemplatesCreate:
     async def _put_by(self, made: CreatedRecord, journal: Journal, marker: Marker | None) -> None:
         """A record whose bytes will never come, and the steps that led to it."""
         await self.uploader.give_up(made)
-        await self.discard(made.family, made.object, marker)
+        await self._discard(made.family, made.object, marker)
         await journal.discard("record", "file", "parts:*", "processed")
 
     async def _once(
@@ -155,50 +143,50 @@ class TemplatesCreate:
             return kept
         if await self._looked_at(record) is not None:
             return _made(record)
-        await self.discard(record.family, record.object, marker)
+        await self._discard(record.family, record.object, marker)
         return None
 
     async def _kept(self, record: Record) -> CreatedRecord | None:
         """A record whose links outlived the process: no byte went yet."""
-        return None if record.has_file else await self.uploader.book.made(record.file)
+        return None if record.has_file else await self.uploader.urls.made(record.file)
 
     async def _looked_at(self, record: Record) -> Record | None:
         """The record with its file, if it has one or gets it soon."""
 
         async def looked_at() -> Record | None:
-            now = await self.families.record(record.object, asset=record.family)
+            now = await self.version_groups.record(record.object, asset=record.family)
             return now if now.has_file else None
 
         waits = facts.PROCESS_WAITS
-        return record if record.has_file else await self.line.until(looked_at, sum(waits[:4]), waits)
+        return record if record.has_file else await self.api.until(looked_at, sum(waits[:4]), waits)
 
-    async def discard(self, asset: str, record: str, marker: Marker | None) -> None:
+    async def _discard(self, asset: str, record: str, marker: Marker | None) -> None:
         """A record without a file, put away: its mark is taken off, the version before it counts again, then it goes to
         the bin, and what went there with it comes back (wire D 6.9, 15). Safe to repeat."""
         try:
-            before = await self.families.load(asset)
+            before = await self.version_groups.load(asset)
         except NotFound:
             return
         mine = next((one for one in before.records if one.object == record), None)
         if mine is None or mine.deleted:
             return
         if marker is not None and len(before.records) == 1:
-            attribute = (await self.knowledge.forms.get()).attribute(marker.field, mine.template)
+            attribute = (await self.tenant.forms.get()).attribute(marker.field, mine.template)
             off = {
                 "metadataDefinitionId": attribute.id,
                 "metadataDefinitionValue": f"stub-{record}"[: attribute.length],
             }
-            await self.changer.patch(asset, record, {"metadata": [off]})
+            await self._patch(asset, record, {"metadata": [off]})
         living = [one.object for one in before.records if not one.deleted and one.object != record]
         if living and mine.current:
             accept = frozenset({400, 403, 404})  # where it is refused, a version less is current, and none is lost
-            await self.line.send(
-                self.line.request(facts.PROMOTE, living[-1], asset=asset, repeatable=True, accept=accept)
+            await self.api.send(
+                self.api.request(facts.PROMOTE, living[-1], asset=asset, repeatable=True, accept=accept)
             )
-        await self.changer.bin(asset, record, "delete")
-        for one in (await self.families.load(asset)).records:
+        await self._bin(asset, record, "delete")
+        for one in (await self.version_groups.load(asset)).records:
             if one.deleted and one.object in living:
-                await self.changer.bin(asset, one.object, "undelete")
+                await self._bin(asset, one.object, "undelete")
 
     # -- replace ---------------------------------------------------------------------------------------------------
 
@@ -208,25 +196,25 @@ class TemplatesCreate:
         before = await journal.run("before", lambda: self._settled(asset, settled), idempotent=True)
 
         async def make() -> CreatedRecord:
-            current = (settled.pop() if settled else await self.families.load(asset)).current
+            current = (settled.pop() if settled else await self.version_groups.load(asset)).current
             return await self.uploader.created(await self._same(current, content.name), content, asset=asset)
 
         async def found() -> CreatedRecord | None:
             return await self._version(asset, frozenset(before["records"]), content)
 
         made = await self._brought(make, found, content, journal, None)
-        self.families.made(asset, made.object, made.file, made.template)
+        self.version_groups.made(asset, made.object, made.file, made.template)
 
     async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> CreatedRecord | None:
         """The version that an earlier attempt made: one of this user and of this name that has these bytes, or whose
         links are kept. Those of others stay as they are. Raises Uncertain where one may be ours and nothing tells."""
-        user = await self.knowledge.user()
+        user = await self.tenant.user()
 
         async def another() -> list[Record] | None:
-            fresh = [one for one in (await self.families.load(asset)).records if one.object not in before]
+            fresh = [one for one in (await self.version_groups.load(asset)).records if one.object not in before]
             return [one for one in fresh if not one.deleted and _may_be_ours(one, user, content.name)] or None
 
-        records = await self.line.until(another, self.line.options.lag, facts.FIND_WAITS)
+        records = await self.api.until(another, self.api.options.lag, facts.FIND_WAITS)
         for record in sorted(records or (), key=lambda one: not one.has_file):
             kept = await self._kept(record)
             if kept is not None:
@@ -245,19 +233,19 @@ class TemplatesCreate:
             hint = "bin the version without a file in the target if it is nobody's, then `errors JOB --retry`"
             text = "a version without a file came, and nothing tells whether it is ours"
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
-        await self.discard(record.family, record.object, None)
+        await self._discard(record.family, record.object, None)
 
     async def _settled(self, asset: AssetId, settled: list[VersionGroup]) -> Json:
         """The records there are, the current one processed, so that versions keep their order (wire D 6.6); they are
         left in `settled`, too."""
 
         async def processed() -> VersionGroup | None:
-            family = await self.families.load(asset)
+            family = await self.version_groups.load(asset)
             return family if family.current.has_file or not self._may_come(family.current) else None
 
         waits = facts.PROCESS_WAITS
-        first = not self.families.is_fresh(asset)
-        family = await self.line.until(processed, facts.PROCESS_SECONDS, waits, first=first)
+        first = not self.version_groups.is_fresh(asset)
+        family = await self.api.until(processed, facts.PROCESS_SECONDS, waits, first=first)
         if family is None:
             raise Transient("the version before this one is still being processed", asset=asset)
         if family.deleted:
@@ -267,11 +255,11 @@ class TemplatesCreate:
 
     def _may_come(self, record: Record) -> bool:
         """Whether a record without a file was made so lately that its file may be on its way."""
-        return self.line.clock.now().timestamp() * 1000 - record.created < facts.PROCESS_SECONDS * 1000
+        return self.api.clock.now().timestamp() * 1000 - record.created < facts.PROCESS_SECONDS * 1000
 
     async def _same(self, current: Record, filename: str) -> Json:
         """A create that repeats what a record says, but for what the service keeps itself."""
-        forms = await self.knowledge.forms.get()
+        forms = await self.tenant.forms.get()
         return {
             "metadataTemplateId": current.template,
             "securityTemplateIds": list(current.security),

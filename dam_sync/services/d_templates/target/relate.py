@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import listed, message_of, text_of
 from dam_sync.services.d_templates.source.fetch import kind_of_link
-from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesPart
 
 _THERE = ("relationship exists", "item already exists")  # wire D 6.7: both mean it is done
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesRelate:
+class TemplatesRelate(TemplatesPart):
     """Links current records."""
-
-    line: TemplatesApi
-    families: VersionGroups
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """See `Service.relate`. Raises Unsupported for a kind there is not, Conflict for a circle, which the service
@@ -31,7 +24,7 @@ class TemplatesRelate:
         if kind not in facts.KINDS_OF_LINK:
             hint = f"map relations to {', '.join(facts.KINDS_OF_LINK)}"
             raise Unsupported(f"there are no relations of kind {relation.kind!r} here", asset=asset, hint=hint)
-        own, other = await self.families.known(asset), await self.families.known(relation.target)
+        own, other = await self.version_groups.known(asset), await self.version_groups.known(relation.target)
         text = await self._linked(asset, own.object, other.object, kind)
         if text and kind in facts.HYPHENED and "circular" not in text.casefold():
             text = await self._linked(asset, own.object, other.object, facts.HYPHENED[kind])
@@ -45,7 +38,7 @@ class TemplatesRelate:
         """Empty when the link is there, else what the service says. Two records have one link at most, so one that
         `exists` is read: it may be of another kind (wire D 3.4)."""
         body = {"secondaryIds": [{"id": other, "linkType": kind}]}
-        reply = (await self.line.write(facts.RELATE, own, body, asset=asset)).json()
+        reply = (await self.api.write(facts.RELATE, own, body, asset=asset)).json()
         entry = _entry(reply)
         if entry.get("status") == "success":
             return ""
@@ -56,7 +49,7 @@ class TemplatesRelate:
         return text
 
     async def _see(self, asset: AssetId, own: str, other: str, kind: str) -> None:
-        rows = listed(await self.line.ask(facts.LINKS, own, asset=asset), "links")
+        rows = listed(await self.api.ask(facts.LINKS, own, asset=asset), "links")
         between = [row for row in rows if {own, other} == {row.get("primaryId"), row.get("secondaryId")}]
         kinds = {kind_of_link(text_of(row, "linkType")) for row in between}
         if kinds and kind not in kinds:

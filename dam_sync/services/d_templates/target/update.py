@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes, composed
 from dam_sync.services.d_templates.codec.values import encode
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record, failed, message_of, value_ids
-from dam_sync.services.d_templates.source.versions import VersionGroupIds, VersionGroups
+from dam_sync.services.d_templates.source.versions import VersionGroupIds
 from dam_sync.services.d_templates.target.proof import UpdateProof, kept_of
 from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
-from dam_sync.services.d_templates.tenant import TemplatesTenant
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatesUpdate:
+class TemplatesUpdate(TemplatesTerms):
     """Changes what there is; each method says what is safe to repeat."""
 
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    families: VersionGroups
-    taxonomy: TemplatesTerms
-    proof: UpdateProof = field(default_factory=UpdateProof)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.proof = UpdateProof()
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
         if not _writes(patch):
             return
-        known = await self.families.known(asset)
+        known = await self.version_groups.known(asset)
         body: dict[str, Json] = {}
         entries = await self._entries(asset, patch, known)
         if entries:
@@ -51,16 +46,16 @@ class TemplatesUpdate:
 
     async def _entries(self, asset: AssetId, patch: Patch, known: VersionGroupIds) -> list[dict[str, Json]]:
         """The attributes that change; tags that nobody can name stay as they are."""
-        named = self.line.options.named
-        said = await self.named(patch.rights or Rights(), patch.status or "", frozenset())
+        named = self.api.options.named
+        said = await self.option_values(patch.rights or Rights(), patch.status or "", frozenset())
         fields: dict[str, Value | None] = {**patch.fields, **said, **dict.fromkeys(cleared_by(patch, named))}
         strange: list[Json] = []
         if named.tags and (patch.tags_add or patch.tags_remove):
             labels, strange = await self._tagged(asset, known.object)
-            fields[named.tags] = await self.taxonomy.tags(retagged(labels, patch))
+            fields[named.tags] = await self.tag_terms(retagged(labels, patch))
         if not fields:
             return []
-        forms = await self.knowledge.forms.get()
+        forms = await self.tenant.forms.get()
         entries = entries_for(fields, known.template, forms)
         if strange:
             _carry(entries, forms.by_key[named.tags].id, strange)
@@ -71,7 +66,7 @@ class TemplatesUpdate:
         if patch.closed is False and patch.rights is None:
             raise InvalidValue("it is to be visible and nothing says to whom", asset=asset)
         groups = patch.rights.groups if patch.rights else frozenset[str]()
-        return (await self.knowledge.security.get()).ids(groups, closed=bool(patch.closed))
+        return (await self.tenant.security.get()).ids(groups, closed=bool(patch.closed))
 
     async def _proven(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
         """The update, read back where it is the first of its kind."""
@@ -84,80 +79,80 @@ class TemplatesUpdate:
 
     async def _first(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
         """Where it takes away what it does not name, all of it is sent again, now and from now on."""
-        forms = await self.knowledge.forms.get()
+        forms = await self.tenant.forms.get()
         first = "metadata" in body and self.proof.partial is None
-        before = await self.families.record(record, asset=asset) if first else None
-        await self.patch(asset, record, body)
-        self.proof.judge(body, before, await self.families.record(record, asset=asset), forms)
+        before = await self.version_groups.record(record, asset=asset) if first else None
+        await self._patch(asset, record, body)
+        self.proof.judge(body, before, await self.version_groups.record(record, asset=asset), forms)
         if before is not None and not self.proof.partial:
-            await self.patch(asset, record, {"metadata": _merged(before, body["metadata"], forms)})
+            await self._patch(asset, record, {"metadata": _merged(before, body["metadata"], forms)})
 
     async def _whole(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
         if self.proof.partial is False and "metadata" in body:
-            before = await self.families.record(record, asset=asset)
-            body = {**body, "metadata": _merged(before, body["metadata"], await self.knowledge.forms.get())}
-        await self.patch(asset, record, body)
+            before = await self.version_groups.record(record, asset=asset)
+            body = {**body, "metadata": _merged(before, body["metadata"], await self.tenant.forms.get())}
+        await self._patch(asset, record, body)
 
     async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
         """Whether the attributes are empty now; if not, the other way of emptying them is tried (assumption 13)."""
-        now = await self.families.record(record, asset=asset)
+        now = await self.version_groups.record(record, asset=asset)
         full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
         if full:
             rows = [_empty(entry) for entry in full]
-            await self.patch(asset, record, {"metadata": rows})
+            await self._patch(asset, record, {"metadata": rows})
 
     async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
         """The tags a record has, and as they came those of which the vocabulary, learnt anew, has no name."""
-        attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
-        now = await self.families.record(record, asset=asset)
+        attribute = (await self.tenant.forms.get()).by_key[self.api.options.named.tags]
+        now = await self.version_groups.record(record, asset=asset)
         entries = [entry for entry in now.entries if entry.id == attribute.id and entry.value]
-        forms = await self.knowledge.forms_for(value_ids(entries))
+        forms = await self.tenant.forms_for(value_ids(entries))
         known = forms.lexicon[attribute.vocabulary].labels
         items = [item for one in entries for item in (one.value if isinstance(one.value, list) else [one.value])]
         ids = [(str(item.get("valueId")) if isinstance(item, dict) else "", item) for item in items]
         labels = frozenset(known.get(identity, "") for identity, _ in ids) - {""}
         return labels, [item for identity, item in ids if not known.get(identity)]
 
-    async def named(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value | None]:
+    async def option_values(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value | None]:
         """What goes into the attributes that options name."""
-        named = self.line.options.named
+        named = self.api.options.named
         found: dict[str, Value | None] = {}
         if named.release and rights.release_at:
             found[named.release] = next_day(rights.release_at).date()
         if named.expiry and rights.expires_at:
             found[named.expiry] = rights.expires_at.astimezone(UTC).date()
         if named.tags and tags:
-            found[named.tags] = await self.taxonomy.tags(tags)
+            found[named.tags] = await self.tag_terms(tags)
         if named.status and status:
-            found[named.status] = status_term(status, await self.knowledge.forms.get(), named)
+            found[named.status] = status_term(status, await self.tenant.forms.get(), named)
         return found
 
-    async def patch(self, asset: str, record: str, body: Json) -> None:
+    async def _patch(self, asset: str, record: str, body: Json) -> None:
         """One record changed. Raises InvalidValue."""
-        reply = await self.taxonomy.usable(lambda: self.line.write(facts.UPDATE, record, body, asset=asset))
+        reply = await self.usable(lambda: self.api.write(facts.UPDATE, record, body, asset=asset))
         _refuse(reply.json() if reply.body else None, facts.UPDATE, asset)
 
     async def remove(self, asset: AssetId) -> None:
         """Every version to the bin, the newest last, then read back; what is gone or binned is left so (wire D 15).
         Safe to repeat."""
         try:
-            family = await self.families.load(asset)
+            family = await self.version_groups.load(asset)
         except NotFound:
             return
         living = [record for record in family.records if not record.deleted]
         for record in living:
-            await self.bin(asset, record.object, "delete")
-        if living and not (await self.families.load(asset)).deleted:
+            await self._bin(asset, record.object, "delete")
+        if living and not (await self.version_groups.load(asset)).deleted:
             raise Rejected("the service did not delete all versions", asset=asset, operation=facts.DELETE)
 
-    async def bin(self, asset: str, record: str, action: str) -> None:
+    async def _bin(self, asset: str, record: str, action: str) -> None:
         """One record into the bin or out of it; a refusal is judged by reading back."""
         body = {"action": action, "deleteType": "full"}
         accept = frozenset({403, 404, 500})
-        request = self.line.request(facts.DELETE, record, asset=asset, json=body, repeatable=True, accept=accept)
-        reply = await self.line.send(request)
+        request = self.api.request(facts.DELETE, record, asset=asset, json=body, repeatable=True, accept=accept)
+        reply = await self.api.send(request)
         if reply.status in accept:
-            now = await self.families.record(record, asset=asset)
+            now = await self.version_groups.record(record, asset=asset)
             if now.deleted is not (action == "delete"):
                 text = message_of(reply.json() if reply.body else None)[:200]
                 raise Rejected(f"the service refused to {action} it: {text}", asset=asset, operation=facts.DELETE)

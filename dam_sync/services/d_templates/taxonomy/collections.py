@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
@@ -14,10 +13,10 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.service import Membership, Shard
+from dam_sync.model.service import Context, Membership, Shard
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi, refusal
+from dam_sync.services.d_templates.api import refusal
 from dam_sync.services.d_templates.codec.wire import (
     failed,
     hits,
@@ -29,28 +28,25 @@ from dam_sync.services.d_templates.codec.wire import (
     total_of,
 )
 from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
-from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.taxonomy.terms import chosen_template
-from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.tenant import TemplatesPart
 
 KIND = "collection"
 
 
-@dataclass(slots=True)
-class TemplatesCollections:
+class TemplatesCollections(TemplatesPart):
     """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
     newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may lag."""
 
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    families: VersionGroups
-    proven: bool = False
-    older: bool = False
-    _known: dict[str, Placement] | None = None
-    _own: LruCache[str, Placement] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
-    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._fills_by_changes = False  # the newer call was seen to work
+        self._fills_whole = False  # it does not, so the whole list is written
+        self._known: dict[str, Placement] | None = None
+        self._own = LruCache[str, Placement](facts.LISTED_KEPT)  # made lately, the search may lag
+        self._writing = asyncio.Lock()
 
-    async def all(self) -> AsyncIterator[Placement]:
+    async def containers(self) -> AsyncIterator[Placement]:
         """Every collection the user sees."""
         for placement in list((await self._all(again=True)).values()):
             yield placement
@@ -73,13 +69,13 @@ class TemplatesCollections:
         """The assets of member files, which are files of any version: as a listing of everything told them, else known
         ones, then by a scan of the library where that is cheaper than a look-up for each. What a listing lacks may have
         been added since."""
-        listed = self.families.files if self.families.whole else {}
+        listed = self.version_groups.files if self.version_groups.whole else {}
         found = {file: AssetId(listed[file]) for file in files if file in listed}
-        known = {file: self.families.owners.get(file) for file in files - found.keys()}
+        known = {file: self.version_groups.owners.get(file) for file in files - found.keys()}
         found |= {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
         missing = files - found.keys()
         if len(missing) > facts.LOOKED_UP:
-            total = await self.knowledge.counted()
+            total = await self.tenant.counted()
             if total is not None and total < len(missing) * facts.PAGE:
                 found |= await self._scanned(missing)
                 missing -= found.keys()
@@ -92,7 +88,7 @@ class TemplatesCollections:
 
     async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
         found: dict[str, AssetId] = {}
-        scan = Scan(self.line, Shard("members", {"scan": BIN}))
+        scan = Scan(self.api, Shard("members", {"scan": BIN}))
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
             async for page, _ in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
@@ -101,7 +97,7 @@ class TemplatesCollections:
                     break
         return found
 
-    async def ensure(self, kind: str, path: Sequence[str]) -> Placement:
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The collection of that name, made where it is missing: shared with those of the job's security template, or
         private where there is none."""
         if kind != KIND:
@@ -136,25 +132,25 @@ class TemplatesCollections:
             known = await self._all(again=True)
             return known if name in known else None
 
-        found = await self.line.until(shown, self.line.options.lag, facts.FIND_WAITS)
+        found = await self.api.until(shown, self.api.options.lag, facts.FIND_WAITS)
         if found is None:
             hint = "it may be a private collection of another user: rename one of them"
             raise Conflict(f"there is a collection {name!r} which this user does not see", hint=hint)
         return found
 
     async def _create(self, name: str) -> str:
-        forms = await self.knowledge.forms.get()
+        forms = await self.tenant.forms.get()
         names = {template.name: template.id for template in forms.templates.values()}
-        security = (await self.knowledge.security.get()).of_collection()
+        security = (await self.tenant.security.get()).of_collection()
         body = {
             "collectionType": "secured" if security else "privateSecured",
             "name": name,
-            "metadataTemplateId": chosen_template(names, self.line.options.collection_template),
+            "metadataTemplateId": chosen_template(names, self.api.options.collection_template),
             **({"securityTemplateIds": security} if security else {}),
             "metadataDocument": [],
             "collectionDocument": [],
         }
-        reply = (await self.line.write(facts.ADD_COLLECTION, "", body, again=False)).json()
+        reply = (await self.api.write(facts.ADD_COLLECTION, "", body, again=False)).json()
         identity = text_of(reply, "collectionId")
         if failed(reply) or not identity:  # success can carry an error (wire D 11.5)
             text = message_of(reply)[:200] or "no collection was made"
@@ -171,7 +167,9 @@ class TemplatesCollections:
             raise Unsupported(f"there are no containers of kind {container.kind} here")
         for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
             some = slice(start, start + facts.MEMBER_BATCH)
-            come = [ids.file for ids in await gather_or_raise([self.families.known(asset) for asset in add[some]])]
+            come = [
+                ids.file for ids in await gather_or_raise([self.version_groups.known(asset) for asset in add[some]])
+            ]
             gone = [
                 file
                 for files in await gather_or_raise([self._files(asset) for asset in remove[some]])
@@ -181,7 +179,7 @@ class TemplatesCollections:
 
     async def _files(self, asset: AssetId) -> tuple[str, ...]:
         try:
-            return (await self.families.known(asset)).files
+            return (await self.version_groups.known(asset)).files
         except NotFound:
             return ()
 
@@ -189,31 +187,31 @@ class TemplatesCollections:
         for operation, files in (("add", come), ("remove", gone)):
             if not files:
                 continue
-            if self.older or not await self._by_changes(collection, operation, files):
+            if self._fills_whole or not await self._by_changes(collection, operation, files):
                 await self._rewritten(collection, operation, files)
 
     async def _by_changes(self, collection: str, operation: str, files: list[str]) -> bool:
         """By the newer call, if this instance has it. Until one was seen to change something, the collection is read
         before and after: what was so already proves nothing."""
-        told = self.proven or _is_so(await self._files_in(collection), operation, files)
+        told = self._fills_by_changes or _is_so(await self._files_in(collection), operation, files)
         await self._changed(collection, operation, files)
         if not told:
-            self.proven = await self._shows(collection, operation, files)
-            self.older = not self.proven  # the newer call is not there, or was taken and did nothing
-        return not self.older
+            self._fills_by_changes = await self._shows(collection, operation, files)
+            self._fills_whole = not self._fills_by_changes  # the newer call is not there, or was taken and did nothing
+        return not self._fills_whole
 
     async def _changed(self, collection: str, operation: str, files: list[str]) -> None:
         """The newer call: only what changes. An instance without it is remembered."""
         body = {"collectionUpdates": {"operation": operation, "fileIds": files}}
-        request = self.line.request(
+        request = self.api.request(
             facts.FILL, collection, json=body, repeatable=True, accept=frozenset({403, 404, 405})
         )
-        reply = await self.line.send(request)
+        reply = await self.api.send(request)
         text = message_of(reply.json() if reply.body and not reply.is_html else None)
-        if reply.status == 404 and self.proven:
+        if reply.status == 404 and self._fills_by_changes:
             raise NotFound("the collection is not there", operation=facts.FILL)
         if reply.status in (404, 405) or "authentication token" in text.casefold():
-            self.older, self.proven = True, False  # no such call here (wire D 10)
+            self._fills_whole, self._fills_by_changes = True, False  # no such call here (wire D 10)
         elif reply.status == 403:
             raise refusal(reply)
         elif failed(reply.json() if reply.body else None):
@@ -221,13 +219,13 @@ class TemplatesCollections:
 
     async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:
         """Whether the collection, read back, is as it was asked to be."""
-        if self.older:
+        if self._fills_whole:
             return False
 
         async def right() -> bool | None:
             return _is_so(await self._files_in(collection), operation, files) or None
 
-        return bool(await self.line.until(right, self.line.options.lag, facts.FIND_WAITS))
+        return bool(await self.api.until(right, self.api.options.lag, facts.FIND_WAITS))
 
     async def _rewritten(self, collection: str, operation: str, files: list[str]) -> None:
         """The older call: the list replaces all members, so one writer at a time."""
@@ -239,7 +237,7 @@ class TemplatesCollections:
             if len(wanted) > facts.COLLECTION_MOST:
                 raise TooLarge(f"a collection takes {facts.COLLECTION_MOST} assets, not {len(wanted)}")
             body = {"name": row.get("name"), "collectionType": row.get("collectionType"), "collectionDocument": wanted}
-            reply = (await self.line.write(facts.FILL_WHOLE, collection, body)).json()
+            reply = (await self.api.write(facts.FILL_WHOLE, collection, body)).json()
             if failed(reply):
                 raise _refusal(message_of(reply), facts.FILL_WHOLE)
 
@@ -247,7 +245,7 @@ class TemplatesCollections:
         return list(member_files(await self._row(collection)))
 
     async def _row(self, collection: str) -> Json:
-        reply = await self.line.ask(facts.COLLECTION, collection)
+        reply = await self.api.ask(facts.COLLECTION, collection)
         row = reply[0] if isinstance(reply, list) and reply else reply
         if not isinstance(row, dict):
             raise ContractBroken("a collection came in no documented shape", operation=facts.COLLECTION)
@@ -257,7 +255,7 @@ class TemplatesCollections:
 
     async def _owner(self, file: str) -> AssetId | None:
         try:
-            return (await self.families.owner(file))[0]
+            return (await self.version_groups.owner(file))[0]
         except (NotFound, Rejected):
             return None  # a member this user does not see
 
@@ -280,7 +278,7 @@ class TemplatesCollections:
             "operation": "AND",
             "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
         }
-        reply = await self.line.ask(facts.COLLECTIONS, json=body)
+        reply = await self.api.ask(facts.COLLECTIONS, json=body)
         return Page(hits(reply), total_of(reply))
 
 

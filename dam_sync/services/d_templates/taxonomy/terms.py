@@ -5,35 +5,33 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
+from dam_sync.model.service import Context
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import Attribute, VocabularyValues, composed
 from dam_sync.services.d_templates.codec.values import cascade_term
 from dam_sync.services.d_templates.codec.wire import failed, message_of
-from dam_sync.services.d_templates.tenant import TemplatesTenant
+from dam_sync.services.d_templates.tenant import TemplatesPart
 
 V = TypeVar("V")
 _UNKNOWN = "invalid fields"  # wire D 6.4: how a value is refused that the service does not know
 
 
-@dataclass(slots=True)
-class TemplatesTerms:
+class TemplatesTerms(TemplatesPart):
     """Looks before it writes; one writer for each vocabulary, for values of one name are not refused."""
 
-    line: TemplatesApi
-    knowledge: TemplatesTenant
-    _applied: bool = False
-    _writers: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._applied = False
+        self._writers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """All values as they are now; of a cascade the top level, for which value is below which is not shown."""
-        cascade, values = await self._place(await self.knowledge.source(vocabulary))
-        fresh = await self.knowledge.vocabulary(values)
+        cascade, values = await self._place(await self.tenant.source(vocabulary))
+        fresh = await self.tenant.vocabulary(values)
         for identity, label in fresh.labels.items():
             yield cascade_term([Term(label, identity)]) if cascade else Term(label, identity, (label,))
 
@@ -48,7 +46,7 @@ class TemplatesTerms:
             if not term.label or term.label != term.label.strip():
                 text = f"{term.label!r} cannot be added to {vocabulary}: it is empty or begins or ends with whitespace"
                 raise InvalidValue(text)
-        source = await self.knowledge.source(vocabulary)
+        source = await self.tenant.source(vocabulary)
         places = [(await self._place(source, term.parent)) for term in terms]
         known: dict[tuple[str, str], str] = {}
         for values in dict.fromkeys(values for _, values in places):
@@ -61,10 +59,10 @@ class TemplatesTerms:
             made.append(own if cascade is None else cascade_term([*await self._path(cascade, term.parent), own]))
         return tuple(made)
 
-    async def tags(self, labels: Iterable[str]) -> tuple[Term, ...]:
+    async def tag_terms(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the attribute that holds the tags, new ones added together."""
         wanted = sorted({composed(label): label for label in sorted(labels)}.values())
-        attribute = (await self.knowledge.forms.get()).by_key[self.line.options.named.tags]
+        attribute = (await self.tenant.forms.get()).by_key[self.api.options.named.tags]
         ids = await self._ensured(attribute.vocabulary, wanted)
         return tuple(Term(label, identity) for label, identity in zip(wanted, ids, strict=True))
 
@@ -77,15 +75,15 @@ class TemplatesTerms:
             if self._applied or _UNKNOWN not in error.message.casefold():
                 raise
         self._applied = True
-        await self.line.send(self.line.request(facts.APPLY, repeatable=True))
+        await self.api.send(self.api.request(facts.APPLY, repeatable=True))
         return await call()
 
     async def _ensured(self, vocabulary: str, labels: list[str]) -> list[str]:
         """The ids of these values, missing ones added by one PATCH, then applied, then read (wire D 5.2)."""
         async with self._writers[vocabulary]:
-            known = (await self.knowledge.forms.get()).lexicon.get(vocabulary)
+            known = (await self.tenant.forms.get()).lexicon.get(vocabulary)
             if known is None:
-                known = await self.knowledge.vocabulary(vocabulary)
+                known = await self.tenant.vocabulary(vocabulary)
             missing = [label for label in labels if not known.named(label)]
             if missing:
                 known = await self._added(known, missing)
@@ -98,14 +96,14 @@ class TemplatesTerms:
                 hint="map this value to one that exists",
             )
         try:
-            reply = await self.line.write(facts.ADD_TERMS, known.id, {"add": labels}, again=False)
+            reply = await self.api.write(facts.ADD_TERMS, known.id, {"add": labels}, again=False)
             if failed(answer := reply.json() if reply.body else None):
                 raise InvalidValue(message_of(answer)[:200], operation=facts.ADD_TERMS)
-            await self.line.send(self.line.request(facts.APPLY, repeatable=True))
+            await self.api.send(self.api.request(facts.APPLY, repeatable=True))
         except BaseException:
-            self.knowledge.forms.forget()  # nobody knows what is there now
+            self.tenant.forms.forget()  # nobody knows what is there now
             raise
-        fresh = await self.knowledge.vocabulary(known.id)
+        fresh = await self.tenant.vocabulary(known.id)
         for label in labels:
             if not fresh.named(label):
                 raise InvalidValue(f"the value {label!r} was not added to {known.name!r}", operation=facts.ADD_TERMS)
@@ -113,7 +111,7 @@ class TemplatesTerms:
 
     async def _place(self, source: str, parent: str = "") -> tuple[Attribute | None, str]:
         """The cascade, if it is one, and the vocabulary of the level below `parent`. Raises Unsupported."""
-        forms = await self.knowledge.forms.get()
+        forms = await self.tenant.forms.get()
         cascade = forms.by_id.get(source)
         if cascade is None or not cascade.levels:
             return None, source
@@ -124,7 +122,7 @@ class TemplatesTerms:
 
     async def _path(self, cascade: Attribute, parent: str) -> list[Term]:
         """The terms above, by the parent's id."""
-        lexicon = (await self.knowledge.forms.get()).lexicon
+        lexicon = (await self.tenant.forms.get()).lexicon
         path = []
         for level, identity in zip(cascade.levels, parent.split("/") if parent else (), strict=False):
             label = lexicon[level.vocabulary].labels.get(identity) if level.vocabulary in lexicon else None

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import Record, failed, message_of, signed_headers, upload_links
 from dam_sync.services.d_templates.source.versions import VersionGroups
+from dam_sync.services.d_templates.tenant import TemplatesPart
+from dam_sync.services.d_templates.uploads.urls import CreatedRecord, UploadUrls
 from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
 
 
@@ -35,110 +35,6 @@ class StoreRefused(Rejected):
     def of(cls, error: SessionGone) -> StoreRefused:
         """What the store said."""
         return cls(f"the upload was refused twice: {error.message}", operation=error.operation, code=error.code)
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedRecord:
-    """A record just created, as it is remembered: ids, and the session of its upload where it has one."""
-
-    object: str
-    file: str
-    family: str
-    filename: str
-    template: str
-    upload: str = ""
-    parts: int = 0
-
-    @classmethod
-    @interprets_response
-    def of(cls, data: Json) -> CreatedRecord:
-        """From its JSON form."""
-        return cls(**data)
-
-
-@dataclass(slots=True)
-class UploadUrls:
-    """Upload links, which are secrets and so no part of what is remembered of the work: they are kept in the vault, so
-    that an upload goes on after a crash. Links of small files are taken out of it when the next ones come."""
-
-    line: TemplatesApi
-    _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _gone: set[str] = field(default_factory=set)
-    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def __repr__(self) -> str:
-        return f"LinkBook({len(self._links)})"
-
-    async def keep(self, made: CreatedRecord, links: tuple[str, ...]) -> None:
-        """Before the first byte goes."""
-        self._links[made.file] = links
-        await self._stored({made.file: {"links": list(links), "made": asdict(made)}})
-
-    async def find(self, file: str) -> tuple[str, ...]:
-        """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
-        links = self._links.get(file)
-        if links is None and self.line.vault is not None:
-            links = _links_of((await self._load()).get(file))
-        if not links:
-            raise SessionGone("the upload links of this record are lost")
-        return links
-
-    async def drop(self, file: str, *, large: bool) -> None:
-        """The file is there, or will never be."""
-        self._links.pop(file, None)
-        self._gone.add(file)
-        if large:
-            await self._stored({})
-
-    async def made(self, file: str) -> CreatedRecord | None:
-        """The record as it was made, where its links are kept: its upload can be gone on with."""
-        return _made_of((await self._load()).get(file))
-
-    async def sweep(self, recorded: IsReferenced) -> list[CreatedRecord]:
-        """Take the links out that no work goes on with; the records of which another process had them."""
-        if self.line.vault is None or not await self.line.vault.names(self._name):
-            return []
-        left = []
-        for file, entry in (await self._load()).items():
-            if not await recorded(file):
-                made = _made_of(entry)
-                if made is not None and file not in self._gone and file not in self._links:
-                    left.append(made)
-                self._links.pop(file, None)
-                self._gone.add(file)
-        await self._stored({})
-        return left
-
-    @property
-    def _name(self) -> str:
-        return f"{facts.NAME}-{self.line.host}-uploads"
-
-    async def _load(self) -> dict[str, Any]:
-        stored = await self.line.vault.load(self._name) if self.line.vault is not None else None
-        with suppress(ValueError):
-            known = json.loads(stored or "{}")
-            return known if isinstance(known, dict) else {}
-        return {}
-
-    async def _stored(self, changes: Mapping[str, Json]) -> None:
-        if self.line.vault is None:
-            return
-        async with self._writing:
-            gone, self._gone = self._gone, set()
-            known = {**await self._load(), **changes}
-            left = {key: one for key, one in known.items() if key not in gone}
-            await self.line.vault.save(self._name, json.dumps(left) if left else "")
-
-
-@interprets_response
-def _links_of(entry: Json) -> tuple[str, ...]:
-    """What lies in the vault for a file, in the form of today or as a bare list."""
-    return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
-
-
-@interprets_response
-def _made_of(entry: Json) -> CreatedRecord | None:
-    return CreatedRecord.of(entry["made"]) if isinstance(entry, dict) else None
 
 
 @dataclass(slots=True)
@@ -171,9 +67,9 @@ class TemplatesUploader:
     """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first.
     `sized`: their size is sent with the create, which asks for one."""
 
-    line: TemplatesApi
-    families: VersionGroups
-    book: UploadUrls
+    api: TemplatesApi
+    version_groups: VersionGroups
+    urls: UploadUrls
     completes: bool = False
     sized: bool = False
 
@@ -196,7 +92,7 @@ class TemplatesUploader:
         if 0 < size <= facts.SINGLE_BYTES:
             self.completes = bool(made.upload)
         if content is not None:
-            await self.book.keep(made, links)
+            await self.urls.keep(made, links)
         return made
 
     async def _created(self, body: Json, size: int, asset: str) -> Json:
@@ -205,13 +101,13 @@ class TemplatesUploader:
         large = size > facts.SINGLE_BYTES
         sized = {**body, "filesize": size}
         if not (large or (size and self.sized)):
-            return (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).object()
+            return (await self.api.write(facts.CREATE, "", body, asset=asset, again=False)).object()
         try:
-            return (await self.line.write(facts.CREATE, "", sized, asset=asset, again=False)).json()
+            return (await self.api.write(facts.CREATE, "", sized, asset=asset, again=False)).json()
         except InvalidValue:
             if large:
                 raise
-        reply = (await self.line.write(facts.CREATE, "", body, asset=asset, again=False)).object()
+        reply = (await self.api.write(facts.CREATE, "", body, asset=asset, again=False)).object()
         self.sized = False
         return reply
 
@@ -231,25 +127,25 @@ class TemplatesUploader:
                     if made.upload:  # a file of no bytes has no parts
                         await self.complete(made, 0, [{"partNumber": 1, "etag": sent["etag"]}])
             except SessionGone:
-                await self.book.drop(made.file, large=large)
+                await self.urls.drop(made.file, large=large)
                 if await self._looked_at(made) is None:  # else it had come to its end, and only we did not know
                     raise
         if made.upload or not _is_whole(await journal.get("file")):
             await journal.run("processed", lambda: self._processed(made, content), idempotent=True)
-        await self.book.drop(made.file, large=large)
+        await self.urls.drop(made.file, large=large)
 
     async def _has_file(self, made: CreatedRecord, journal: Journal) -> bool:
         """Whether an earlier attempt whose links are lost brought the bytes there after all."""
         try:
-            await self.book.find(made.file)
+            await self.urls.find(made.file)
         except SessionGone:
             sent = await journal.get("file") is not None or await journal.get("parts:finish") is not None
             seconds = facts.PROCESS_SECONDS if sent else sum(facts.PROCESS_WAITS[:4])
-            return await self.line.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
+            return await self.api.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
         return False
 
     async def _put_whole(self, made: CreatedRecord, content: Content) -> Json:
-        link = (await self.book.find(made.file))[0]
+        link = (await self.urls.find(made.file))[0]
         tally = Md5Tracker(content)
         request = Request(
             facts.UPLOAD,
@@ -269,12 +165,12 @@ class TemplatesUploader:
         """Send to an upload link. A refusal that is not the end of the link is tried once more, with the same link.
         Raises SessionGone for a link that ended, StoreRefused."""
         try:
-            return await self.line.client.send(request)
+            return await self.api.client.send(request)
         except SessionGone as error:
             if error.code in facts.ENDED:
                 raise
         try:
-            return await self.line.client.send(request)
+            return await self.api.client.send(request)
         except SessionGone as error:
             if error.code in facts.ENDED:
                 raise
@@ -288,7 +184,7 @@ class TemplatesUploader:
     async def _processed(self, made: CreatedRecord, content: Content) -> Json:
         """What the service says of the file, once it has looked at it."""
         ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
-        record = await self.line.until(ask, facts.PROCESS_SECONDS, waits, first=False)
+        record = await self.api.until(ask, facts.PROCESS_SECONDS, waits, first=False)
         if record is None:
             raise Transient("the service has not processed the file yet", operation=facts.ASSET, asset=made.family)
         wanted = content.digests.get("md5", "")
@@ -299,7 +195,7 @@ class TemplatesUploader:
         return {"md5": record.md5}
 
     async def _looked_at(self, made: CreatedRecord) -> Record | None:
-        record = await self.families.record(made.object, asset=made.family)
+        record = await self.version_groups.record(made.object, asset=made.family)
         return record if record.has_file else None
 
     async def complete(self, made: CreatedRecord, size: int, receipts: Sequence[Json]) -> None:
@@ -315,7 +211,7 @@ class TemplatesUploader:
         except InvalidValue as error:
             refusal = error
         waits = facts.PROCESS_WAITS
-        if await self.line.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
+        if await self.api.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
             text = f"the upload could not be completed: {refusal.message}"
             raise SessionGone(text, operation=facts.COMPLETE, asset=made.family, code=refusal.code)
 
@@ -329,11 +225,7 @@ class TemplatesUploader:
     async def give_up(self, made: CreatedRecord) -> None:
         """Its bytes will never come: end its upload and forget its links."""
         await self.cancel(made)
-        await self.book.drop(made.file, large=bool(made.upload))
-
-    async def sweep(self, recorded: IsReferenced) -> int:
-        """See `Service.sweep`."""
-        return sum([await self.cancel(made) for made in await self.book.sweep(recorded)])
+        await self.urls.drop(made.file, large=bool(made.upload))
 
     async def _end(self, made: CreatedRecord, action: str, **more: Json) -> Json:
         body = {
@@ -344,7 +236,7 @@ class TemplatesUploader:
             "action": action,
             **more,
         }
-        return (await self.line.write(facts.COMPLETE, "", body, asset=made.family)).json()
+        return (await self.api.write(facts.COMPLETE, "", body, asset=made.family)).json()
 
 
 @interprets_response
@@ -374,7 +266,7 @@ class PartWire:
 
     async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         """The part's tag; sending it again replaces it."""
-        link = (await self.uploader.book.find(self.made.file))[part.number - 1]
+        link = (await self.uploader.urls.find(self.made.file))[part.number - 1]
         request = Request(
             facts.UPLOAD,
             "PUT",
@@ -407,3 +299,16 @@ def _is_whole(sent: Json) -> bool:
 
 def _etag(headers: Mapping[str, str]) -> str:
     return headers.get("etag", "").strip('"')
+
+
+class TemplatesUploads(TemplatesPart):
+    """Holds the uploader; ends what killed runs left open."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        sized = self.api.options.sessions
+        self.uploader = TemplatesUploader(self.api, self.version_groups, UploadUrls(self.api), sized, sized)
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        """One call for each upload session that was left open."""
+        return sum([await self.uploader.cancel(made) for made in await self.uploader.urls.sweep(recorded)])

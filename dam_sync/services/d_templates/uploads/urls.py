@@ -1,0 +1,121 @@
+"""Upload URLs of created records: secrets, kept in the credential store so that an upload survives a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.errors import SessionGone
+from dam_sync.model.ports import IsReferenced
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.api import TemplatesApi
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedRecord:
+    """A record just created, as it is remembered: ids, and the session of its upload where it has one."""
+
+    object: str
+    file: str
+    family: str
+    filename: str
+    template: str
+    upload: str = ""
+    parts: int = 0
+
+    @classmethod
+    @interprets_response
+    def of(cls, data: Json) -> CreatedRecord:
+        """From its JSON form."""
+        return cls(**data)
+
+
+@dataclass(slots=True)
+class UploadUrls:
+    """Upload links, which are secrets and so no part of what is remembered of the work: they are kept in the vault, so
+    that an upload goes on after a crash. Links of small files are taken out of it when the next ones come."""
+
+    api: TemplatesApi
+    _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __repr__(self) -> str:
+        return f"UploadUrls({len(self._links)})"
+
+    async def keep(self, made: CreatedRecord, links: tuple[str, ...]) -> None:
+        """Before the first byte goes."""
+        self._links[made.file] = links
+        await self._stored({made.file: {"links": list(links), "made": asdict(made)}})
+
+    async def find(self, file: str) -> tuple[str, ...]:
+        """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
+        links = self._links.get(file)
+        if links is None and self.api.vault is not None:
+            links = _links_of((await self._load()).get(file))
+        if not links:
+            raise SessionGone("the upload links of this record are lost")
+        return links
+
+    async def drop(self, file: str, *, large: bool) -> None:
+        """The file is there, or will never be."""
+        self._links.pop(file, None)
+        self._gone.add(file)
+        if large:
+            await self._stored({})
+
+    async def made(self, file: str) -> CreatedRecord | None:
+        """The record as it was made, where its links are kept: its upload can be gone on with."""
+        return _made_of((await self._load()).get(file))
+
+    async def sweep(self, recorded: IsReferenced) -> list[CreatedRecord]:
+        """Take the links out that no work goes on with; the records of which another process had them."""
+        if self.api.vault is None or not await self.api.vault.names(self._name):
+            return []
+        left = []
+        for file, entry in (await self._load()).items():
+            if not await recorded(file):
+                made = _made_of(entry)
+                if made is not None and file not in self._gone and file not in self._links:
+                    left.append(made)
+                self._links.pop(file, None)
+                self._gone.add(file)
+        await self._stored({})
+        return left
+
+    @property
+    def _name(self) -> str:
+        return f"{facts.NAME}-{self.api.host}-uploads"
+
+    async def _load(self) -> dict[str, Any]:
+        stored = await self.api.vault.load(self._name) if self.api.vault is not None else None
+        with suppress(ValueError):
+            known = json.loads(stored or "{}")
+            return known if isinstance(known, dict) else {}
+        return {}
+
+    async def _stored(self, changes: Mapping[str, Json]) -> None:
+        if self.api.vault is None:
+            return
+        async with self._writing:
+            gone, self._gone = self._gone, set()
+            known = {**await self._load(), **changes}
+            left = {key: one for key, one in known.items() if key not in gone}
+            await self.api.vault.save(self._name, json.dumps(left) if left else "")
+
+
+@interprets_response
+def _links_of(entry: Json) -> tuple[str, ...]:
+    """What lies in the vault for a file, in the form of today or as a bare list."""
+    return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
+
+
+@interprets_response
+def _made_of(entry: Json) -> CreatedRecord | None:
+    return CreatedRecord.of(entry["made"]) if isinstance(entry, dict) else None
