@@ -22,8 +22,6 @@ from dam_sync.store.sqlite import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 
-OLD_LEDGER = "400d"
-
 
 async def job_export(path: Path, target: Path) -> dict[str, Any]:
     """`state JOB export`: a whole copy in a new file, in which no run is held, also while a run is going on."""

@@ -43,8 +43,7 @@ MAY = {
     },
     "help": {"help", "model"},
     "reference": {"reference", "config", "help", "mapping", "model", "services"},
-    "cli": {"cli", "cli_help", "api", "help", "model", "report"},
-    "cli_help": {"cli_help", "help", "model", "report"},
+    "cli": {"cli", "api", "help", "model", "report"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -1,0 +1,38 @@
+"""The command line: arguments in, exit code out. One module per group of commands; what a command does is decided in
+`api`, which a command imports when it runs, so that `--help` and shell completion stay fast."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dam_sync import __version__
+from dam_sync.cli.emulation import demo, emulate
+from dam_sync.cli.migration import adopt, check, plan, run, verify
+from dam_sync.cli.state import errors, state, status
+from dam_sync.cli.topics import help_
+
+cli = typer.Typer(
+    name="dam-sync",
+    help="Moves digital-asset libraries between services that disagree about everything, and keeps them in step.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for function in (demo, check, plan, run, verify, adopt, status, errors, state, emulate):
+    cli.command()(function)
+cli.command("help")(help_)
+
+
+@cli.callback(invoke_without_command=True)
+def top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """See `dam-sync COMMAND --help`."""
+    if version:
+        sys.stdout.write(f"dam-sync {__version__}\n")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The `dam-sync` command."""
+    cli()

@@ -1,0 +1,73 @@
+"""Commands that need nothing of one's own: demo, emulate."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dam_sync.cli.command import command, execute, exit_on_error
+from dam_sync.report.next_step import after_demo
+from dam_sync.report.output import Output
+
+if TYPE_CHECKING:
+    from dam_sync.api.emulate import EmulatorAddress
+    from dam_sync.api.run_options import RunOptions
+
+
+@command
+def demo(
+    output: Output,
+    assets: Annotated[int, typer.Option(min=1, help="Assets in the made-up library.")] = 300,
+    source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = "a_hypermedia",
+    target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = "e_profiles",
+    folder: Annotated[Path, typer.Option("--dir", help="A new or empty folder, or one of an earlier demo.")] = Path(
+        "state/demo"
+    ),
+) -> None:
+    """Migrate a made-up library between two emulated tenants, and verify it."""
+    from dam_sync.api.demo import Demo, run_demo
+    from dam_sync.api.emulate import kind_called
+
+    async def act(options: RunOptions) -> int:
+        demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
+        code = await run_demo(demo, options, output.report, output.note)
+        output.next(*after_demo(str(folder / "job.yaml"), code))
+        return code
+
+    execute(output, act)
+
+
+@command
+def emulate(
+    output: Output,
+    kind: Annotated[str, typer.Argument(help="Which service.")] = "",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Calls a second it allows; default as documented.")] = None,
+    lag: Annotated[float | None, typer.Option(help="Seconds its search index runs behind.")] = None,
+    faults: Annotated[Path | None, typer.Option(help="Scripted faults (JSON list).")] = None,
+    load: Annotated[Path | None, typer.Option("--load", help="Catalogue (JSON lines) to begin with.")] = None,
+    files: Annotated[Path | None, typer.Option("--files", help="Folder of the catalogue's files.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated.")] = None,
+    assumptions: Annotated[bool, typer.Option("--assumptions", help="List our numbered guesses and stop.")] = False,
+) -> None:
+    """Serve one emulated service on this machine until Ctrl-C."""
+    from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
+
+    with exit_on_error(output):
+        if assumptions:
+            rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
+            output.table("Assumptions", ("service", "no.", "assumed", "contract"), rows)
+            return
+        emulation = Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ()))
+        serve_emulation(emulation, partial(_show_ready, output))
+
+
+def _show_ready(output: Output, ready: EmulatorAddress) -> None:
+    """An emulated service that answers: one line of JSON, or lines to paste."""
+    sys.stdout.write(json.dumps(ready.as_json()) + "\n" if output.as_json else ready.text())
+    sys.stdout.flush()

@@ -1,0 +1,159 @@
+"""Commands that work on both services: check, plan, run, verify, adopt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dam_sync.cli.command import command, execute
+from dam_sync.cli.options import Accept, Continue, Full, Html, JobFile, Only, Repair
+from dam_sync.report.next_step import after_check, after_report
+from dam_sync.report.output import Output
+
+if TYPE_CHECKING:
+    from dam_sync.api.run_options import RunOptions
+
+
+@command
+def check(output: Output, job: JobFile) -> None:
+    """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
+    from dam_sync.api.check import check_job
+
+    async def act(options: RunOptions) -> int:
+        findings = await check_job(job, options)
+        if output.as_json:
+            ok = not any(finding.exit_code for finding in findings)
+            output.data({"ok": ok, "findings": [finding.as_json() for finding in findings]})
+        else:
+            rows = [(f.mark, f.subject, f.message, f.hint) for f in findings]
+            output.table(f"Check of {job}", ("", "what", "found", "what to do"), rows)
+        code = max((finding.exit_code for finding in findings), default=0)
+        output.next(*after_check(str(job), code))
+        return code
+
+    execute(output, act)
+
+
+@command
+def plan(
+    output: Output,
+    job: JobFile,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write every operation to this file (JSON).")
+    ] = None,
+    html: Html = None,
+    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")] = False,
+    full: Full = False,
+    repair: Repair = False,
+    only: Only = None,
+    accept_changes: Accept = False,
+    continue_parked: Continue = False,
+) -> None:
+    """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
+    from dam_sync.api.jobs import plan_job
+
+    async def act(options: RunOptions) -> int:
+        report = await plan_job(job, options)
+        output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
+        return 10 if detailed and report.operations else 0
+
+    execute(
+        output,
+        act,
+        full=full,
+        repair=repair,
+        only=frozenset(only or ()),
+        output=out,
+        html=html,
+        accept_changes=accept_changes,
+        continue_parked=continue_parked,
+    )
+
+
+@command
+def run(
+    output: Output,
+    job: JobFile,
+    full: Full = False,
+    repair: Repair = False,
+    only: Only = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take at most N assets.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="API calls to each, at most.")] = None,
+    max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
+    html: Html = None,
+    accept_changes: Accept = False,
+    continue_parked: Continue = False,
+) -> None:
+    """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
+    from dam_sync.api.jobs import run_job, unfinished, write_html
+
+    async def act(options: RunOptions) -> int:
+        report = await run_job(job, options)
+        output.report(report.as_json())
+        write_html(report, options.html)
+        code, stop = unfinished(report)
+        if stop is not None:
+            output.told(stop)
+        output.next(*after_report(report.as_json(), str(job)))
+        return code
+
+    execute(
+        output,
+        act,
+        full=full,
+        repair=repair,
+        only=frozenset(only or ()),
+        accept_changes=accept_changes,
+        continue_parked=continue_parked,
+        limit=limit,
+        max_calls=max_calls,
+        max_duration=max_duration,
+        html=html,
+    )
+
+
+@command
+def verify(
+    output: Output,
+    job: JobFile,
+    level: Annotated[str | None, typer.Option("--level", help="count, fields, digest or bytes.")] = None,
+    sample: Annotated[str, typer.Option("--sample", help="Compare only this part: 2%.")] = "100%",
+    html: Html = None,
+    accept_changes: Accept = False,
+) -> None:
+    """Read both sides back and reconcile them."""
+    from dam_sync.api.jobs import verify_job
+
+    async def act(options: RunOptions) -> int:
+        report = await verify_job(job, options, level, sample)
+        output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
+        return 3 if not report.clean else 5 if report.early else 0
+
+    execute(output, act, html=html, accept_changes=accept_changes)
+
+
+@command
+def adopt(
+    output: Output,
+    job: JobFile,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matches, keep no link.")] = False,
+    by_field: Annotated[str, typer.Option("--by-field", help="A field of the target that holds source ids.")] = "",
+    by_file: Annotated[bool, typer.Option("--by-file", help="Match by file name, size and digest as well.")] = False,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the ambiguous matches to this file.")] = None,
+    decisions: Annotated[Path | None, typer.Option("--decisions", help="That file, with decisions filled in.")] = None,
+    accept_changes: Accept = False,
+) -> None:
+    """Link what is at the target already: by our markers, by an id field, by name, size and digest."""
+    from dam_sync.api.adopt import Adoption, adopt_job
+
+    async def act(options: RunOptions) -> int:
+        report = await adopt_job(job, options, Adoption(dry_run, by_field, by_file, csv_file, decisions))
+        output.report(report.as_json())
+        output.next(*after_report(report.as_json(), str(job)))
+        return 4 if report.counts.get("ambiguous") else 0
+
+    execute(output, act, accept_changes=accept_changes)
