@@ -16,7 +16,7 @@ from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Connector, Operation
 from dam_sync.model.support import Feature, Support
-from dam_sync.services import discover
+from dam_sync.services import built_in
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -70,7 +70,7 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
 
 def sections() -> dict[str, str]:
     """The generated sections by name, as Markdown."""
-    kinds = list(discover().values())
+    kinds = list(built_in().values())
     return {
         "topics": "".join(f"- `{name}`: {summary}\n" for name, summary in topics().items()),
         "transforms": _transforms(),
@@ -98,7 +98,7 @@ def refreshed(text: str, made: Mapping[str, str]) -> str:
 
 def main() -> None:
     """Rewrite all documents in place; a service that has no topic yet gets one."""
-    for kind in discover().values():
+    for kind in built_in().values():
         topic = TOPICS / f"{kind.name}.md"
         if not topic.exists():
             summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."

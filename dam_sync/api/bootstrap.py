@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import Job, load_job, resolve_secret
+from dam_sync.config.job import Auth, Job, load_job, resolve_secret
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
@@ -76,7 +76,8 @@ def connect(
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
-        auth={"flow": side.auth.flow, **{key: resolve_secret(text) for key, text in side.auth.parameters.items()}},
+        auth=_credential(side.auth) if side.auth is not None else {},
+        folder=job.folder,
         options=side.options,
         clock=SystemClock(),
         vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
@@ -90,6 +91,10 @@ def connect(
         may_write=may_write,
     )
     return discover()[side.kind].connect(context)
+
+
+def _credential(auth: Auth) -> dict[str, str]:
+    return {"flow": auth.flow, **{key: resolve_secret(text) for key, text in auth.parameters.items()}}
 
 
 @asynccontextmanager

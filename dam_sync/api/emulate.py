@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.emulators import application_of, profile_of
+from dam_sync.emulators import application_of, emulated_kinds, profile_of
 from dam_sync.emulators.kit.catalogue import read_catalogue
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
@@ -152,21 +152,22 @@ def ready(kind: Connector, url: str, storage_url: str) -> EmulatorAddress:
 
 
 def kind_called(name: str) -> Connector:
-    """The kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
-    kinds = discover()
+    """The emulated kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
+    kinds, emulated = discover(), sorted(emulated_kinds())
     if not name:
-        raise ConfigError("the KIND of the service is missing", hint=f"one of {', '.join(kinds)}")
-    begun = [kind for kind in kinds if kind.startswith(name)]
-    if name not in kinds and len(begun) == 1:
-        return kinds[begun[0]]
-    if name not in kinds:
-        raise ConfigError(f"there is no service called {name!r}", hint=f"known: {', '.join(kinds)}")
-    return kinds[name]
+        raise ConfigError("the KIND of the service is missing", hint=f"one of {', '.join(emulated)}")
+    begun = [kind for kind in emulated if kind.startswith(name)]
+    found = begun[0] if name not in kinds and len(begun) == 1 else name
+    if found not in kinds:
+        raise ConfigError(f"there is no service called {name!r}", hint=f"known: {', '.join(emulated)}")
+    if found not in emulated:
+        raise ConfigError(f"the service {found} has no emulator", hint=f"emulated: {', '.join(emulated)}")
+    return kinds[found]
 
 
 def assumptions_of(name: str = "") -> list[tuple[str, Assumption]]:
-    """Our numbered guesses about one service, or about all."""
-    kinds = [kind_called(name)] if name else list(discover().values())
+    """Our numbered guesses about one service, or about all that are emulated."""
+    kinds = [kind_called(each) for each in ([name] if name else sorted(emulated_kinds()))]
     return [(kind.name, each) for kind in kinds for each in kind.assumptions]
 
 

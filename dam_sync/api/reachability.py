@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import Job, SideConfig
+from dam_sync.config.job import HTTP, Job, SideConfig
 from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
 from dam_sync.transfer.budget import MemoryBudget
@@ -20,8 +20,13 @@ LOGINS = ("login", "username", "user", "client_id")
 
 
 async def refuse_unreachable(url: str, role: str) -> None:
-    """Raises ConfigError for a name that is not known, Transient for a host that does not answer within seconds."""
+    """Raises ConfigError for a name that is not known, Transient for a host that does not answer within seconds.
+
+    URLs other than of HTTP are left to their service.
+    """
     parts = urlsplit(url)
+    if parts.scheme not in HTTP:
+        return
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     if proxy_to(url) is not None:  # the proxy looks the name up
         return
@@ -51,7 +56,9 @@ async def explained(error: DamSyncError, job: Job, role: str) -> DamSyncError:
     side = job.source if role == "source" else job.target
     if isinstance(error, Denied):
         return _refused(error, side)
-    if isinstance(error, ConfigError) or (isinstance(error, Transient) and not _is_page(error)):
+    if urlsplit(side.base_url).scheme not in HTTP or isinstance(error, ConfigError):
+        return error
+    if isinstance(error, Transient) and not _is_page(error):
         return error
     root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
     hint = "check `base_url`: it is the address of the service, without the path of a page or of the API"
@@ -65,7 +72,7 @@ def _refused(error: Denied, side: SideConfig) -> DamSyncError:
     """A wrong password is told as one; a right that is missing stays what it is."""
     if "401" not in error.message:
         return error
-    given = side.auth.parameters
+    given = side.auth.parameters if side.auth is not None else {}
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
     login = next((given[key] for key in LOGINS if given.get(key) and "${" not in given[key]), "")
     whose = f" of {login}" if login else ""

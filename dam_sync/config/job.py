@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -37,6 +37,8 @@ OPTIONAL = frozenset({"scope", "form"})  # what a flow may take besides what it 
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
 LATER = frozenset({"hours", "schedule", "webhooks", "max_deletes"})
 SQLITE = "sqlite:///"
+HTTP = ("https", "http")
+EXAMPLES = {"https": "https://host", "file": "file:///folder"}
 
 
 class Reference(str):
@@ -164,9 +166,9 @@ class SideConfig(StrictModel):
     """One of the two services."""
 
     kind: str
-    base_url: str
+    base_url: str = ""  # needed unless the connector says otherwise, as `auth` is
     tenant_url: str = ""
-    auth: Auth
+    auth: Auth | None = None
     options: Mapping[str, Json] = Field(default_factory=dict)
 
 
@@ -245,6 +247,11 @@ class Job(StrictModel):
         return state
 
     @property
+    def folder(self) -> Path:
+        """The folder of the job file."""
+        return self._folder
+
+    @property
     def mapping_path(self) -> Path:
         """The mapping file."""
         return self._path(self.mapping)
@@ -317,9 +324,10 @@ class _SideCheck:
         kind = self.kinds.get(name) if isinstance(name, str) else None
         if isinstance(name, str) and kind is None:
             yield self._fault("kind", f"there is no kind {name}", nearest(name, self.kinds))
+        yield from self._needed(kind)
         for key in ("base_url", "tenant_url"):
             if isinstance(self.side.get(key), str):
-                yield from self._address((key,), self.side[key])
+                yield from self._address((key,), self.side[key], kind.schemes if kind else HTTP)
         auth, options = self.side.get("auth"), self.side.get("options")
         if isinstance(auth, dict):
             yield from self._secrets(auth)
@@ -332,8 +340,21 @@ class _SideCheck:
     def _fault(self, key: str, message: str, hint: str = "") -> Diagnostic:
         return self.written.fault((*self.place, key), message, hint)
 
+    def _needed(self, kind: Connector | None) -> Iterator[Diagnostic]:
+        """What is left out though the kind needs it; of a kind that is not known, what most need."""
+        optional = {
+            "base_url": kind is not None and kind.base_url_optional,
+            "auth": kind is not None and not kind.flows,
+        }
+        for key, left_out in optional.items():
+            if not left_out and self.side.get(key) is None:
+                yield self.written.fault(self.place, f"{key} is missing")
+
     def _flow(self, auth: Mapping[str, Json], kind: Connector) -> Iterator[Diagnostic]:
         flow = auth.get("flow")
+        if not kind.flows:
+            yield self._fault("auth", f"{kind.name} takes no credentials", "remove the key")
+            return
         needed = kind.flows.get(flow) if isinstance(flow, str) else None
         if needed is None:
             if isinstance(flow, str):
@@ -364,7 +385,7 @@ class _SideCheck:
             elif OPENING in value and REFERENCE.fullmatch(value) is None:
                 yield self._auth(key, "is no reference to a secret", f"write the whole value as {FORMS}")
             elif key.endswith("_url") and OPENING not in value:
-                yield from self._address(("auth", key), value)
+                yield from self._address(("auth", key), value, HTTP)
 
     def _auth(self, key: str, message: str, hint: str = "") -> Diagnostic:
         return self.written.fault((*self.place, "auth", key), message, hint)
@@ -380,18 +401,18 @@ class _SideCheck:
             elif option is not None and (wrong := option.fault(value)):
                 yield self.written.fault(place, wrong)
 
-    def _address(self, keys: KeyPath, url: str) -> Iterator[Diagnostic]:
+    def _address(self, keys: KeyPath, url: str, schemes: Sequence[str]) -> Iterator[Diagnostic]:
         """Addresses are never repeated: one may hold a password."""
-        place = (*self.place, *keys)
+        place, example = (*self.place, *keys), f"write {EXAMPLES.get(schemes[0], f'{schemes[0]}://…')}"
         try:
             parts = urlsplit(url)
             host, odd = parts.hostname or "", bool(parts.username or parts.password or parts.query or parts.fragment)
             _ = parts.port
         except ValueError:
-            yield self.written.fault(place, "is no address", "write https://host")
+            yield self.written.fault(place, "is no address", example)
             return
-        if parts.scheme not in ("http", "https") or not host:
-            yield self.written.fault(place, "is no address", "write https://host")
+        if parts.scheme not in schemes or not (host or (parts.path and parts.scheme not in HTTP)):
+            yield self.written.fault(place, "is no address", example)
         elif odd:
             yield self.written.fault(place, "holds more than host and path", "credentials belong under auth")
         elif parts.scheme == "http" and not _is_loopback(url):

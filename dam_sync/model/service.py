@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
@@ -353,13 +354,15 @@ class Context:
     """What a service is given when it is connected: addresses, a resolved credential, tools and ports.
 
     auth: flow and its resolved parameters (secrets in clear, never logged). options: the kind's own settings.
-    settings beyond the kind's declared ones were refused before.
+    settings beyond the kind's declared ones were refused before. base_url and auth are empty where the connector needs
+    none; folder: that of the job file, against which paths in options are meant.
     """
 
     base_url: str
     auth: Mapping[str, str] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     tenant_url: str = ""
+    folder: Path = Path()
     clock: Clock = field(default_factory=SystemClock)
     vault: CredentialStore | None = None
     budget: Budget | None = None
@@ -398,12 +401,13 @@ class AssumedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What a service folder exports as KIND.
+    """What a service package exports as KIND, and an entry point of the group `dam_sync.services` refers to.
 
-    settings: the options it takes, by name. flows: auth flow -> required parameters; extras: what a flow takes besides.
-    connect: makes the service, an instance of `service`. limits: as documented. holds: what a library of this kind
-    holds; a feature that is absent is neither read nor written. leaves: what is left there by a killed run, once the
-    next one is through.
+    settings: the options it takes, by name. flows: auth flow -> required parameters, none where the service takes no
+    `auth`; extras: what a flow takes besides. connect: makes the service, an instance of `service`. limits: as
+    documented. schemes: those a `base_url` may have; base_url_optional: whether a job may leave it out. holds: what a
+    library of this kind holds; a feature that is absent is neither read nor written. leaves: what is left there by a
+    killed run, once the next one is through.
     """
 
     name: str
@@ -415,6 +419,8 @@ class Connector:
     limits: Limits
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
+    schemes: tuple[str, ...] = ("https", "http")
+    base_url_optional: bool = False
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     holds: Mapping[Feature, Support] = field(default_factory=dict)
     leaves: tuple[OrphanRetention, ...] = ()

@@ -13,12 +13,12 @@ import pytest
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
-from dam_sync.services import discover
 from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
 from tests.support.nearby import Nearby, handing_over
+from tests.support.pairs import KINDS
 
 Start = Callable[..., Tenant]
 CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "which" in metafunc.fixturenames:
-        pairs = [(kind, variant) for kind in discover() for variant in VARIANTS]
+        pairs = [(kind, variant) for kind in KINDS for variant in VARIANTS]
         pairs = getattr(metafunc.module, "READINGS", pairs)
         ids = [f"{kind}-{variant}" if variant else kind for kind, variant in pairs]
         metafunc.parametrize("which", pairs, ids=ids, scope="module")

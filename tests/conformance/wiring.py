@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile as Wired
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 
-WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in discover()}
+WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in KINDS}
 VARIANTS = ("", "second")

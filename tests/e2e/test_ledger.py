@@ -19,9 +19,9 @@ from dam_sync.api.state_copies import job_gc
 from dam_sync.emulators import profile_of
 from dam_sync.engine.report import INNER
 from dam_sync.model.errors import StopRequested
-from dam_sync.services import discover
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.pairs import KINDS
 
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
 
@@ -44,7 +44,7 @@ def library(source: str, target: str) -> list[Any]:
     return everything(large_for(target), without={*profile_of(source).refuses, *profile_of(target).refuses})
 
 
-@pytest.mark.parametrize("target", discover(), ids=lambda kind: kind[0])
+@pytest.mark.parametrize("target", KINDS, ids=lambda kind: kind[0])
 def test_every_write_says_what_it_did(tmp_path: Path, target: str) -> None:
     source = SOURCES.get(target, "a_hypermedia")
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:

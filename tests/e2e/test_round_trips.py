@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.sandbox import Emulated
-from dam_sync.services import discover
 from tests.support.anypair import hurried, joined, living, moved, ran, tenant_of, told_by
 from tests.support.compared import Comparison
 from tests.support.everything import NAMES, OWN_MARKS, everything, receiving
+from tests.support.pairs import KINDS
 
-HOME = next(iter(discover()))
+HOME = KINDS[0]
 
 
-@pytest.mark.parametrize("abroad", list(discover()), ids=[kind[0] for kind in discover()])
+@pytest.mark.parametrize("abroad", KINDS, ids=[kind[0] for kind in KINDS])
 def test_what_goes_there_comes_back(tmp_path: Path, abroad: str) -> None:
     with (
         hurried(),

@@ -12,15 +12,15 @@ from collections.abc import Callable
 
 import pytest
 
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, WRITES, Case, tried
 
 BLOCK = 250  # answers of one test
-EACH = -(-ANSWERS // (2 * len(discover())))  # answers of one service to one kind of call
+EACH = -(-ANSWERS // (2 * len(KINDS)))  # answers of one service to one kind of call
 BLOCKS = [
     (kind, to, start, min(BLOCK, EACH - start))
     for start in range(0, EACH, BLOCK)
-    for kind in sorted(discover())
+    for kind in KINDS
     for to in (READS, WRITES)
 ]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.services import discover
 from tests.simulation.conftest import TRIED
+from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation
 
-PAIRS = [(source, target) for source in discover() for target in discover()]
+PAIRS = [(source, target) for source in KINDS for target in KINDS]
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])

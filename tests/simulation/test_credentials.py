@@ -9,14 +9,14 @@ import pytest
 
 from dam_sync.http.transport import RawRequest, RawResponse
 from dam_sync.http.urls import Addresses
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.wire import VirtualWire
 
 STORED_ELSEWHERE = frozenset({"b_documents"})  # its files come from its API (wire B 4)
 
 
-@pytest.mark.parametrize("kind", sorted(set(discover()) - STORED_ELSEWHERE))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - STORED_ELSEWHERE))
 def test_no_credential_reaches_the_store_of_a_service_at_its_own_origin(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from dam_sync.emulators import profile_of
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.virtual.edits import EDITS
 from tests.support.virtual.scene import REOPENS, scene
 
-KINDS = tuple(discover())
 POLLED = 0.2  # part of the calls of a repair that depends on how long a service looks at a file
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.http.transport import RawRequest
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.mutations import written
 from tests.support.virtual.reply import Reply
@@ -15,7 +15,7 @@ from tests.support.virtual.reply import Reply
 TITLE = b"Picture 3"
 
 
-@pytest.mark.parametrize("kind", sorted(discover()))
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_lone_surrogate_in_one_title_stops_no_library(tmp_path: Path, kind: str) -> None:
     target = "e_profiles" if kind != "e_profiles" else "a_hypermedia"
     with Simulation(tmp_path, (kind, target)).moving() as move:

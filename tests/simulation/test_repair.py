@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.run_options import RunOptions
+from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset, Patch
-from dam_sync.services import discover
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
 from tests.support.virtual.edits import (
@@ -29,7 +29,7 @@ from tests.support.virtual.edits import (
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.scene import ACCEPTED, REOPENS, scene
 
-KINDS = {kind[0]: kind for kind in discover()}
+KINDS = {kind[0]: kind for kind in emulated_kinds()}
 NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))
 HIDDEN = Edit("status changed", "status", status("archived"), hides=True)
 

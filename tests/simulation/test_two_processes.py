@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.errors import DamSyncError, SafetyStop, StoreBusy
-from dam_sync.services import discover
 from dam_sync.store import runs
+from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import IN_DOUBT
 from tests.support.virtual.fuse import COMMIT, Fuse
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.universe import process
 
-TARGETS = sorted(discover())
+TARGETS = KINDS
 STILL = 45.0  # seconds a process stands still: longer than its lease lives
 
 

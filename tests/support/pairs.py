@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from dam_sync.services import discover
+from dam_sync.emulators import emulated_kinds
 
 EVERYTHING: Final = bool(os.environ.get("DAM_SYNC_ALL"))
-KINDS: Final = tuple(discover())
+KINDS: Final = tuple(sorted(emulated_kinds()))
 ALL: Final = [(source, target) for source in KINDS for target in KINDS]
 
 

@@ -17,7 +17,7 @@ from dam_sync.api.bootstrap import connect, job_of
 from dam_sync.api.emulate import Emulation, EmulatorAddress, ready, serve_emulation
 from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
-from dam_sync.emulators import application_of, profile_of
+from dam_sync.emulators import application_of, emulated_kinds, profile_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
@@ -27,7 +27,7 @@ from dam_sync.model.service import Connector
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 
-KINDS = sorted(discover())
+KINDS = sorted(emulated_kinds())
 GOOD = {"record": "type", "name": "Photo"}
 ASSET = {"record": "asset", "id": "1", "filename": "a.jpg"}
 

@@ -16,6 +16,7 @@ from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
 from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.vault import MemoryVault
 
 URL = "https://dam.example"
@@ -25,7 +26,7 @@ PROBES: tuple[Any, ...] = (
     [], ["a", "b"], [[1]],
     {}, {"a": "date"}, {"a": 7}, {"a": {"b": "c"}}, {"a": ["b"]},
 )  # fmt: skip
-CASES = [(kind, name) for kind in discover() for name in discover()[kind].settings]
+CASES = [(kind, name) for kind in KINDS for name in discover()[kind].settings]
 
 
 def connects(kind: str, name: str, value: Any) -> bool:
@@ -50,7 +51,7 @@ async def test_what_the_check_accepts_the_adapter_accepts(kind: str, name: str) 
     assert option.fault(None).startswith("should be ")
 
 
-@pytest.mark.parametrize("kind", list(discover()))
+@pytest.mark.parametrize("kind", KINDS)
 async def test_every_way_in_can_be_written_in_a_job_file(kind: str, tmp_path: Path) -> None:
     trial: Profile = profile_of(kind)
     for number, auth in enumerate((*trial.auth, trial.denied)):

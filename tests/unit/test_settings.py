@@ -401,3 +401,40 @@ def test_what_a_parser_tells_of_values_is_not_repeated(tmp_path: Path, auth: str
 def test_a_secret_from_an_editor_that_marks_its_files_is_read(tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(b"\xef\xbb\xbfs3cret-token\r\n")
     assert resolve_secret(Reference.at("${file:token}", "auth.token", tmp_path)) == "s3cret-token"
+
+
+FOLDER = replace(KINDS["alpha"], name="shelf", flows={}, schemes=("file",), base_url_optional=True)
+SHELF = """\
+version: 1
+name: shelf
+source: {kind: shelf, base_url: file:///archive, options: {index_lag: 5}}
+target: {kind: shelf}
+mapping: mapping.yaml
+"""
+
+
+def test_a_kind_may_have_another_scheme_no_credentials_and_no_url(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(SHELF, encoding="utf-8")
+    job = load_job(path, {"shelf": FOLDER})
+    assert (job.source.base_url, job.source.auth) == ("file:///archive", None)
+    assert (job.target.base_url, job.folder) == ("", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("file:///archive", "https://archive", "source.base_url: is no address; write file:///folder"),
+        ("file:///archive", "file:", "source.base_url: is no address; write file:///folder"),
+        ("file:///archive", "file:///archive?x=1", "source.base_url: holds more than host and path"),
+        ("{kind: shelf}", "{kind: shelf, auth: {flow: basic}}", "target.auth: shelf takes no credentials"),
+        ("{kind: shelf}", "{kind: alpha}", "target: base_url is missing"),
+        ("{kind: shelf}", "{kind: alpha}", "target: auth is missing"),
+    ],
+)
+def test_what_such_a_kind_does_not_take(tmp_path: Path, old: str, new: str, found: str) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(SHELF.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_job(path, {**KINDS, "shelf": FOLDER})
+    assert any(found in str(fault) for fault in caught.value.faults), caught.value.message

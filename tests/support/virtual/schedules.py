@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dam_sync.services import discover
+from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import Point
 from tests.support.virtual.moves import Simulation
@@ -63,7 +63,7 @@ def blocks() -> list[tuple[tuple[str, str], range]]:
 
 def pair_of(number: int) -> tuple[str, str]:
     """The pair of a schedule; every pair once before any twice."""
-    pairs = [(source, target) for source in discover() for target in discover()]
+    pairs = [(source, target) for source in KINDS for target in KINDS]
     turn, place = divmod(number // EACH, len(pairs))
     random.Random(f"pairs {SEED} {turn}").shuffle(pairs)
     return pairs[place]
