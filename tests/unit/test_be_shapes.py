@@ -11,7 +11,7 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.services.b_documents.connection import Options
 from dam_sync.services.b_documents.fields import FieldInfo, Server
 from dam_sync.services.b_documents.wire import Around, asset_of
-from dam_sync.services.e_profiles import trees, wire
+from dam_sync.services.e_profiles.codec import trees, wire
 
 LINK = "https://demo.example/v2/assets/search?query=category:({A})"
 

@@ -15,9 +15,9 @@ from dam_sync.model.asset import AssetId, Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import security
-from dam_sync.services.e_profiles.connection import Options
-from dam_sync.services.e_profiles.fields import Profile, Tenant
+from dam_sync.services.e_profiles.codec import security
+from dam_sync.services.e_profiles.codec.fields import Profile, Tenant
+from dam_sync.services.e_profiles.options import Options
 from tests.support.connected import entries
 from tests.support.served_e import Open, asset, created, draft, serving
 from tests.support.served_e import Tenant as Served

@@ -14,7 +14,8 @@ import pytest
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import searching, wire
+from dam_sync.services.e_profiles.api import search
+from dam_sync.services.e_profiles.codec import wire
 from tests.support.connected import EVERYTHING
 from tests.support.served_e import START, TOKEN, Open, Tenant, asset, serving
 
@@ -140,7 +141,7 @@ async def test_a_service_that_does_not_know_the_upload_date_is_found_out(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenant = opened(*spread(250))
-    monkeypatch.setattr("dam_sync.services.e_profiles.query.added_in", lambda *_: "Nonsense:({x})")
+    monkeypatch.setattr("dam_sync.services.e_profiles.api.query.added_in", lambda *_: "Nonsense:({x})")
     with pytest.raises(TruncatedListing):
         await batches(tenant.connect(read_only=True))
 
@@ -152,7 +153,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
         hits = wire.hits_of(reply)
         return wire.Hits(tuple(change(hits.rows)), hits.total, hits.scroll)
 
-    monkeypatch.setattr(searching, "hits_of", told)
+    monkeypatch.setattr(search, "hits_of", told)
 
 
 async def test_archived_assets_cost_one_more_call_for_each_page(opened: Open) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.service import Context
-from dam_sync.services.e_profiles.connection import Options, limits_of, retry_after
+from dam_sync.services.e_profiles.api.client import retry_after
+from dam_sync.services.e_profiles.options import Options, limits_of
 from tests.support.served_e import Open, Tenant, asset, serving
 
 PUBLIC = frozenset({"public"})

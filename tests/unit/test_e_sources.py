@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.service import Service
-from dam_sync.services.e_profiles import wire
-from dam_sync.services.e_profiles.fields import Tenant
+from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.codec.fields import Tenant
 from tests.support.connected import entries
 from tests.support.served_e import Open, asset, serving
 

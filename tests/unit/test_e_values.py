@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Localized, Person, Term
-from dam_sync.services.e_profiles.fields import FieldInfo
-from dam_sync.services.e_profiles.values import decode, encode, term_of
+from dam_sync.services.e_profiles.codec.fields import FieldInfo
+from dam_sync.services.e_profiles.codec.values import decode, encode, term_of
 
 ASSET: dict[str, Any] = json.loads("""
 {"id": "2405adb8-fe72-4bec-a47e-0ef3e27fd0b7", "external_id": "zofltmp3ft",

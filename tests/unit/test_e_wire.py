@@ -14,10 +14,11 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Right
 from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Term
-from dam_sync.services.e_profiles import fields, query, security, trees, wire
-from dam_sync.services.e_profiles.fields import FieldInfo, Tenant
-from dam_sync.services.e_profiles.tokens import tenant_of
-from dam_sync.services.e_profiles.values import term_of
+from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.tokens import tenant_of
+from dam_sync.services.e_profiles.codec import fields, security, trees, wire
+from dam_sync.services.e_profiles.codec.fields import FieldInfo, Tenant
+from dam_sync.services.e_profiles.codec.values import term_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ASSET: dict[str, Any] = json.loads("""

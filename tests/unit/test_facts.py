@@ -13,7 +13,7 @@ from dam_sync.model.support import Feature
 from dam_sync.services import discover
 from dam_sync.services.a_hypermedia.codec import fields as a
 from dam_sync.services.a_hypermedia.codec import forms
-from dam_sync.services.e_profiles import fields as e
+from dam_sync.services.e_profiles.codec import fields as e
 from tests.support.stepped_clock import NOW
 from tests.support.virtual.lying import LONGEST
 

@@ -25,17 +25,16 @@ from dam_sync.model.service import (
     Window,
 )
 from dam_sync.model.values import Term
-from dam_sync.services.e_profiles import costs, facts
-from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.links import Links
-from dam_sync.services.e_profiles.membership import Members
-from dam_sync.services.e_profiles.reading import Reader
-from dam_sync.services.e_profiles.searching import Search
-from dam_sync.services.e_profiles.security import Way
-from dam_sync.services.e_profiles.taxonomy import Taxonomy
-from dam_sync.services.e_profiles.tenancy import Tenancy
-from dam_sync.services.e_profiles.uploading import Uploader
-from dam_sync.services.e_profiles.writing import Writer
+from dam_sync.services.e_profiles import estimate, facts
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.search import Search
+from dam_sync.services.e_profiles.codec.security import Way
+from dam_sync.services.e_profiles.source.crawl import Reader
+from dam_sync.services.e_profiles.source.files import Links
+from dam_sync.services.e_profiles.target import Writer
+from dam_sync.services.e_profiles.taxonomy import Members, Taxonomy
+from dam_sync.services.e_profiles.tenant import Tenancy
+from dam_sync.services.e_profiles.uploads import Uploader
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
@@ -152,23 +151,23 @@ class ProfilesService(Service):
         return self._writer.audience(draft)
 
     def _proofs(self, change: Draft | Patch, way: Way | None) -> Counter[str]:
-        return costs.proof_calls(self._writer.proven.new(costs.forms_of(change, way)))
+        return estimate.proof_calls(self._writer.proven.new(estimate.forms_of(change, way)))
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
         match change:
             case Draft():
                 way = self._writer.way(change)
-                return Counter(costs.draft_calls(change, size, self.limits, way)) + self._proofs(change, way)
+                return Counter(estimate.draft_calls(change, size, self.limits, way)) + self._proofs(change, way)
             case FileRef():
-                return costs.version_calls(size or change.size or 0, self.limits)
+                return estimate.version_calls(size or change.size or 0, self.limits)
             case Patch():
-                return Counter(costs.patch_calls(change)) + self._proofs(change, None)
+                return Counter(estimate.patch_calls(change)) + self._proofs(change, None)
             case Membership():
-                return costs.place_calls(change)
+                return estimate.place_calls(change)
             case Term():
                 return {facts.ADD_TERM: 1}
             case Placement():
-                return costs.container_calls(change)
+                return estimate.container_calls(change)
             case _:
                 return {}

@@ -11,8 +11,9 @@ from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, wire
-from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.codec import wire
 
 
 @dataclass(slots=True)

@@ -11,11 +11,12 @@ from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, fields, security, wire
-from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.fields import Tenant
-from dam_sync.services.e_profiles.searching import Search
-from dam_sync.services.e_profiles.tokens import tenant_of
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.search import Search
+from dam_sync.services.e_profiles.api.tokens import tenant_of
+from dam_sync.services.e_profiles.codec import fields, security, wire
+from dam_sync.services.e_profiles.codec.fields import Tenant
 
 
 @dataclass(slots=True)

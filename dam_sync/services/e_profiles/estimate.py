@@ -10,7 +10,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.security import RELEASE, Way, security_of_patch
+from dam_sync.services.e_profiles.codec.security import RELEASE, Way, security_of_patch
 
 
 def upload_calls(limits: Limits, size: int) -> Counter[str]:

@@ -22,7 +22,7 @@ from dam_sync.model.values import (
     instant_text,
     parse_instant,
 )
-from dam_sync.services.e_profiles.fields import NO, YES, FieldInfo
+from dam_sync.services.e_profiles.codec.fields import NO, YES, FieldInfo
 
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")

@@ -14,8 +14,8 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
-from dam_sync.services.e_profiles.connection import Options
-from dam_sync.services.e_profiles.fields import Profile, Tenant, texts_of
+from dam_sync.services.e_profiles.codec.fields import Profile, Tenant, texts_of
+from dam_sync.services.e_profiles.options import Options
 
 GROUPS, RELEASE, EXPIRATION = "asset_groups", "release_date", "expiration_date"
 NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service does not show its rights"

@@ -12,12 +12,14 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Loss
 from dam_sync.model.errors import DamSyncError, IntegrityError, NotFound, Rejected, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, query, wire
-from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.links import Links
-from dam_sync.services.e_profiles.listing import Listing, Rows, created
-from dam_sync.services.e_profiles.searching import Search, refuse_missing
-from dam_sync.services.e_profiles.tenancy import Tenancy
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.search import Search, refuse_missing
+from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.source.files import Links
+from dam_sync.services.e_profiles.source.listing import Listing, Rows, created
+from dam_sync.services.e_profiles.tenant import Tenancy
 
 BY_UPLOAD = "by upload"
 

@@ -12,8 +12,8 @@ from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.wire import Hits, hits_of, id_of
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.codec.wire import Hits, hits_of, id_of
 
 Pairs = Sequence[tuple[str, str]]
 PATH = "/v2/assets/search"

@@ -21,8 +21,9 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, wire
-from dam_sync.services.e_profiles.connection import Line
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.codec import wire
 from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"

@@ -13,13 +13,15 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles import facts, query, security, wire
-from dam_sync.services.e_profiles.connection import Line
-from dam_sync.services.e_profiles.costs import forms_of_security, has_content
-from dam_sync.services.e_profiles.searching import Search
-from dam_sync.services.e_profiles.security import Way
-from dam_sync.services.e_profiles.tenancy import Tenancy
-from dam_sync.services.e_profiles.uploading import Form, Uploader
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.search import Search
+from dam_sync.services.e_profiles.codec import security, wire
+from dam_sync.services.e_profiles.codec.security import Way
+from dam_sync.services.e_profiles.estimate import forms_of_security, has_content
+from dam_sync.services.e_profiles.tenant import Tenancy
+from dam_sync.services.e_profiles.uploads import Form, Uploader
 
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
 

@@ -16,8 +16,10 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.services.e_profiles import facts, query, wire
-from dam_sync.services.e_profiles.searching import Search, refuse_missing
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.search import Search, refuse_missing
+from dam_sync.services.e_profiles.codec import wire
 
 _HINT = "run the same command again; if it stays, set `options: {enumerate: scroll}`"
 

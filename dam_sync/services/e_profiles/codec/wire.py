@@ -14,10 +14,10 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Re
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
+from dam_sync.services.e_profiles.codec.fields import DERIVED, FieldInfo, Tenant
+from dam_sync.services.e_profiles.codec.security import rights_of
+from dam_sync.services.e_profiles.codec.values import decode, encode
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
-from dam_sync.services.e_profiles.fields import DERIVED, FieldInfo, Tenant
-from dam_sync.services.e_profiles.security import rights_of
-from dam_sync.services.e_profiles.values import decode, encode
 
 FRESH = "~fresh"  # behind the revision of an asset that was changed a moment before it was read
 DOCUMENT = "document:"  # before the id of an attached document in a file's id

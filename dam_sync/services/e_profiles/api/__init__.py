@@ -1,0 +1,1 @@
+"""The API of service E: connection, requests, searches, query text, what a token tells."""

@@ -1,0 +1,1 @@
+"""JSON of service E to and from the model. Pure functions."""

@@ -1,0 +1,1 @@
+"""Service E as a source: listings, assets with their versions, files."""
