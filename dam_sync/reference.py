@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dam_sync.config.job import is_secret
 from dam_sync.help import topics
-from dam_sync.mapping.transforms.registry import VERBS
+from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def _transforms() -> str:
-    rows = [(f"`{verb.name}`", verb.summary, f"`{verb.example}`") for verb in VERBS.values()]
+    rows = [(f"`{one.name}`", one.summary, f"`{one.example}`") for one in TRANSFORMS.values()]
     return _table(("Transform", "What it does", "Example"), rows)
 
 

@@ -23,7 +23,7 @@ from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import load_mapping
-from dam_sync.mapping.results import Outcome
+from dam_sync.mapping.results import ValueOutcome
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
 from dam_sync.model.schema import Schema
@@ -148,7 +148,7 @@ async def _about_groups(job: Job, sides: CheckedSides) -> AsyncIterator[CheckRes
         return
     unknown = await sides.services["target"][0].unknown_groups(groups_written(crosswalk, sides.services["source"][1]))
     if unknown and crosswalk.plan.groups is not None:
-        parks = crosswalk.plan.groups.on_error is Outcome.PARKED
+        parks = crosswalk.plan.groups.on_error is ValueOutcome.PARKED
         fate = "every asset with one of them is parked" if parks else "they are dropped, each as a named loss"
         hint = "make them at the target, or map `security: groups` to those it has"
         message = f"the target has no group or user {', '.join(sorted(unknown))}; {fate}"

@@ -16,7 +16,7 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
         containers=frozenset(kind for _, kind in plan.placements),
         tags=plan.tags is not None,
         groups=plan.groups is not None,
-        dates=frozenset(name for name, line in (("release", plan.release), ("expiry", plan.expiry)) if line),
+        dates=frozenset(name for name, rule in (("release", plan.release), ("expiry", plan.expiry)) if rule),
     )
 
 

@@ -31,7 +31,9 @@ class SourceTerms:
         """What a run needs of them."""
         crosswalk, fields = context.crosswalk, context.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
-        known = {key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.books.read}
+        known = {
+            key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.coverage.read
+        }
         trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
         return cls(
             context.source,

@@ -266,7 +266,8 @@ class Verifier:
         drafted, unfit = expected(self.context, asset, drafted, link)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
-            Difference(fault.path, "a value that fits", f"{fault.rule}: {fault.detail}") for fault in drafted.faults
+            Difference(rejection.path, "a value that fits", f"{rejection.rule}: {rejection.detail}")
+            for rejection in drafted.rejections
         ]
         if asset.file is None:  # without a file a name means nothing, and some services make one up
             draft = replace(draft, filename="")

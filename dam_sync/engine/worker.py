@@ -111,9 +111,9 @@ class Worker:
             return replace(prepared, outcome=NOT_SELECTED)
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self._drafted(asset, marker)
-        if drafted.new_terms and not drafted.faults and await self.origins.load(asset):
+        if drafted.new_terms and not drafted.rejections and await self.origins.load(asset):
             drafted = await self._drafted(asset, marker)
-        if drafted.faults and prepared.link is None and not prepared.work.begun:
+        if drafted.rejections and prepared.link is None and not prepared.work.begun:
             return replace(prepared, drafted=drafted, outcome=rejected(drafted))
         exposure = judge(self.context, asset, drafted, prepared.link, await self._containers())
         if exposure.parked is not None:
@@ -216,10 +216,10 @@ def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
 
 def rejected(drafted: Drafted) -> Outcome | None:
     """Why the mapping parks the asset, if it does."""
-    if not drafted.faults:
+    if not drafted.rejections:
         return None
-    first: Loss = drafted.faults[0]
-    told = "; ".join(f"{fault.path}: {fault.rule} {fault.detail}".strip() for fault in drafted.faults)
+    first: Loss = drafted.rejections[0]
+    told = "; ".join(f"{loss.path}: {loss.rule} {loss.detail}".strip() for loss in drafted.rejections)
     return Outcome(
         action="parked",
         cause=f"mapping {first.path}: {first.rule}",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from dam_sync.mapping.results import SHAPES, SPEAKING, Note, Outcome, Result, ValueType, aware, shape_of, shown
+from dam_sync.mapping.results import SHAPES, SPEAKING, Note, Result, ValueOutcome, ValueType, aware, shape_of, shown
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import nearest
@@ -55,7 +55,7 @@ class Fit:
     """What one place of the target takes.
 
     choices: the closed list a text must be in. rule: how a value that is no term of the target yet becomes one;
-    matched: terms come from a `vocabulary` verb and are the target's already. locales: languages the target has,
+    matched: terms come from a `vocabulary` transform and are the target's already. locales: languages the target has,
     empty for any. trims: it keeps no whitespace at the ends of texts.
     """
 
@@ -71,23 +71,23 @@ class Fit:
         """The shape that is written."""
         return SHAPES[self.field.kind]
 
-    def misfit(self, shape: ValueType) -> tuple[str, str]:
+    def reject_reason(self, shape: ValueType) -> tuple[str, str]:
         """Why values of this shape cannot be written, and what to do; empty texts when they can."""
         if shape in TAKES[self.shape]:
             return "", ""
-        verbs = WAY_OUT.get((shape, self.shape), "")
-        hint = f"the pipe needs {verbs}" if verbs else ""
+        transforms = WAY_OUT.get((shape, self.shape), "")
+        hint = f"the pipe needs {transforms}" if transforms else ""
         return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """One value as the field takes it."""
         if isinstance(value, Localized):
-            return self._languages(value, setting)
+            return self._languages(value, context)
         if self.shape is ValueType.TERM:
-            return self._term(value, setting)
-        made = CONVERT[self.shape](value, setting)
+            return self._term(value, context)
+        made = CONVERT[self.shape](value, context)
         if made is None:
-            misfit, hint = self.misfit(shape_of(value))
+            misfit, hint = self.reject_reason(shape_of(value))
             return _refused(KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is no {self.shape.value}")
         lacking = self._lacking(made)
         return _refused(KIND, lacking) if lacking else self._checked(made)
@@ -106,8 +106,8 @@ class Fit:
         if self.trims and isinstance(value, str) and value != value.strip():
             trimmed = value.strip()
             made = self._checked(trimmed) if trimmed else Result(())
-            fate = Outcome.KEPT if trimmed else Outcome.DROPPED
-            return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), fate))
+            outcome = ValueOutcome.KEPT if trimmed else ValueOutcome.DROPPED
+            return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), outcome))
         most = self.field.max_length
         if isinstance(value, str) and most is not None and len(value) > most:
             return _refused(LENGTH, f"{len(value)} letters, at most {most}: {shown(value)}")
@@ -115,20 +115,20 @@ class Fit:
             return _refused(CLOSED, f"{shown(value)} is not one of the target's")
         return Result((value,))
 
-    def _term(self, value: Scalar, setting: TransformContext) -> Result:
+    def _term(self, value: Scalar, context: TransformContext) -> Result:
         if self.rule is None or (self.matched and isinstance(value, Term)):
-            text = setting.tongue.text(value)
+            text = context.languages.text(value)
             return (
                 _refused(KIND, f"a {shape_of(value).value} is no term")
                 if text is None
                 else Result((_term(value, text),))
             )
-        index = setting.terms.get(self.rule.target)
-        return self.rule.apply(value, TermIndex() if index is None else index, setting.tongue, CLOSED)
+        index = context.terms.get(self.rule.target)
+        return self.rule.apply(value, TermIndex() if index is None else index, context.languages, CLOSED)
 
-    def _languages(self, value: Localized, setting: TransformContext) -> Result:
+    def _languages(self, value: Localized, context: TransformContext) -> Result:
         if not self.field.localized or self.shape is not ValueType.TEXT:
-            return self.each(value.texts.get(setting.tongue.pick(value.texts), ""), setting)
+            return self.each(value.texts.get(context.languages.pick(value.texts), ""), context)
         known = {locale: text for locale, text in value.texts.items() if not self.locales or locale in self.locales}
         if not known:
             return _refused(LANGUAGE, f"the target has no {', '.join(sorted(value.texts))}")
@@ -137,7 +137,7 @@ class Fit:
             if made.note is not None:
                 return made
         gone = sorted(set(value.texts) - set(known))
-        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", Outcome.KEPT) if gone else None
+        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", ValueOutcome.KEPT) if gone else None
         return Result((Localized(known),), note)
 
 
@@ -147,9 +147,9 @@ class NameFit(Fit):
 
     naming: Naming | None = None
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `Fit.each`."""
-        made = Fit.each(self, value, setting)
+        made = Fit.each(self, value, context)
         if made.note is not None or self.naming is None:
             return made
         before = str(made.values[0])
@@ -157,7 +157,7 @@ class NameFit(Fit):
         return (
             made
             if name == before
-            else Result((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", Outcome.KEPT))
+            else Result((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", ValueOutcome.KEPT))
         )
 
 
@@ -165,10 +165,10 @@ class NameFit(Fit):
 class GroupFit(Fit):
     """A group of the target; where it gives out no list of them, each is looked up before it is written."""
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `Fit.each`."""
-        made = Fit.each(self, value, setting)
-        if made.note is None and made.values[0] in setting.unknown_groups:
+        made = Fit.each(self, value, context)
+        if made.note is None and made.values[0] in context.unknown_groups:
             return _refused(CLOSED, f"the target has no group or user {shown(made.values[0])}")
         return made
 
@@ -186,11 +186,11 @@ def _term(value: Scalar, text: str) -> Term:
     return value if isinstance(value, Term) else Term(text.strip())
 
 
-def _to_text(value: Scalar, setting: TransformContext) -> Scalar | None:
-    return setting.tongue.text(value)
+def _to_text(value: Scalar, context: TransformContext) -> Scalar | None:
+    return context.languages.text(value)
 
 
-def _to_number(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_number(value: Scalar, context: TransformContext) -> Scalar | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -200,11 +200,11 @@ def _to_number(value: Scalar, setting: TransformContext) -> Scalar | None:
     return float(value) if "." in value else int(value)
 
 
-def _to_flag(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_flag(value: Scalar, context: TransformContext) -> Scalar | None:
     return value if isinstance(value, bool) else None
 
 
-def _to_date(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_date(value: Scalar, context: TransformContext) -> Scalar | None:
     if isinstance(value, datetime):
         return None
     if isinstance(value, date):
@@ -215,7 +215,7 @@ def _to_date(value: Scalar, setting: TransformContext) -> Scalar | None:
         return None
 
 
-def _to_instant(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_instant(value: Scalar, context: TransformContext) -> Scalar | None:
     if isinstance(value, datetime):
         return aware(value)
     if not isinstance(value, str) or len(value.strip()) <= len("2024-01-01"):
@@ -226,16 +226,16 @@ def _to_instant(value: Scalar, setting: TransformContext) -> Scalar | None:
         return None
 
 
-def _to_person(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_person(value: Scalar, context: TransformContext) -> Scalar | None:
     """By name: an id of the source may be somebody else's at the target."""
-    return Person(setting.tongue.text(value) or "") if isinstance(value, Person | str | Term) else None
+    return Person(context.languages.text(value) or "") if isinstance(value, Person | str | Term) else None
 
 
-def _to_place(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_place(value: Scalar, context: TransformContext) -> Scalar | None:
     return value if isinstance(value, GeoPoint) else GeoPoint(address=value) if isinstance(value, str) else None
 
 
-def _to_row(value: Scalar, setting: TransformContext) -> Scalar | None:
+def _to_row(value: Scalar, context: TransformContext) -> Scalar | None:
     return value if isinstance(value, Row) else None
 
 

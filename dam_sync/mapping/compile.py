@@ -51,13 +51,13 @@ def compile_file(
     two schemas."""
     reading = read_mapping(path)
     if reading.document is None:
-        raise MappingError.of(reading.faults)
-    if reading.faults:
-        raise MappingError.of([*reading.faults, *_faults_of_rest(reading.document, source, target)])
+        raise MappingError.of(reading.diagnostics)
+    if reading.diagnostics:
+        raise MappingError.of([*reading.diagnostics, *_diagnostics_of_rest(reading.document, source, target)])
     return reading.document, compile_mapping(reading.document, source, target, unique_names=unique_names)
 
 
-def _faults_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:
+def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:
     """Faults of what is left of a file without the entries that cannot be read; nothing is missed in it."""
     builder = _builder(document, source, target)
     makes = check_profile(builder)
@@ -66,7 +66,7 @@ def _faults_of_rest(document: MappingDocument, source: Schema, target: Schema) -
     check_held(builder)
     check_locales(builder)
     _selection(builder)
-    return builder.faults
+    return builder.diagnostics
 
 
 def _builder(document: MappingDocument, source: Schema, target: Schema) -> Builder:
@@ -83,7 +83,7 @@ def compile_mapping(
     unique_names: in the target a file name decides what an upload becomes, so the engine may add our mark to it.
     """
     builder = _builder(document, source, target)
-    tongue = builder.tongue
+    languages = builder.languages
     makes = check_profile(builder)
     plan = _plan(builder, makes)
     check_written(builder, makes)
@@ -94,8 +94,8 @@ def compile_mapping(
     marker = check_marker(builder, makes)
     unread = check_unread(builder)
     selection = _selection(builder)
-    if builder.faults:
-        raise MappingError.of(builder.faults)
+    if builder.diagnostics:
+        raise MappingError.of(builder.diagnostics)
     if unique_names:
         builder.notes.append("the target knows files by their names: a name that is taken gets our mark added")
     return Crosswalk(
@@ -109,9 +109,9 @@ def compile_mapping(
         marked=marker is not None or document.body.marker == "none",
         vocabularies=dict(builder.vocabularies),
         plan=plan,
-        books=_coverage(builder, source, target, plan),
+        coverage=_coverage(builder, source, target, plan),
         selection=selection,
-        tongue=tongue,
+        languages=languages,
         lookups=document.lookups,
         rules=builder.rules,
         target_fields=target.fields,
@@ -155,7 +155,7 @@ def _origin(tenant: str) -> str:
 
 
 class Cases(EachTransform):
-    """The verb inside a profile line: a value's case, or the default."""
+    """The transform inside a profile line: a value's case, or the default."""
 
     name: ClassVar[str] = "cases"
     summary: ClassVar[str] = "the profile for a value"
@@ -163,9 +163,9 @@ class Cases(EachTransform):
     table: dict[str, str]
     otherwise: str = ""
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         found = self.table.get(text, self.otherwise)
@@ -315,10 +315,10 @@ def _profile_line(builder: Builder) -> FieldRule | None:
     if spec is None:
         return None
     paths = tuple(builder.paths(("profile",), (spec.from_,) if spec.from_ else ()))
-    verbs = (Cases(table=dict(spec.cases), otherwise=spec.default),) if spec.from_ else ()
+    transforms = (Cases(table=dict(spec.cases), otherwise=spec.default),) if spec.from_ else ()
     default = (spec.default,) if spec.default else ()
     fit = Fit(text_field("profile"))
-    return FieldRule(("profile",), "profile", fit, paths, verbs, default=default, required=True)
+    return FieldRule(("profile",), "profile", fit, paths, transforms, default=default, required=True)
 
 
 def _selection(builder: Builder) -> Selection:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dam_sync.mapping.coercion import RENAMED, TRIMMED, Fit
 from dam_sync.mapping.paths import LABEL
-from dam_sync.mapping.results import Note, Outcome, Result, shown
+from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.rules import RuleResult
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import parts_of, path_of
@@ -29,21 +29,21 @@ class ContainerFit(Fit):
     depth: int | None = None
     naming: Naming | None = None
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """The path, its deeper levels joined into the last one there may be, its names as the target takes them;
         nothing for a path without a name."""
-        made = Fit.each(self, value, setting)
+        made = Fit.each(self, value, context)
         if made.note is not None or self.kind == LABEL:
             return made
         text = str(made.values[0])
         path = path_of(text)
         if not path:
             return Result(())
-        note = Note(TRIMMED, shown(text), Outcome.KEPT) if _has_ends(text) else None
+        note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if _has_ends(text) else None
         if self.depth is not None and len(path) > self.depth:
-            path, note = flattened(path, self.depth), Note(FLATTENED, text, Outcome.KEPT)
+            path, note = flattened(path, self.depth), Note(FLATTENED, text, ValueOutcome.KEPT)
         if self.naming is not None and (named := self.naming.path(path)) != path:
-            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", Outcome.KEPT)
+            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", ValueOutcome.KEPT)
         return made if note is None else Result((Placement("", path).text,), note)
 
 
@@ -86,7 +86,7 @@ def rule_of(kind: str, most: Mapping[str, int]) -> str:
     return f"the target takes {number} {kind} for each asset"
 
 
-def told_once(losses: Iterable[Loss]) -> list[Loss]:
+def deduplicated(losses: Iterable[Loss]) -> list[Loss]:
     """Without repeated ones that say that the same path became flatter: several lines may read it."""
     found = list(losses)
     flat = dict.fromkeys(loss for loss in found if loss.rule == FLATTENED)

@@ -1,4 +1,4 @@
-"""Which verbs bring values of one kind into a field of another."""
+"""Which transforms bring values of one kind into a field of another."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Coverage:
 
 @dataclass(slots=True)
 class _Account:
-    books: Coverage
+    coverage: Coverage
     consumed: Counter[str]
     skipped: Mapping[str, str]
     reach: Callable[[], Collection[str]]
@@ -64,10 +64,10 @@ class _Account:
     def field(self, key: str, labels: list[str]) -> None:
         """One metadata field, by the names of its values."""
         left = self._left(labels)
-        if not left or key in self.books.ignored:
+        if not left or key in self.coverage.ignored:
             return
-        if key not in self.books.read:
-            if not self.books.quiet:
+        if key not in self.coverage.read:
+            if not self.coverage.quiet:
                 self.losses.append(Loss(field_name(key), NOT_MAPPED))
             return
         self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
@@ -90,7 +90,7 @@ class _Account:
         """Tags, labels, groups, containers: sets of names."""
         left = self._left(labels)
         if left:
-            held = path == "machine_tags" or path in self.books.holds
+            held = path == "machine_tags" or path in self.coverage.holds
             told = self.skipped.get(f"{path}[]", "")
             if told:
                 self.losses.append(Loss(path, OTHER_TYPE, told))
@@ -99,12 +99,12 @@ class _Account:
 
     def single(self, path: str, value: str) -> None:
         """Status and dates of the asset itself; a creation date that is also a field is told as that."""
-        if path in self.books.ignored:
+        if path in self.coverage.ignored:
             return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
         if path not in self.consumed:
             self.tally[path, DROPPED] += 1
-            held = name == "substatus" or name.removesuffix("_at") in self.books.holds
+            held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
             told = self.skipped.get(path, "")
             rule = OTHER_TYPE if told else NOT_MAPPED if held else NOT_HELD
             self.losses.append(Loss(name, rule, told or value))
@@ -152,10 +152,10 @@ def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
         yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
 
 
-def _unrelated(asset: Asset, books: Coverage) -> Iterator[Loss]:
+def _unrelated(asset: Asset, coverage: Coverage) -> Iterator[Loss]:
     """Relations of a kind that the target does not know."""
-    if "relations" in books.holds and books.relation_kinds is not None:
+    if "relations" in coverage.holds and coverage.relation_kinds is not None:
         for kind in sorted({relation.kind for relation in asset.relations}):
-            if books.related.get(kind, kind) in books.relation_kinds:
+            if coverage.related.get(kind, kind) in coverage.relation_kinds:
                 continue
             yield Loss(f"relations.{kind}", NOT_HELD, "the target has no such kind of relation")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.mapping.coercion import NameFit, text_field
-from dam_sync.mapping.containers import container_of, limit_containers, told_once
+from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
 from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.examples import Failure, given_asset, mismatches
@@ -35,7 +35,7 @@ class Drafted:
 
     draft: Draft
     losses: tuple[Loss, ...] = ()
-    faults: tuple[Loss, ...] = ()
+    rejections: tuple[Loss, ...] = ()
     new_terms: tuple[tuple[str, Term], ...] = ()
     tally: Mapping[tuple[str, str], int] = field(default_factory=dict)
     decided: Decided = field(default_factory=Decided)
@@ -45,7 +45,7 @@ class Drafted:
 class Profiles:
     """Which profile an asset gets; `types` are the type names that a profile makes."""
 
-    line: FieldRule | None = None
+    rule: FieldRule | None = None
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -68,11 +68,11 @@ class Plan:
     relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
     naming: Naming | None = None
 
-    def lines(self) -> Iterator[FieldRule]:
+    def rules(self) -> Iterator[FieldRule]:
         """Every line there is."""
-        singles = (self.filename, self.status, self.tags, self.groups, self.release, self.expiry, self.profiles.line)
-        yield from (line for line in singles if line is not None)
-        yield from (line for line, _ in self.placements)
+        singles = (self.filename, self.status, self.tags, self.groups, self.release, self.expiry, self.profiles.rule)
+        yield from (rule for rule in singles if rule is not None)
+        yield from (rule for rule, _ in self.placements)
         yield from self.fields.values()
 
 
@@ -112,9 +112,9 @@ class Crosswalk:
     marked: bool
     vocabularies: Mapping[str, VocabularyRule]
     plan: Plan = field(repr=False)
-    books: Coverage = field(repr=False)
+    coverage: Coverage = field(repr=False)
     selection: Selection = field(repr=False)
-    tongue: LanguagePreference = field(repr=False)
+    languages: LanguagePreference = field(repr=False)
     lookups: Mapping[str, Lookup] = field(repr=False)
     rules: Mapping[str, VocabularyRule] = field(repr=False)
     target_fields: Mapping[str, Field] = field(repr=False)
@@ -139,8 +139,8 @@ class Crosswalk:
     ) -> Drafted:
         """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
         names that the target turned out not to have."""
-        setting = TransformContext(self.tongue, self.lookups, self.rules, terms, unknown_groups)
-        return _Drafting(self, asset, setting).done(marker_value)
+        context = TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups)
+        return _Drafting(self, asset, context).done(marker_value)
 
 
 @dataclass(slots=True)
@@ -149,9 +149,9 @@ class _Drafting:
 
     crosswalk: Crosswalk
     asset: Asset
-    setting: TransformContext
+    context: TransformContext
     losses: list[Loss] = field(default_factory=list)
-    faults: list[Loss] = field(default_factory=list)
+    rejections: list[Loss] = field(default_factory=list)
     new_terms: dict[tuple[str, tuple[str, ...]], tuple[str, Term]] = field(default_factory=dict)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
     consumed: Counter[str] = field(default_factory=Counter)
@@ -161,7 +161,7 @@ class _Drafting:
     def done(self, marker_value: str) -> Drafted:
         """Run every line and close the books."""
         crosswalk, plan = self.crosswalk, self.crosswalk.plan
-        profile = self._text(plan.profiles.line)
+        profile = self._text(plan.profiles.rule)
         plan = self._held(plan, plan.profiles.types.get(profile))
         if plan.filename is None:
             self.consumed["filename"] = 1
@@ -175,11 +175,11 @@ class _Drafting:
             tags=frozenset(str(value) for value in self._values(plan.tags)),
             rights=self._rights(plan),
         )
-        losses, counted = crosswalk.books.close(self.asset, self.consumed, self.skipped, self._within_reach)
+        losses, counted = crosswalk.coverage.close(self.asset, self.consumed, self.skipped, self._within_reach)
         return Drafted(
             draft,
             (*dict.fromkeys(self.asset.losses), *self.losses, *losses),
-            tuple(self.faults),
+            tuple(self.rejections),
             tuple(self.new_terms.values()),
             dict(self.tally + counted),
             self.decided,
@@ -187,43 +187,43 @@ class _Drafting:
 
     def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
         """The plan without lines for what these types of the target do not hold; what they would read is a loss."""
-        lines = {"status": plan.status, "tags": plan.tags, "release": plan.release, "expiry": plan.expiry}
-        for feature, line in lines.items():
+        rules = {"status": plan.status, "tags": plan.tags, "release": plan.release, "expiry": plan.expiry}
+        for feature, rule in rules.items():
             held = plan.held_by.get(feature)
-            if line is None or held is None or types is None or held & types:
+            if rule is None or held is None or types is None or held & types:
                 continue
-            names = line.reads(self.asset, self.setting)
+            names = rule.reads(self.asset, self.context)
             self.skipped.update(dict.fromkeys(names, f"{', '.join(sorted(types))} holds no {feature}"))
-            lines[feature] = None
+            rules[feature] = None
         return replace(
-            plan, status=lines["status"], tags=lines["tags"], release=lines["release"], expiry=lines["expiry"]
+            plan, status=rules["status"], tags=rules["tags"], release=rules["release"], expiry=rules["expiry"]
         )
 
     def _within_reach(self) -> set[str]:
         """Names of values at the end of any path of any line, tried or not."""
-        return {name for line in self.crosswalk.plan.lines() for name in line.reads(self.asset, self.setting)}
+        return {name for rule in self.crosswalk.plan.rules() for name in rule.reads(self.asset, self.context)}
 
     def _own_name(self) -> str:
         name = self.asset.filename or (self.asset.file.name if self.asset.file else "")
-        made = NameFit(text_field("filename"), naming=self.crosswalk.plan.naming).each(name, self.setting)
+        made = NameFit(text_field("filename"), naming=self.crosswalk.plan.naming).each(name, self.context)
         if not name or made.note is None:
             return name
         self.losses.append(Loss("filename", made.note.rule, made.note.detail))
         return str(made.values[0])
 
-    def _text(self, line: FieldRule | None) -> str:
-        return next((str(value) for value in self._values(line)), "")
+    def _text(self, rule: FieldRule | None) -> str:
+        return next((str(value) for value in self._values(rule)), "")
 
-    def _values(self, line: FieldRule | None, required: bool = False) -> tuple[Scalar, ...]:
-        if line is None:
+    def _values(self, rule: FieldRule | None, required: bool = False) -> tuple[Scalar, ...]:
+        if rule is None:
             return ()
-        ran = line.run(self.asset, self.setting, required)
+        ran = rule.run(self.asset, self.context, required)
         self._keep(ran)
         return ran.values
 
     def _keep(self, ran: RuleResult) -> None:
         self.losses += ran.losses
-        self.faults += ran.faults
+        self.rejections += ran.rejections
         self.tally += ran.tally
         self.consumed |= ran.consumed
         for vocabulary, term in ran.new_terms:
@@ -233,25 +233,25 @@ class _Drafting:
         crosswalk, made = self.crosswalk, dict[str, Value]()
         if crosswalk.marker:
             made[crosswalk.marker] = marker_value
-        for key, line in crosswalk.plan.fields.items():
+        for key, rule in crosswalk.plan.fields.items():
             field = crosswalk.target_fields[key]
             if types is not None and field.types and not types & field.types:
-                names = line.reads(self.asset, self.setting)
+                names = rule.reads(self.asset, self.context)
                 self.skipped.update(dict.fromkeys(names, f"{key} is not in {', '.join(sorted(types))}"))
                 continue
-            values = self._values(line, required=field.required)
+            values = self._values(rule, required=field.required)
             if values:
                 made[key] = tuple(values) if field.multiple else values[0]
         return made
 
     def _placements(self) -> frozenset[Placement]:
         plan = self.crosswalk.plan
-        made = [(line.run(self.asset, self.setting), kind) for line, kind in plan.placements]
+        made = [(rule.run(self.asset, self.context), kind) for rule, kind in plan.placements]
         limit_containers(made, plan.container_most)
         start = len(self.losses)
         for ran, _ in made:
             self._keep(ran)
-        self.losses[start:] = told_once(self.losses[start:])
+        self.losses[start:] = deduplicated(self.losses[start:])
         return frozenset(Placement(kind, container_of(value, kind)) for ran, kind in made for value in ran.values)
 
     def _rights(self, plan: Plan) -> Rights:
@@ -261,11 +261,11 @@ class _Drafting:
         rights = Rights(_instant(release), _instant(expiry), groups)
         return self._in_days(rights) if plan.rights_by_day else rights
 
-    def _groups(self, line: FieldRule | None) -> list[str]:
+    def _groups(self, rule: FieldRule | None) -> list[str]:
         """Names of groups, and whether all of them were made of groups, or of containers, of the source."""
-        if line is None:
+        if rule is None:
             return []
-        ran = line.run(self.asset, self.setting)
+        ran = rule.run(self.asset, self.context)
         self._keep(ran)
         made_of = [{ran.outcomes[index][0] for index in indices} for indices in ran.origins]
         self.decided = Decided(
@@ -301,13 +301,13 @@ def _midnight_after(moment: datetime | None) -> datetime | None:
 def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
     """The names of groups that the mapping would write, as far as they follow from the mapping file and from the
     groups that the source lists."""
-    line = crosswalk.plan.groups
-    if line is None:
+    rule = crosswalk.plan.groups
+    if rule is None:
         return frozenset()
-    setting = TransformContext(crosswalk.tongue, crosswalk.lookups, crosswalk.rules)
+    context = TransformContext(crosswalk.languages, crosswalk.lookups, crosswalk.rules)
     named = [Asset(AssetId(""), Revision(""), rights=Rights(groups=frozenset({name}))) for name in source.groups or ()]
-    made = (value for asset in named for value in line.run(asset, setting).values)
-    return frozenset(str(value) for value in (*line.const, *line.default, *made))
+    made = (value for asset in named for value in rule.run(asset, context).values)
+    return frozenset(str(value) for value in (*rule.const, *rule.default, *made))
 
 
 def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Failure]:
@@ -325,7 +325,7 @@ def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Failure]:
             failures.append(Failure.at(document.written, (*place, "given"), f"is not an asset: {error}"))
             continue
         drafted = crosswalk.draft(asset, "example", terms)
-        found = mismatches(example.expect, drafted.draft, drafted.faults, crosswalk.target_fields)
+        found = mismatches(example.expect, drafted.draft, drafted.rejections, crosswalk.target_fields)
         failures.extend(Failure.at(document.written, (*place, "expect", key), told) for key, told in found)
     return failures
 

@@ -25,7 +25,7 @@ from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.mapping.tables import Lookup, TableFault, read_table
 from dam_sync.mapping.transforms.base import Transform
-from dam_sync.mapping.transforms.registry import LATER, VERBS, transform_from
+from dam_sync.mapping.transforms.registry import LATER, TRANSFORMS, transform_from
 from dam_sync.mapping.transforms.values import Unmatched
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
@@ -44,16 +44,20 @@ def _null(given: Json) -> Json:
 
 
 def _step_schema() -> dict[str, Json]:
-    bare = sorted(name for name, verb in VERBS.items() if not any(f.is_required() for f in verb.model_fields.values()))
+    bare = sorted(
+        name
+        for name, transform in TRANSFORMS.items()
+        if not any(f.is_required() for f in transform.model_fields.values())
+    )
     steps = [
         {
             "type": "object",
-            "description": verb.summary,
-            "properties": {name: {} if verb.short else verb.model_json_schema(by_alias=True)},
+            "description": transform.summary,
+            "properties": {name: {} if transform.short else transform.model_json_schema(by_alias=True)},
             "required": [name],
             "additionalProperties": False,
         }
-        for name, verb in VERBS.items()
+        for name, transform in TRANSFORMS.items()
     ]
     return {"anyOf": [{"enum": bare}, *steps]}
 
@@ -85,13 +89,13 @@ FROM = (
 )
 
 
-class StrictModel(BaseModel):
+class MappingModel(BaseModel):
     """A piece of the file; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
 
-class RuleSpec(StrictModel):
+class RuleSpec(MappingModel):
     """What is written: from where, through which pipe, and what happens when there is nothing or too much."""
 
     from_: Texts = Field(default=(), alias="from", description=FROM)
@@ -138,14 +142,14 @@ class PlacementLine(RuleSpec):
     as_: str = Field(default="", alias="as")
 
 
-class Select(StrictModel):
+class Select(MappingModel):
     """Which assets take part: all of the conditions given."""
 
     status: Texts = ()
     containers: Texts = ()
 
 
-class LookupTable(StrictModel):
+class LookupTable(MappingModel):
     """A CSV file beside the mapping file."""
 
     csv: str
@@ -154,7 +158,7 @@ class LookupTable(StrictModel):
     unmatched: Unmatched = None
 
 
-class VocabularyMap(StrictModel):
+class VocabularyMap(MappingModel):
     """How the terms of one vocabulary become terms of another."""
 
     source: str = ""
@@ -164,7 +168,7 @@ class VocabularyMap(StrictModel):
     pins: str = ""
 
 
-class ProfileLine(StrictModel):
+class ProfileLine(MappingModel):
     """Which upload profile or form a new asset gets."""
 
     from_: str = Field(default="", alias="from")
@@ -178,14 +182,14 @@ class ProfileLine(StrictModel):
         return self
 
 
-class AssetLines(StrictModel):
+class AssetLines(MappingModel):
     """What an asset has besides its metadata fields."""
 
     filename: RuleSpec | None = None
     status: RuleSpec | None = None
 
 
-class SecurityLines(StrictModel):
+class SecurityLines(MappingModel):
     """Who may see the asset, and when."""
 
     groups: RuleSpec | None = None
@@ -193,21 +197,21 @@ class SecurityLines(StrictModel):
     expiry: RuleSpec | None = None
 
 
-class RelationLines(StrictModel):
+class RelationLines(MappingModel):
     """What relations are called in the target: kind there by kind at the source. One that is not named keeps its name;
     what the target lacks is a named loss."""
 
     kinds: Mapping[str, str] = Field(default_factory=dict)
 
 
-class Example(StrictModel):
+class Example(MappingModel):
     """A test: a sparse neutral asset, and what must come of it by target field."""
 
     given: Mapping[str, Json]
     expect: Mapping[str, Json]
 
 
-class MappingFile(StrictModel):
+class MappingFile(MappingModel):
     """A mapping file of version 1."""
 
     version: Literal[1]
@@ -236,7 +240,7 @@ class MappingFile(StrictModel):
 class MappingDocument:
     """A mapping file that reads well by itself; `compile_mapping` compares it with two schemas.
 
-    pipes: verbs by the place of their line. pins: by the name of their vocabulary.
+    pipes: transforms by the place of their line. pins: by the name of their vocabulary.
     """
 
     written: SourceMap
@@ -248,47 +252,47 @@ class MappingDocument:
 
 @dataclass(frozen=True, slots=True)
 class MappingReading:
-    """What came of reading a mapping file. document: what is left of it without the entries that have faults; None
+    """What came of reading a mapping file. document: what is left of it without the entries that have diagnostics; None
     where nothing is."""
 
     document: MappingDocument | None
-    faults: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def load_mapping(path: Path) -> MappingDocument:
     """Read a mapping file and the tables it names. Raises MappingError with every fault."""
     reading = read_mapping(path)
-    if reading.document is None or reading.faults:
-        raise MappingError.of(reading.faults)
+    if reading.document is None or reading.diagnostics:
+        raise MappingError.of(reading.diagnostics)
     return reading.document
 
 
 def read_mapping(path: Path) -> MappingReading:
-    """As `load_mapping`, with the faults beside what reads well. Raises MappingError for what is no YAML at all."""
+    """As `load_mapping`, with diagnostics next to what could be read. Raises MappingError for what is not YAML."""
     written = MAPPING_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
-    faults: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     bad: list[KeyPath] = []
     try:
         body: MappingFile | None = MappingFile.model_validate(written.data)
     except ValidationError as error:
         body, errors = None, error.errors(include_url=False, include_input=False)
-        faults.extend(diagnostics_of(written, errors, json_schema(), LATER))
+        diagnostics.extend(diagnostics_of(written, errors, json_schema(), LATER))
         bad.extend(tuple(one["loc"]) for one in errors)
     pipes: dict[KeyPath, tuple[Transform, ...]] = {}
     for place in line_places(written.data):
-        before = len(faults)
-        pipes[place] = tuple(_pipe(written, place, faults))
-        if len(faults) > before:
+        before = len(diagnostics)
+        pipes[place] = tuple(_pipe(written, place, diagnostics))
+        if len(diagnostics) > before:
             bad.append(place)
-    lookups = _lookups(written, path.parent, faults)
-    pins = _pins(written, path.parent, faults)
+    lookups = _lookups(written, path.parent, diagnostics)
+    pins = _pins(written, path.parent, diagnostics)
     if bad:
         written = replace(written, data=_without(written.data, bad))
         body = _body_of(written.data)
         left = set(line_places(written.data))
-        pipes = {place: verbs for place, verbs in pipes.items() if place in left}
+        pipes = {place: transforms for place, transforms in pipes.items() if place in left}
     document = None if body is None else MappingDocument(written, body, pipes, lookups, pins)
-    return MappingReading(document, tuple(faults))
+    return MappingReading(document, tuple(diagnostics))
 
 
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
@@ -340,18 +344,18 @@ def placement_places(data: Json) -> list[KeyPath]:
     return [("placements",)] if isinstance(inside, dict) else []
 
 
-def _pipe(written: SourceMap, place: KeyPath, faults: list[Diagnostic]) -> Iterator[Transform]:
+def _pipe(written: SourceMap, place: KeyPath, diagnostics: list[Diagnostic]) -> Iterator[Transform]:
     node = written.data
     for part in place:
         node = node[part]
     steps = node.get("pipe") if isinstance(node, dict) else None
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
-        verb = transform_from(step, (*place, "pipe", index), written, faults)
-        if verb is not None:
-            yield verb
+        transform = transform_from(step, (*place, "pipe", index), written, diagnostics)
+        if transform is not None:
+            yield transform
 
 
-def _lookups(written: SourceMap, folder: Path, faults: list[Diagnostic]) -> dict[str, Lookup]:
+def _lookups(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> dict[str, Lookup]:
     found: dict[str, Lookup] = {}
     for name, spec in _block(written, "lookups"):
         try:
@@ -359,17 +363,17 @@ def _lookups(written: SourceMap, folder: Path, faults: list[Diagnostic]) -> dict
         except ValidationError:
             found[name] = Lookup(name, {})  # reported with the rest of the file
             continue
-        rows = _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), faults)
+        rows = _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), diagnostics)
         found[name] = Lookup(name, rows, table.unmatched)
     return found
 
 
-def _pins(written: SourceMap, folder: Path, faults: list[Diagnostic]) -> dict[str, dict[str, str]]:
+def _pins(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for name, spec in _block(written, "vocabularies"):
         pins = spec.get("pins") if isinstance(spec, dict) else None
         if isinstance(pins, str) and pins:
-            found[name] = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, faults)
+            found[name] = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, diagnostics)
     return found
 
 
@@ -380,10 +384,10 @@ def _block(written: SourceMap, key: str) -> Iterator[tuple[str, Json]]:
 
 
 def _table(
-    written: SourceMap, place: KeyPath, folder: Path, name: str, columns: tuple[str, str], faults: list[Diagnostic]
+    written: SourceMap, place: KeyPath, folder: Path, name: str, columns: tuple[str, str], diagnostics: list[Diagnostic]
 ) -> dict[str, str]:
     try:
         return read_table(folder, name, *columns)
     except TableFault as fault:
-        faults.append(written.fault(place, str(fault)))
+        diagnostics.append(written.fault(place, str(fault)))
         return {}

@@ -61,11 +61,11 @@ def given_asset(given: Mapping[str, Json]) -> Asset:
 
 
 def mismatches(
-    expect: Mapping[str, Json], draft: Draft, faults: Sequence[Loss], fields: Mapping[str, Field]
+    expect: Mapping[str, Json], draft: Draft, rejections: Sequence[Loss], fields: Mapping[str, Field]
 ) -> Iterator[tuple[str, str]]:
     """(key, what is wrong) for every expectation that does not hold. Keys are the target's fields, else `filename`,
     `profile`, `status`, `tags`, `placements`, `groups`, `release`, `expiry`, or `parked` for the rules that park."""
-    others = _others(draft, faults)
+    others = _others(draft, rejections)
     for key, wanted in expect.items():
         want = _wanted(wanted)
         if key in fields:
@@ -78,13 +78,13 @@ def mismatches(
         if key == PARKED and isinstance(wanted, bool):
             found, want = (["yes"] if found else []), (["yes"] if wanted else [])
         if want != found:
-            yield key, f"expected {_told(want)}, got {_told(found)}"
-    if faults and PARKED not in expect:
-        first = faults[0]
+            yield key, f"expected {_described(want)}, got {_described(found)}"
+    if rejections and PARKED not in expect:
+        first = rejections[0]
         yield PARKED, f"the asset would be parked: {first.path}: {first.rule} {first.detail}".rstrip()
 
 
-def _others(draft: Draft, faults: Sequence[Loss]) -> dict[str, list[str]]:
+def _others(draft: Draft, rejections: Sequence[Loss]) -> dict[str, list[str]]:
     rights = draft.rights
     return {
         "filename": [draft.filename],
@@ -95,7 +95,7 @@ def _others(draft: Draft, faults: Sequence[Loss]) -> dict[str, list[str]]:
         "groups": sorted(rights.groups),
         "release": [instant_text(rights.release_at)] if rights.release_at else [],
         "expiry": [instant_text(rights.expires_at)] if rights.expires_at else [],
-        PARKED: sorted({fault.rule for fault in faults}),
+        PARKED: sorted({fault.rule for fault in rejections}),
     }
 
 
@@ -131,7 +131,7 @@ def _text(value: Scalar) -> str:
             return LanguagePreference().text(value) or ""
 
 
-def _told(texts: Sequence[str]) -> str:
+def _described(texts: Sequence[str]) -> str:
     return ", ".join(f"“{text}”" for text in texts) or "nothing"
 
 

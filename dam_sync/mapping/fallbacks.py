@@ -38,19 +38,19 @@ def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> Sug
     """The line of a required field with something to fall back on where an asset has no value."""
     shape = SHAPES[known.kind]
     if shape in NOTHING:
-        return _told(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
+        return _with_fallback(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
     if shape in (ValueType.DATE, ValueType.INSTANT):
         dated: tuple[Json, ...] = (
             ("date", *line.pipe) if shape is ValueType.DATE and "date" not in line.pipe else line.pipe
         )
-        return _told(line, "else when it was made or came in", _with(line, *MOMENTS), dated)
+        return _with_fallback(line, "else when it was made or came in", _with(line, *MOMENTS), dated)
     if shape is ValueType.TERM:
         return _term(line, open_ended)
     pipe = line.pipe
     if shape is ValueType.ROW:
         named: tuple[Json, ...] = tuple({"rows": CELL} if step == "rows" else step for step in pipe)
         pipe = named if named != pipe else ({"rows": CELL}, *pipe)
-    return _told(line, "else the file name", _with(line, "filename"), pipe)
+    return _with_fallback(line, "else the file name", _with(line, "filename"), pipe)
 
 
 def _term(line: SuggestedLine, open_ended: bool) -> SuggestedLine:
@@ -58,7 +58,7 @@ def _term(line: SuggestedLine, open_ended: bool) -> SuggestedLine:
     if matching is not None and not open_ended:
         return replace(line, reason=f"{line.reason}; required: an asset without it is parked")
     where = len(line.pipe) if matching is None else matching
-    return _told(line, f"else {UNKNOWN}", pipe=(*line.pipe[:where], {"default": UNKNOWN}, *line.pipe[where:]))
+    return _with_fallback(line, f"else {UNKNOWN}", pipe=(*line.pipe[:where], {"default": UNKNOWN}, *line.pipe[where:]))
 
 
 def _is_matching(step: Json) -> bool:
@@ -69,7 +69,7 @@ def _with(line: SuggestedLine, *paths: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*line.sources, *paths)))
 
 
-def _told(
+def _with_fallback(
     line: SuggestedLine,
     reason: str,
     sources: tuple[str, ...] | None = None,

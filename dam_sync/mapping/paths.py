@@ -67,14 +67,16 @@ class AssetPath:
     many: bool = False
     localized: bool = False
 
-    def read(self, asset: Asset, tongue: LanguagePreference, *, all_languages: bool = False) -> tuple[PathValue, ...]:
+    def read(
+        self, asset: Asset, languages: LanguagePreference, *, all_languages: bool = False
+    ) -> tuple[PathValue, ...]:
         """The values there, none of them empty; sets in a fixed order."""
-        return tuple(found for found in self._read(asset, tongue, all_languages) if not empty(found.value))
+        return tuple(found for found in self._read(asset, languages, all_languages) if not empty(found.value))
 
-    def _read(self, asset: Asset, tongue: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
+    def _read(self, asset: Asset, languages: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
         match self.root:
             case "fields":
-                yield from self._field(asset, tongue, all_languages)
+                yield from self._field(asset, languages, all_languages)
             case "file":
                 yield from self._file(asset)
             case "placements":
@@ -101,27 +103,27 @@ class AssetPath:
         if value is not None:
             yield PathValue(self.text, value)
 
-    def _field(self, asset: Asset, tongue: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
+    def _field(self, asset: Asset, languages: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
         value = asset.fields.get(self.key)
         if value is None:
             return
         for label, scalar in labelled(self.key, value):
             if isinstance(scalar, Localized):
-                yield from self._languages(label, scalar, tongue, all_languages)
+                yield from self._languages(label, scalar, languages, all_languages)
             elif self.part:
-                yield from (PathValue(label, part) for part in _parts(scalar, self.part, tongue))
+                yield from (PathValue(label, part) for part in _parts(scalar, self.part, languages))
             else:
                 yield PathValue(label, scalar)
 
     def _languages(
-        self, label: str, value: Localized, tongue: LanguagePreference, all_languages: bool
+        self, label: str, value: Localized, languages: LanguagePreference, all_languages: bool
     ) -> Iterator[PathValue]:
         if all_languages and not self.locale:
             texts = {locale: text for locale, text in value.texts.items() if text.strip()}
             rows = tuple((f"{label}.{locale}", locale, text) for locale, text in texts.items())
             yield PathValue(label, Localized(texts), rows)
             return
-        locale = self.locale or tongue.pick(value.texts)
+        locale = self.locale or languages.pick(value.texts)
         text = value.texts.get(locale, "")
         rows = ((f"{label}.{locale}", locale, text),)
         yield PathValue(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
@@ -256,12 +258,12 @@ def _part_path(text: str, field: Field, part: str) -> AssetPath:
     )
 
 
-def _parts(value: Scalar, part: str, tongue: LanguagePreference) -> Iterator[Scalar]:
+def _parts(value: Scalar, part: str, languages: LanguagePreference) -> Iterator[Scalar]:
     match value, part:
         case Term(), "path":
             yield path_text(value)
         case Term(), "label":
-            yield tongue.label(value)
+            yield languages.label(value)
         case Row(), _:
             cell = value.cells.get(part, ())
             yield from cell if isinstance(cell, tuple) else (cell,)

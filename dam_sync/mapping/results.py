@@ -1,4 +1,4 @@
-"""What flows through a pipe: values, what kind they are, and what a verb made of one."""
+"""What flows through a pipe: values, what kind they are, and what a transform made of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 
 
 class ValueType(StrEnum):
-    """The kinds of value a verb may take and give."""
+    """The kinds of value a transform may take and give."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -31,7 +31,7 @@ ANY = frozenset(ValueType)
 SPEAKING = frozenset(
     {ValueType.TEXT, ValueType.NUMBER, ValueType.DATE, ValueType.INSTANT, ValueType.TERM, ValueType.PERSON}
 )
-"""Shapes that become text by themselves where a verb or a field takes text."""
+"""Shapes that become text by themselves where a transform or a field takes text."""
 
 SHAPES: Mapping[FieldKind, ValueType] = {
     FieldKind.TEXT: ValueType.TEXT,
@@ -64,7 +64,7 @@ SHAPES_OF_TYPES: tuple[tuple[type, ValueType], ...] = (
 )
 
 
-class Outcome(StrEnum):
+class ValueOutcome(StrEnum):
     """What a note says has become of a value."""
 
     KEPT = "kept"  # it goes on, but something of it was lost
@@ -80,7 +80,7 @@ class Note:
 
     rule: str
     detail: str = ""
-    fate: Outcome = Outcome.FAILED
+    outcome: ValueOutcome = ValueOutcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dam_sync.mapping.document import RuleSpec as WrittenLine
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
 from dam_sync.mapping.results import LanguagePreference, ValueType
 from dam_sync.mapping.rules import FieldRule
-from dam_sync.mapping.transforms.base import FATES, Transform, TransformContext
+from dam_sync.mapping.transforms.base import OUTCOMES, Transform, TransformContext
 from dam_sync.mapping.transforms.kinds import Language
 from dam_sync.mapping.transforms.lists import Default, First, Unique
 from dam_sync.mapping.transforms.text import Escape, StripHtml, Truncate
@@ -27,14 +27,14 @@ PASSING = (Unique, First, Default)
 
 @dataclass(slots=True)
 class Builder:
-    """Builds the lines of one mapping; faults and notes gather here, and the vocabularies that lines write to."""
+    """Builds the lines of one mapping; diagnostics and notes gather here, and the vocabularies that lines write to."""
 
     document: MappingDocument
     source: Schema
     target: Schema
-    tongue: LanguagePreference
+    languages: LanguagePreference
     rules: Mapping[str, VocabularyRule]
-    faults: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
@@ -44,42 +44,42 @@ class Builder:
     def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
         """Note one fault; the same one is reported once."""
         fault = replace(self.document.written.fault(place, message, hint), rank=rank)
-        if fault not in self.faults:
-            self.faults.append(fault)
+        if fault not in self.diagnostics:
+            self.diagnostics.append(fault)
 
     @property
-    def setting(self) -> TransformContext:
-        """What verbs may look things up in while nothing is known of the target's terms."""
-        return TransformContext(self.tongue, self.document.lookups, self.rules)
+    def context(self) -> TransformContext:
+        """What transforms may look things up in while nothing is known of the target's terms."""
+        return TransformContext(self.languages, self.document.lookups, self.rules)
 
     def build(self, place: KeyPath, spec: WrittenLine, fit: Fit) -> FieldRule:
-        """One line; what is wrong with it is in `faults` afterwards."""
+        """One line; what is wrong with it is in `diagnostics` afterwards."""
         paths = tuple(self.paths(place, spec.from_))
-        verbs = self.document.pipes.get(place, ())
-        fit = self._with_rule(fit, verbs)
-        for index, verb in enumerate(verbs):
-            for told in (*verb.faults(self.setting), *self._astray(verb, fit)):
+        transforms = self.document.pipes.get(place, ())
+        fit = self._with_rule(fit, transforms)
+        for index, transform in enumerate(transforms):
+            for told in (*transform.problems(self.context), *self._astray(transform, fit)):
                 self.fault((*place, "pipe", index), told)
         for path in paths:
-            self._check_pipe(place, path, verbs, fit)
-        self._check_length(place, verbs, fit)
-        self._warn_of_language(place, paths, verbs, fit, spec)
+            self._check_pipe(place, path, transforms, fit)
+        self._check_length(place, transforms, fit)
+        self._warn_of_language(place, paths, transforms, fit, spec)
         return FieldRule(
             place=place,
             target=str(place[-1] if isinstance(place[-1], str) else place[0]),
             fit=fit,
             paths=paths,
-            verbs=verbs,
+            transforms=transforms,
             const=self._constants((*place, "const"), spec.const, fit),
             default=self._constants((*place, "default"), spec.default, fit),
             required=spec.required,
-            on_error=FATES[spec.on_error],
-            all_languages=_speaks_all(fit, paths, verbs),
+            on_error=OUTCOMES[spec.on_error],
+            all_languages=_speaks_all(fit, paths, transforms),
         )
 
-    def _astray(self, verb: Transform, fit: Fit) -> Iterator[str]:
+    def _astray(self, transform: Transform, fit: Fit) -> Iterator[str]:
         """A rule that makes terms of one vocabulary for a field of another."""
-        rule = self.rules.get(verb.rule) if isinstance(verb, MatchTerm) else None
+        rule = self.rules.get(transform.rule) if isinstance(transform, MatchTerm) else None
         own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
             yield f"writes terms of {rule.target} into a field of {own}"
@@ -98,25 +98,25 @@ class Builder:
                 self.fields_read.add(path.key)
             yield path
 
-    def _check_pipe(self, place: KeyPath, path: AssetPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
+    def _check_pipe(self, place: KeyPath, path: AssetPath, transforms: tuple[Transform, ...], fit: Fit) -> None:
         shape, many = path.shape, path.many
-        for index, verb in enumerate(verbs):
-            misfit = verb.misfit(shape)
+        for index, transform in enumerate(transforms):
+            misfit = transform.reject_reason(shape)
             if misfit:
                 self.fault((*place, "pipe", index), f"{misfit} ({path.text})")
                 return
-            shape, many = verb.gives(shape), verb.many(many)
-        misfit, hint = fit.misfit(shape)
+            shape, many = transform.output_type(shape), transform.is_multi(many)
+        misfit, hint = fit.reject_reason(shape)
         if misfit:
             self.fault(place, f"{misfit} ({path.text})", hint)
         if many and not fit.field.multiple:
             hint = "the pipe needs first or join"
             self.fault(place, f"{path.text} may give several values and the target takes one", hint)
-        self._note_html(place, path, verbs, fit)
+        self._note_html(place, path, transforms, fit)
 
-    def _check_length(self, place: KeyPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
+    def _check_length(self, place: KeyPath, transforms: tuple[Transform, ...], fit: Fit) -> None:
         """A text is not cut to more than the field takes."""
-        cuts = [(verb.max, index) for index, verb in enumerate(verbs) if isinstance(verb, Truncate)]
+        cuts = [(transform.max, index) for index, transform in enumerate(transforms) if isinstance(transform, Truncate)]
         most = fit.field.max_length
         if cuts and most is not None and fit.shape is ValueType.TEXT and min(cuts)[0] > most:
             cut, index = min(cuts)
@@ -124,36 +124,41 @@ class Builder:
             self.fault((*place, "pipe", index), f"cuts to {cut} characters and the field takes {most}", hint)
 
     def _warn_of_language(
-        self, place: KeyPath, paths: tuple[AssetPath, ...], verbs: tuple[Transform, ...], fit: Fit, spec: WrittenLine
+        self,
+        place: KeyPath,
+        paths: tuple[AssetPath, ...],
+        transforms: tuple[Transform, ...],
+        fit: Fit,
+        spec: WrittenLine,
     ) -> None:
         """Plain text for a field in several languages is taken as the first of them."""
-        if not fit.field.localized or fit.shape is not ValueType.TEXT or _has(verbs, Language):
+        if not fit.field.localized or fit.shape is not ValueType.TEXT or _has(transforms, Language):
             return
         plain = [path.text for path in paths if not path.localized]
         plain += [] if spec.const is None and spec.default is None else ["the constant"]
         if plain:
-            locale = next(iter(self.tongue.locales), "") or next(iter(self.target.locales), "en")
+            locale = next(iter(self.languages.locales), "") or next(iter(self.target.locales), "en")
             where = self.document.written.fault(place, "").key
             self.warnings.append(
                 f"{where}: the field is in several languages and {', '.join(plain)} in none: it is taken as {locale}; "
                 f"write {{language: {locale}}} into a line of its own pipe"
             )
 
-    def _note_html(self, place: KeyPath, path: AssetPath, verbs: tuple[Transform, ...], fit: Fit) -> None:
+    def _note_html(self, place: KeyPath, path: AssetPath, transforms: tuple[Transform, ...], fit: Fit) -> None:
         known = self.source.fields.get(path.key) if path.root == "fields" else None
         from_html = known is not None and known.kind is FieldKind.HTML
         to_html = fit.field.kind is FieldKind.HTML
         where = f"{self.document.written.fault(place, '').key}"
-        if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(verbs, StripHtml):
+        if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(transforms, StripHtml):
             self.notes.append(f"{where}: HTML goes into a plain field as it is; strip_html gives its text")
-        if to_html and not from_html and path.shape is ValueType.TEXT and not _has(verbs, Escape):
+        if to_html and not from_html and path.shape is ValueType.TEXT and not _has(transforms, Escape):
             self.notes.append(f"{where}: text goes into an HTML field as it is; escape keeps its signs")
 
-    def _with_rule(self, fit: Fit, verbs: tuple[Transform, ...]) -> Fit:
+    def _with_rule(self, fit: Fit, transforms: tuple[Transform, ...]) -> Fit:
         """How the line's values become terms of the target, and which vocabularies that needs."""
-        for verb in verbs:
-            if isinstance(verb, MatchTerm) and verb.rule in self.rules:
-                rule = self.rules[verb.rule]
+        for transform in transforms:
+            if isinstance(transform, MatchTerm) and transform.rule in self.rules:
+                rule = self.rules[transform.rule]
                 self.vocabularies[rule.target] = rule
         if fit.shape is not ValueType.TERM or not fit.field.vocabulary:
             return fit
@@ -161,7 +166,7 @@ class Builder:
         known = self.target.vocabularies.get(key)
         implied = VocabularyRule(key, key, max_length=known.max_length if known else None)
         self.vocabularies.setdefault(key, implied)
-        return replace(fit, rule=implied, matched=_has(verbs, MatchTerm))
+        return replace(fit, rule=implied, matched=_has(transforms, MatchTerm))
 
     def _constants(self, place: KeyPath, given: tuple[Scalar, ...] | None, fit: Fit) -> tuple[Scalar, ...]:
         if given is None:
@@ -171,7 +176,7 @@ class Builder:
         if fit.rule is not None:
             return given  # whether the target has the term is known once its terms are read
         for value in given:
-            made = fit.each(value, self.setting)
+            made = fit.each(value, self.context)
             if made.note is not None:
                 self.fault(place, f"{made.note.rule}: {made.note.detail}", _other_choice(value, fit))
         return given
@@ -184,13 +189,13 @@ def _other_choice(value: Scalar, fit: Fit) -> str:
     return nearest(str(value), fit.choices) or "the target shows none: check the rights of its credential"
 
 
-def _has(verbs: tuple[Transform, ...], kind: type[Transform]) -> bool:
-    return any(isinstance(verb, kind) for verb in verbs)
+def _has(transforms: tuple[Transform, ...], kind: type[Transform]) -> bool:
+    return any(isinstance(transform, kind) for transform in transforms)
 
 
-def _speaks_all(fit: Fit, paths: tuple[AssetPath, ...], verbs: tuple[Transform, ...]) -> bool:
-    """Whether every language of a text goes through: both sides have languages and no verb needs just one."""
-    pass_through = all(verb.each_language or isinstance(verb, PASSING) for verb in verbs)
+def _speaks_all(fit: Fit, paths: tuple[AssetPath, ...], transforms: tuple[Transform, ...]) -> bool:
+    """Whether every language of a text goes through: both sides have languages and no transform needs just one."""
+    pass_through = all(transform.each_language or isinstance(transform, PASSING) for transform in transforms)
     return (
         fit.field.localized and fit.shape is ValueType.TEXT and pass_through and any(path.localized for path in paths)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.coercion import SEVERAL, Fit
 from dam_sync.mapping.paths import AssetPath, PathValue
-from dam_sync.mapping.results import LanguagePreference, Note, Outcome, Result, empty, shape_of
+from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar, Term
@@ -28,7 +28,7 @@ class RuleResult:
 
     values: tuple[Scalar, ...] = ()
     losses: list[Loss] = field(default_factory=list)
-    faults: list[Loss] = field(default_factory=list)
+    rejections: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
     outcomes: list[tuple[str, str]] = field(default_factory=list)
     origins: list[tuple[int, ...]] = field(default_factory=list)
@@ -64,55 +64,55 @@ class FieldRule:
     target: str
     fit: Fit
     paths: tuple[AssetPath, ...] = ()
-    verbs: tuple[Transform, ...] = ()
+    transforms: tuple[Transform, ...] = ()
     const: tuple[Scalar, ...] = ()
     default: tuple[Scalar, ...] = ()
     required: bool = False
-    on_error: Outcome = Outcome.PARKED
+    on_error: ValueOutcome = ValueOutcome.PARKED
     all_languages: bool = False
 
-    def run(self, asset: Asset, setting: TransformContext, required: bool = False) -> RuleResult:
+    def run(self, asset: Asset, context: TransformContext, required: bool = False) -> RuleResult:
         """Everything that comes of one asset; never raises. required: the target asks for a value."""
         ran = RuleResult()
         found = False
         for path in self.paths:
-            values = path.read(asset, setting.tongue, all_languages=self.all_languages)
+            values = path.read(asset, context.languages, all_languages=self.all_languages)
             if values:
                 found = True
-                if self._sent(values, setting, ran):
+                if self._sent(values, context, ran):
                     break
         if self.paths and not found:
-            self._sent((), setting, ran)
-        if not ran.values and not ran.faults and not ran.emptied:
-            self._fall_back(setting, ran)
-        if not ran.values and not ran.faults and (required or self.required):
-            ran.faults.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
+            self._sent((), context, ran)
+        if not ran.values and not ran.rejections and not ran.emptied:
+            self._fall_back(context, ran)
+        if not ran.values and not ran.rejections and (required or self.required):
+            ran.rejections.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
         return ran
 
-    def reads(self, asset: Asset, setting: TransformContext) -> set[str]:
+    def reads(self, asset: Asset, context: TransformContext) -> set[str]:
         """Names of the values this line would take."""
         return {
             name
             for path in self.paths
-            for found in path.read(asset, setting.tongue, all_languages=self.all_languages)
+            for found in path.read(asset, context.languages, all_languages=self.all_languages)
             for name in _names(found)
         }
 
-    def _sent(self, found: tuple[PathValue, ...], setting: TransformContext, ran: RuleResult) -> bool:
+    def _sent(self, found: tuple[PathValue, ...], context: TransformContext, ran: RuleResult) -> bool:
         """Send the values of one path down the pipe; whether that settles the line."""
-        passage = _Passage(self, setting, found)
+        passage = _Evaluation(self, context, found)
         passage.flow()
         passage.account(ran)
-        return bool(ran.values or ran.faults or ran.emptied)
+        return bool(ran.values or ran.rejections or ran.emptied)
 
-    def _fall_back(self, setting: TransformContext, ran: RuleResult) -> None:
+    def _fall_back(self, context: TransformContext, ran: RuleResult) -> None:
         for value in self.const or self.default:
-            made = self.fit.each(value, setting)
+            made = self.fit.each(value, context)
             ran.new_terms.extend(made.new_terms)
             ran.values += made.values
             ran.origins += [()] * len(made.values)
-            if made.note is not None and made.note.fate is not Outcome.KEPT:
-                ran.faults.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
+            if made.note is not None and made.note.outcome is not ValueOutcome.KEPT:
+                ran.rejections.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
 
 
 @dataclass(slots=True)
@@ -131,17 +131,17 @@ class _Origin:
 
 
 @dataclass(slots=True)
-class _Passage:
+class _Evaluation:
     """The values of one path on their way through one line."""
 
-    line: FieldRule
-    setting: TransformContext
+    rule: FieldRule
+    context: TransformContext
     found: tuple[PathValue, ...]
     origins: list[_Origin] = field(default_factory=list)
     items: list[_Item] = field(default_factory=list)
     parked: set[int] = field(default_factory=set)
     losses: list[Loss] = field(default_factory=list)
-    faults: list[Loss] = field(default_factory=list)
+    rejections: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
     emptied: bool = False
 
@@ -149,11 +149,11 @@ class _Passage:
         """Read, pipe, fit, count."""
         for found in self.found:
             self._take(found)
-        for verb in self.line.verbs:
-            if isinstance(verb, ListTransform):
-                self._whole(verb)
-            elif isinstance(verb, EachTransform):
-                self._each(verb)
+        for transform in self.rule.transforms:
+            if isinstance(transform, ListTransform):
+                self._whole(transform)
+            elif isinstance(transform, EachTransform):
+                self._each(transform)
         self._fit()
         if self.emptied:
             self.items = []
@@ -164,7 +164,7 @@ class _Passage:
         ran.values += tuple(item.value for item in self.items)
         ran.origins += [tuple(before + index for index in item.origins) for item in self.items]
         ran.losses += self.losses
-        ran.faults += self.faults
+        ran.rejections += self.rejections
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
         ran.consumed |= Counter(origin.label for origin in self.origins)
@@ -178,23 +178,23 @@ class _Passage:
             self.origins.append(_Origin(found.label, found.value))
         self.items.append(_Item(found.value, tuple(range(start, len(self.origins)))))
 
-    def _each(self, verb: EachTransform) -> None:
+    def _each(self, transform: EachTransform) -> None:
         before, self.items = self.items, []
         for item in before:
-            if isinstance(item.value, Localized) and verb.each_language:
-                self._each_language(verb, item, item.value)
+            if isinstance(item.value, Localized) and transform.each_language:
+                self._each_language(transform, item, item.value)
             else:
-                self._settle(verb.name, item.origins, verb.each(item.value, self.setting))
+                self._settle(transform.name, item.origins, transform.each(item.value, self.context))
 
-    def _each_language(self, verb: EachTransform, item: _Item, value: Localized) -> None:
+    def _each_language(self, transform: EachTransform, item: _Item, value: Localized) -> None:
         texts: dict[str, str] = {}
         for locale, text in value.texts.items():
             origins = tuple(index for index in item.origins if self.origins[index].locale in ("", locale))
-            made = verb.each(text, self.setting)
+            made = transform.each(text, self.context)
             kept = made.values[0] if made.values else ""
             if isinstance(kept, str) and not empty(kept):
                 texts[locale] = kept
-            self._noted(verb.name, origins, made, gone=locale not in texts)
+            self._noted(transform.name, origins, made, gone=locale not in texts)
         if texts:
             self.items.append(_Item(Localized(texts), item.origins))
 
@@ -208,22 +208,22 @@ class _Passage:
         if made.note is not None:
             self._note(made.note, origins)
         elif gone:
-            self._note(Note(rule, "nothing is left", Outcome.DROPPED), origins)
+            self._note(Note(rule, "nothing is left", ValueOutcome.DROPPED), origins)
 
     def _note(self, note: Note, origins: tuple[int, ...]) -> None:
-        fate = self.line.on_error if note.fate is Outcome.FAILED else note.fate
+        outcome = self.rule.on_error if note.outcome is ValueOutcome.FAILED else note.outcome
         label = self.origins[origins[0]].label if origins else ""
-        if fate is Outcome.PARKED:
+        if outcome is ValueOutcome.PARKED:
             self.parked.update(origins)
             source = f" (from {label})" if label else ""
-            self.faults.append(Loss(dotted(self.line.place), note.rule, f"{note.detail}{source}"))
+            self.rejections.append(Loss(dotted(self.rule.place), note.rule, f"{note.detail}{source}"))
             return
-        self.emptied = self.emptied or fate is Outcome.EMPTY
-        self.losses.append(Loss(label or dotted(self.line.place), note.rule, note.detail))
+        self.emptied = self.emptied or outcome is ValueOutcome.EMPTY
+        self.losses.append(Loss(label or dotted(self.rule.place), note.rule, note.detail))
 
-    def _whole(self, verb: ListTransform) -> None:
+    def _whole(self, transform: ListTransform) -> None:
         before = self.items
-        kept = verb.whole([item.value for item in before], self.setting)
+        kept = transform.whole([item.value for item in before], self.context)
         self.items = [
             _Item(value, tuple(origin for index in indices for origin in before[index].origins))
             for value, indices in kept.items
@@ -237,8 +237,8 @@ class _Passage:
     def _fit(self) -> None:
         before, self.items = self.items, []
         for item in before:
-            self._settle(self.line.target, item.origins, self.line.fit.each(item.value, self.setting))
-        if len(self.items) > 1 and not self.line.fit.field.multiple:
+            self._settle(self.rule.target, item.origins, self.rule.fit.each(item.value, self.context))
+        if len(self.items) > 1 and not self.rule.fit.field.multiple:
             note = Note(SEVERAL, f"{len(self.items)} values, the target takes one")
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
@@ -253,21 +253,21 @@ class _Passage:
         if all(text is None for text in texts):
             return DROPPED
         same = len(kept) == 1 and (len(kept[0].origins) == 1 or bool(origin.locale))
-        return WRITTEN if same and _same(origin.value, texts[0], self.setting.tongue) else TRANSFORMED
+        return WRITTEN if same and _same(origin.value, texts[0], self.context.languages) else TRANSFORMED
 
 
 def _language(value: Scalar, locale: str) -> Scalar | None:
     return value.texts.get(locale) if locale and isinstance(value, Localized) else value
 
 
-def _same(before: Scalar, after: Scalar | None, tongue: LanguagePreference) -> bool:
+def _same(before: Scalar, after: Scalar | None, languages: LanguagePreference) -> bool:
     """Whether a value arrived as it was: the same, or the same text."""
     if after is None:
         return False
     if shape_of(before) is shape_of(after) and before == after:
         return True
-    text = tongue.text(before)
-    return text is not None and text == tongue.text(after)
+    text = languages.text(before)
+    return text is not None and text == languages.text(after)
 
 
 def _names(found: PathValue) -> list[str]:

@@ -6,12 +6,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.mapping.results import LanguagePreference, Note, Outcome, Result, shown
+from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
-UNMATCHED: Mapping[str, Outcome] = {"park": Outcome.PARKED, "drop": Outcome.DROPPED, "keep": Outcome.KEPT}
+UNMATCHED: Mapping[str, ValueOutcome] = {
+    "park": ValueOutcome.PARKED,
+    "drop": ValueOutcome.DROPPED,
+    "keep": ValueOutcome.KEPT,
+}
 
 
 @dataclass(slots=True)
@@ -146,9 +150,9 @@ class VocabularyRule:
     whole: bool = False
     max_length: int | None = None
 
-    def apply(self, value: Scalar, index: TermIndex, tongue: LanguagePreference, rule: str) -> Result:
+    def apply(self, value: Scalar, index: TermIndex, languages: LanguagePreference, rule: str) -> Result:
         """The target's term for one value, or the terms to be made first, or a note that there is none."""
-        term = spoken(value, tongue)
+        term = spoken(value, languages)
         if term is None or not term.label.strip():
             return Result((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
         found = index.recall(self.name, term)
@@ -163,11 +167,11 @@ class VocabularyRule:
             return Result((slim(found),))
         if self.unmatched == "create":
             return self._created(term, index, rule)
-        note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._fate())
+        note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._outcome_of_miss())
         return Result((slim(term, known=False),) if self.unmatched == "keep" else (), note)
 
-    def _fate(self) -> Outcome:
-        return UNMATCHED.get(self.unmatched or "", Outcome.FAILED)
+    def _outcome_of_miss(self) -> ValueOutcome:
+        return UNMATCHED.get(self.unmatched or "", ValueOutcome.FAILED)
 
     def _created(self, term: Term, index: TermIndex, rule: str) -> Result:
         chain = tuple(self._chain(term, index))
@@ -189,11 +193,11 @@ class VocabularyRule:
         yield replace(term, id="", parent="", label=term.path[-1])
 
 
-def spoken(value: Scalar, tongue: LanguagePreference) -> Term | None:
+def spoken(value: Scalar, languages: LanguagePreference) -> Term | None:
     """A term, labelled in the preferred language, from a term or anything with a plain text."""
     if isinstance(value, Term):
-        return replace(value, label=tongue.label(value).strip())
-    text = tongue.text(value)
+        return replace(value, label=languages.label(value).strip())
+    text = languages.text(value)
     return None if text is None else Term(text.strip())
 
 

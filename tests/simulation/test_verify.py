@@ -54,7 +54,9 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, mo
         whole = Crosswalk.draft
 
         def unfit(self: Crosswalk, *given: Any) -> Drafted:
-            return replace(whole(self, *given), faults=(Loss("fields.title", "too long", "100 letters, at most 60"),))
+            return replace(
+                whole(self, *given), rejections=(Loss("fields.title", "too long", "100 letters, at most 60"),)
+            )
 
         monkeypatch.setattr(Crosswalk, "draft", unfit)
         verdict = move.universe.do(verify_job(move.job, RunOptions(), "fields", "100%")).verdict

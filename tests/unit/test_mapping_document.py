@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.mapping.document import json_schema, load_mapping
-from dam_sync.mapping.transforms.registry import VERBS
+from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.mapping.transforms.values import LookUp
 from dam_sync.model.errors import MappingError
 from tests.support.schemas import LEAST, read, with_lines
@@ -69,7 +69,7 @@ tests:
         "mapping.yaml:6: vocabularies.other.unmatched: should be 'create', 'park', 'drop' or 'keep'",
         "mapping.yaml:7: profile: a profile needs `default`, or `from` and `cases`",
         "mapping.yaml:9: fields.srckey: a marker line holds our mark and nothing else",
-        "mapping.yaml:13: fields.title.pipe[0]: no verb trimm; did you mean trim?",
+        "mapping.yaml:13: fields.title.pipe[0]: no transform trimm; did you mean trim?",
         "mapping.yaml:14: fields.title.pipe[1].truncate: max is missing",
         "mapping.yaml:14: fields.title.pipe[1].truncate.maxx: unknown key; did you mean max?",
         "mapping.yaml:15: fields.title.pipe[2].truncate: should be greater than or equal to 1",
@@ -212,9 +212,9 @@ def test_faults_in_tables_and_in_keys_are_told_together(tmp_path: Path) -> None:
 
 def test_unmatched_may_be_null_in_a_pipe_as_well(tmp_path: Path) -> None:
     text = with_lines("note: {from: filename, pipe: [{lookup: {name: x, unmatched: null}}]}")
-    (verb,) = read(tmp_path, text).pipes["fields", "note"]
-    assert isinstance(verb, LookUp)
-    assert verb.unmatched == "null"
+    (transform,) = read(tmp_path, text).pipes["fields", "note"]
+    assert isinstance(transform, LookUp)
+    assert transform.unmatched == "null"
 
 
 def test_null_may_be_written_plainly(tmp_path: Path) -> None:
@@ -234,6 +234,6 @@ def test_the_json_schema_names_every_key_and_verb() -> None:
     assert {"fields", "security", "unmapped", "tests"} <= set(schema["properties"])
     assert "from" in schema["$defs"]["FieldLine"]["properties"]
     step = schema["$defs"]["FieldLine"]["properties"]["pipe"]["items"]
-    assert {name for option in step["anyOf"][1:] for name in option["properties"]} == set(VERBS)
+    assert {name for option in step["anyOf"][1:] for name in option["properties"]} == set(TRANSFORMS)
     assert "trim" in step["anyOf"][0]["enum"]
     assert "truncate" not in step["anyOf"][0]["enum"]

@@ -90,7 +90,7 @@ unmapped: report
     assert made.tags == {"a", "b"}
     assert made.placements == {Placement("category", ("Press",))}
     assert made.rights == Rights(NOON, None, frozenset(("public",)))
-    assert drafted.faults == ()
+    assert drafted.rejections == ()
     assert drafted.new_terms == (("subject", Term("Land", path=("Land",))),)
     assert set(drafted.losses) == {
         Loss("fields.title.fr", "language not carried"),
@@ -202,14 +202,14 @@ def test_what_does_not_fit_follows_on_error(
 ) -> None:
     text = f"note: {{from: fields.inventory, on_error: {on_error}, default: x}}"
     drafted = line(tmp_path, text, asset(inventory="a text of more than twenty letters"))
-    assert (len(drafted.faults), len(drafted.losses)) == (faults, losses)
+    assert (len(drafted.rejections), len(drafted.losses)) == (faults, losses)
     assert drafted.draft.fields.get("note") == note
     outcome = "parked" if faults else "dropped"
     assert drafted.tally["fields.inventory", outcome] == 1
 
 
 def test_a_fault_names_line_rule_and_value(tmp_path: Path) -> None:
-    (fault,) = line(tmp_path, "note: {from: fields.inventory}", asset(inventory="x" * 21)).faults
+    (fault,) = line(tmp_path, "note: {from: fields.inventory}", asset(inventory="x" * 21)).rejections
     assert (fault.path, fault.rule) == ("fields.note", "too long")
     assert "21 letters, at most 20" in fault.detail
     assert "(from fields.inventory)" in fault.detail
@@ -217,7 +217,7 @@ def test_a_fault_names_line_rule_and_value(tmp_path: Path) -> None:
 
 def test_an_own_choice_of_a_verb_is_stronger_than_on_error(tmp_path: Path) -> None:
     text = "note: {from: fields.inventory, pipe: [{truncate: {max: 3, on_cut: park}}], on_error: drop}"
-    assert line(tmp_path, text, asset(inventory="abcd")).faults
+    assert line(tmp_path, text, asset(inventory="abcd")).rejections
 
 
 def test_a_default_steps_in_for_nothing_and_for_what_was_dropped(tmp_path: Path) -> None:
@@ -233,16 +233,16 @@ def test_a_default_in_the_pipe_works_on_nothing(tmp_path: Path) -> None:
 
 
 def test_required_by_the_line_or_by_the_target(tmp_path: Path) -> None:
-    (fault,) = line(tmp_path, "note: {from: fields.inventory, required: true}", asset()).faults
+    (fault,) = line(tmp_path, "note: {from: fields.inventory, required: true}", asset()).rejections
     assert (fault.path, fault.rule) == ("fields.note", "required")
-    (fault,) = draft(tmp_path, LEAST.replace("from: filename", "from: fields.inventory"), asset()).faults
+    (fault,) = draft(tmp_path, LEAST.replace("from: filename", "from: fields.inventory"), asset()).rejections
     assert (fault.path, fault.rule) == ("fields.title", "required")
 
 
 def test_several_values_where_one_is_taken(tmp_path: Path) -> None:
     """The schema promised one, the service gave two."""
     drafted = line(tmp_path, "note: {from: fields.inventory}", asset(inventory=("a", "b")))
-    assert [fault.rule for fault in drafted.faults] == ["several values"]
+    assert [fault.rule for fault in drafted.rejections] == ["several values"]
     kept = line(tmp_path, "note: {from: fields.inventory, on_error: drop}", asset(inventory=("a", "b")))
     assert kept.draft.fields["note"] == "a"
     assert [(loss.path, loss.rule) for loss in kept.losses] == [("fields.inventory[]", "several values")]
@@ -255,12 +255,14 @@ def test_lists_without_a_vocabulary_verb_match_exactly(tmp_path: Path) -> None:
         "France", "id0"
     )
     assert line(tmp_path, text, asset(), country=known).draft.fields["country"] == Term("Worldwide", "id1")
-    (fault,) = line(tmp_path, text, asset(country=Term("france", "9")), country=known).faults
+    (fault,) = line(tmp_path, text, asset(country=Term("france", "9")), country=known).rejections
     assert (fault.path, fault.rule) == ("fields.country", "not in the list")
 
 
 def test_a_default_that_the_list_has_not_got_parks(tmp_path: Path) -> None:
-    (fault,) = line(tmp_path, "country: {from: fields.country, default: Mars}", asset(), country=index("France")).faults
+    (fault,) = line(
+        tmp_path, "country: {from: fields.country, default: Mars}", asset(), country=index("France")
+    ).rejections
     assert fault.rule == "not in the list"
 
 
@@ -297,7 +299,7 @@ def test_a_profile_by_cases(tmp_path: Path) -> None:
     cases = "profile: {from: form_type, cases: {PICTURE: images, VIDEO: documents}}\n"
     text = LEAST.replace("profile: {default: images}\n", cases)
     assert draft(tmp_path, text, asset()).draft.profile == "images"
-    (fault,) = draft(tmp_path, text, replace(asset(), form_type="AUDIO")).faults
+    (fault,) = draft(tmp_path, text, replace(asset(), form_type="AUDIO")).rejections
     assert (fault.path, fault.rule) == ("profile", "cases")
     with_default = text.replace("documents}}", "documents}, default: documents}")
     for form_type in ("AUDIO", ""):
@@ -386,7 +388,7 @@ placements:
 security: {groups: {from: "groups[]"}, release: {from: release_at}, expiry: {from: expires_at}}
 """
     drafted = draft(tmp_path, text, FULL, able)
-    assert drafted.losses == drafted.faults == ()
+    assert drafted.losses == drafted.rejections == ()
     assert drafted.draft.status == "archived"
     assert drafted.draft.placements == {Placement("category", ("Press",)), Placement("label", ("Top",))}
     assert drafted.draft.rights == FULL.rights
@@ -427,7 +429,7 @@ def test_names_that_the_target_does_not_know_park(tmp_path: Path, text: str, pla
         labels=frozenset({"Other"}),
         groups=frozenset({"public"}),
     )
-    (fault,) = draft(tmp_path, LEAST + text, FULL, able).faults
+    (fault,) = draft(tmp_path, LEAST + text, FULL, able).rejections
     assert (fault.path, fault.rule) == (place, "not in the list")
 
 
@@ -505,7 +507,7 @@ def test_every_value_is_accounted_for_and_nothing_raises(rich: Crosswalk, given_
     )
     assert counted["tags[]"] == sum(1 for tag in given_.tags if tag.strip())
     parked = any(outcome == "parked" for _, outcome in drafted.tally)
-    assert not parked or drafted.faults
+    assert not parked or drafted.rejections
 
 
 def values_of(key: str, value: Value) -> list[str]:

@@ -1,4 +1,4 @@
-"""Any kind of field into any other: the verbs for it, and the way there and back."""
+"""Any kind of field into any other: the transforms for it, and the way there and back."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 def through(*steps: Json, value: Scalar) -> Scalar:
     for step in steps:
         faults: list[object] = []
-        verb = transform_from(step, ("pipe", 0), SourceMap("m.yaml", {}), faults)  # type: ignore[arg-type]
-        assert isinstance(verb, EachTransform), faults
-        made = verb.each(value, TransformContext())
+        transform = transform_from(step, ("pipe", 0), SourceMap("m.yaml", {}), faults)  # type: ignore[arg-type]
+        assert isinstance(transform, EachTransform), faults
+        made = transform.each(value, TransformContext())
         assert made.note is None, made.note
         (value,) = made.values
     return value
@@ -189,7 +189,7 @@ def test_every_bridge_compiles_and_what_it_makes_fits(tmp_path: Path, wanted: tu
         asset = Asset(AssetId("7"), Revision("1"), fields={"x": (value, value) if given_[1] else value})
         drafted = crosswalk.draft(asset, "mark", {})
         if fits_surely(Given.by(source.fields["x"]), target.fields["x"]):
-            assert drafted.faults == ()
+            assert drafted.rejections == ()
             written = drafted.draft.fields["x"]
             assert isinstance(written, tuple) == wanted[1]
             assert shape_of(written[0] if isinstance(written, tuple) else written) is SHAPES[wanted[0]]

@@ -83,7 +83,7 @@ def test_what_a_type_does_not_hold_is_a_loss_and_parks_nothing(tmp_path: Path, k
     crosswalk = compiled(tmp_path, BY_TYPE, SOURCE, STATES)
     asset = Asset(AssetId("1"), Revision("1"), "a.jpg", "published", type=kind)
     drafted = crosswalk.draft(asset, "mark", {})
-    assert not drafted.faults
+    assert not drafted.rejections
     assert drafted.draft.status == status
     losses = [loss for loss in drafted.losses if loss.path == "status"]
     assert losses == ([] if status else [Loss("status", "not in this type", "Documents holds no status")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.mapping.results import LanguagePreference, Outcome
+from dam_sync.mapping.results import LanguagePreference, ValueOutcome
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term
@@ -124,15 +124,15 @@ def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
 
 def test_what_is_unmatched_is_told() -> None:
     for unmatched, fate, values in (
-        (None, Outcome.FAILED, ()),
-        ("park", Outcome.PARKED, ()),
-        ("drop", Outcome.DROPPED, ()),
-        ("keep", Outcome.KEPT, (Term("Gull"),)),
+        (None, ValueOutcome.FAILED, ()),
+        ("park", ValueOutcome.PARKED, ()),
+        ("drop", ValueOutcome.DROPPED, ()),
+        ("keep", ValueOutcome.KEPT, (Term("Gull"),)),
     ):
         made = rule(unmatched=unmatched).apply(Term("Gull", "4"), INDEX, LanguagePreference(), "vocabulary")
         assert made.values == values
         assert made.note is not None
-        assert made.note.fate is fate
+        assert made.note.outcome is fate
         assert "Gull" in made.note.detail
 
 

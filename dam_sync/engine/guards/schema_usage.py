@@ -22,11 +22,11 @@ LISTS = {
 def used_of(crosswalk: Crosswalk, source: Schema, target: Schema) -> Json:
     """By side: `fields` and `vocabularies` with what decides whether a value means the same and still fits; `lists`:
     the closed lists that lines refer to. A list the service does not close is absent."""
-    paths = [path for line in crosswalk.plan.lines() for path in line.paths]
+    paths = [path for rule in crosswalk.plan.rules() for path in rule.paths]
     rules = crosswalk.vocabularies.values()
     return {
         "source": {
-            "fields": _fields(crosswalk.books.read, source, _read),
+            "fields": _fields(crosswalk.coverage.read, source, _read),
             "vocabularies": _vocabularies({rule.source for rule in rules if rule.source}, source),
             "lists": _source_lists(crosswalk, paths, source),
         },
@@ -100,7 +100,7 @@ def _target_lists(crosswalk: Crosswalk, target: Schema) -> dict[str, list[str]]:
         ("labels", LABEL in kinds, target.labels),
     )
     lists |= {key: rows for key, used, rows in closed if used and rows is not None}
-    if plan.profiles.line is not None:
+    if plan.profiles.rule is not None:
         lists["types"] = {name for names in plan.profiles.types.values() for name in names}
     return {key: sorted(rows) for key, rows in lists.items() if rows}
 

@@ -1,4 +1,4 @@
-"""What a verb is: its arguments, what it takes and gives, and one of two ways to work."""
+"""What a transform is: its arguments, what it takes and gives, and one of two ways to work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dam_sync.mapping.results import ANY, SPEAKING, LanguagePreference, ListResult, Note, Outcome, Result, ValueType
+from dam_sync.mapping.results import (
+    ANY,
+    SPEAKING,
+    LanguagePreference,
+    ListResult,
+    Note,
+    Result,
+    ValueOutcome,
+    ValueType,
+)
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.values import Scalar
@@ -19,26 +28,26 @@ Words = Annotated[
     Field(min_length=1, json_schema_extra={"anyOf": [{"type": "string"}, {"type": "array"}]}),
 ]
 """One word or several."""
-FATES: Mapping[str, Outcome] = {
-    "park": Outcome.PARKED,
-    "drop": Outcome.DROPPED,
-    "keep": Outcome.KEPT,
-    "null": Outcome.EMPTY,
-    "note": Outcome.KEPT,
+OUTCOMES: Mapping[str, ValueOutcome] = {
+    "park": ValueOutcome.PARKED,
+    "drop": ValueOutcome.DROPPED,
+    "keep": ValueOutcome.KEPT,
+    "null": ValueOutcome.EMPTY,
+    "note": ValueOutcome.KEPT,
 }
 
 
-def fate_of(choice: str | None) -> Outcome:
-    """What a verb's own argument says about a value that does not fit; None leaves it to the line's on_error."""
-    return FATES[choice] if choice else Outcome.FAILED
+def outcome_of(choice: str | None) -> ValueOutcome:
+    """What a transform's own argument says about a value that does not fit; None leaves it to the line's on_error."""
+    return OUTCOMES[choice] if choice else ValueOutcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """What verbs may look things up in. `terms` by the target's vocabulary key. unknown_groups: names that were looked
-    up at the target and are not there."""
+    """What transforms may look up. terms: by the target's vocabulary key. unknown_groups: names that were looked up at
+    the target and are not there."""
 
-    tongue: LanguagePreference = field(default_factory=LanguagePreference)
+    languages: LanguagePreference = field(default_factory=LanguagePreference)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     rules: Mapping[str, VocabularyRule] = field(default_factory=dict)
     terms: Mapping[str, TermIndex] = field(default_factory=dict)
@@ -46,7 +55,7 @@ class TransformContext:
 
 
 class Transform(BaseModel):
-    """One step of a pipe; its fields are its arguments. Verbs are total: they give a value or a note, never an error.
+    """One step of a pipe; its fields are its arguments. Total: it returns a value or a note, and never raises.
 
     short: the argument that a bare value stands for (`{split: ";"}`). takes: shapes it works on; values of another
     shape that have a plain text are turned into text first where it takes text.
@@ -60,21 +69,21 @@ class Transform(BaseModel):
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT})
     each_language: ClassVar[bool] = False  # one text in, one text out: goes through every language of a text
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """The shape of its results for values of this shape."""
         return ValueType.TEXT
 
-    def misfit(self, shape: ValueType) -> str:
+    def reject_reason(self, shape: ValueType) -> str:
         """Why values of this shape cannot go in; empty when they can."""
         if shape in self.takes or (ValueType.TEXT in self.takes and shape in SPEAKING):
             return ""
         return f"{self.name} takes {' or '.join(sorted(self.takes))}, not a {shape.value}"
 
-    def many(self, many: bool) -> bool:
+    def is_multi(self, many: bool) -> bool:
         """Whether several values may come out, when `many` says whether several go in."""
         return many
 
-    def faults(self, setting: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[str]:
         """What can be told to be wrong before any value is seen."""
         yield from ()
 
@@ -82,20 +91,20 @@ class Transform(BaseModel):
 class EachTransform(Transform):
     """Works on one value after the other."""
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """What comes of one value."""
         return Result((value,))
 
-    def text_of(self, value: Scalar, setting: TransformContext) -> str | Result:
+    def text_of(self, value: Scalar, context: TransformContext) -> str | Result:
         """The text to work on, or the note that there is none."""
-        text = setting.tongue.text(value)
+        text = context.languages.text(value)
         if text is None:
             return self.fail(f"takes text, not a {type(value).__name__.lower()}")
         return text
 
     def fail(self, detail: str, choice: str | None = None) -> Result:
         """No value; what becomes of the asset is said by `choice` or the line's on_error."""
-        return Result((), Note(self.name, detail, fate_of(choice)))
+        return Result((), Note(self.name, detail, outcome_of(choice)))
 
 
 class ListTransform(Transform):
@@ -103,10 +112,10 @@ class ListTransform(Transform):
 
     takes: ClassVar[frozenset[ValueType]] = ANY
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """Values go through as they are."""
         return shape
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """What comes of the list."""
         return ListResult(tuple((value, (index,)) for index, value in enumerate(values)))

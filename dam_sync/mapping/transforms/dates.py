@@ -1,4 +1,4 @@
-"""Verbs that read and write days and instants."""
+"""Transforms that read and write days and instants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field
 
-from dam_sync.mapping.results import Note, Outcome, Result, ValueType, aware, shown
+from dam_sync.mapping.results import Note, Result, ValueOutcome, ValueType, aware, shown
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.values import Scalar, instant_text
@@ -35,7 +35,7 @@ class _Moment(EachTransform):
     out: str | None = Field(default=None, min_length=1)
     zone: str = "UTC"
 
-    def faults(self, setting: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown zones and formats that no date fits."""
         if self.zone not in _zones():
             yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
@@ -45,7 +45,7 @@ class _Moment(EachTransform):
 
     @property
     def place(self) -> tzinfo:
-        """The zone in which dates are meant; UTC where it is unknown, which `faults` tells."""
+        """The zone in which dates are meant; UTC where it is unknown, which `problems` tells."""
         try:
             return ZoneInfo(self.zone)
         except (OSError, ValueError, KeyError):
@@ -72,20 +72,24 @@ class Date(_Moment):
     summary: ClassVar[str] = "a day, read by the first format of `in` that fits; an instant is taken in `zone`"
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """A date, or text where `out` is given."""
         return ValueType.TEXT if self.out else ValueType.DATE
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
+        found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
             return self.spelt(found) if self.out else Result((found,))
         moment = _local(found, self.place)
         made = self.spelt(moment.date()) if self.out else Result((moment.date(),))
-        return replace(made, note=Note(self.name, "the time of day", Outcome.KEPT)) if moment.time() != time() else made
+        return (
+            replace(made, note=Note(self.name, "the time of day", ValueOutcome.KEPT))
+            if moment.time() != time()
+            else made
+        )
 
 
 class DateTime(_Moment):
@@ -93,13 +97,13 @@ class DateTime(_Moment):
     summary: ClassVar[str] = "an instant, read as `date` reads; a day becomes its midnight in `zone`"
     example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """An instant, or text where `out` is given."""
         return ValueType.TEXT if self.out else ValueType.INSTANT
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        found = value if isinstance(value, date) else self.moment(setting.tongue.text(value) or "")
+        found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is no instant of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):

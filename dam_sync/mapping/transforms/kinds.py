@@ -1,4 +1,4 @@
-"""Verbs between kinds of value and text: what `text` writes, the other verbs read again."""
+"""Transforms between kinds of value and text: what `text` writes, the other transforms read again."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class AsText(EachTransform):
     takes: ClassVar[frozenset[ValueType]] = ANY
     each_language: ClassVar[bool] = True
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = canonical_text(value, setting.tongue)
+        text = canonical_text(value, context.languages)
         return self.fail(f"{shown(value)} has no text") if text is None else Result((text,))
 
 
@@ -40,15 +40,15 @@ class AsPlace(EachTransform):
     example: ClassVar[str] = "place"
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.PLACE})
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """A place."""
         return ValueType.PLACE
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         if isinstance(value, GeoPoint):
             return Result((value,))
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         place = read_place(text)
@@ -63,15 +63,15 @@ class AsRow(EachTransform):
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.ROW})
     cell: str = ""
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """A row."""
         return ValueType.ROW
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         if isinstance(value, Row):
             return Result((value,))
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         row = read_row(text)
@@ -87,17 +87,17 @@ class Language(EachTransform):
     short: ClassVar[str] = "locale"
     locale: str = Field(min_length=1)
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         locale = self.locale.lower()
         if isinstance(value, Localized):
             found = value.texts.get(locale, "")
             return Result((Localized({locale: found}),)) if found else self.fail(f"there is no text in {locale}")
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         return text if isinstance(text, Result) else Result((Localized({locale: text}),))
 
 
-def canonical_text(value: Scalar, tongue: LanguagePreference) -> str | None:
+def canonical_text(value: Scalar, languages: LanguagePreference) -> str | None:
     """The one way to write a value as text, the same everywhere; None for rows with what JSON cannot hold."""
     match value:
         case bool():
@@ -107,7 +107,7 @@ def canonical_text(value: Scalar, tongue: LanguagePreference) -> str | None:
         case Row():
             return row_text(value)
         case _:
-            return tongue.text(value)
+            return languages.text(value)
 
 
 def place_text(place: GeoPoint) -> str:

@@ -1,4 +1,4 @@
-"""Verbs that work on all values at once."""
+"""Transforms that work on all values at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dam_sync.mapping.results import SPEAKING, ListResult, Note, Outcome, ValueType, same_key, shape_of
+from dam_sync.mapping.results import SPEAKING, ListResult, Note, ValueOutcome, ValueType, same_key, shape_of
 from dam_sync.mapping.transforms.base import ListTransform, TransformContext
 from dam_sync.model.values import Scalar
 
@@ -19,7 +19,7 @@ class Unique(ListTransform):
     summary: ClassVar[str] = "leaves out repeated values"
     example: ClassVar[str] = "unique"
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """See `ListTransform.whole`."""
         found: dict[object, tuple[Scalar, list[int]]] = {}
         for index, value in enumerate(values):
@@ -32,13 +32,13 @@ class First(ListTransform):
     summary: ClassVar[str] = "only the first value"
     example: ClassVar[str] = "first"
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """See `ListTransform.whole`."""
         kept = tuple((value, (index,)) for index, value in enumerate(values[:1]))
-        note = Note(self.name, f"{len(values) - 1} more values", Outcome.DROPPED) if len(values) > 1 else None
+        note = Note(self.name, f"{len(values) - 1} more values", ValueOutcome.DROPPED) if len(values) > 1 else None
         return ListResult(kept, note)
 
-    def many(self, many: bool) -> bool:
+    def is_multi(self, many: bool) -> bool:
         """One."""
         return False
 
@@ -51,13 +51,13 @@ class Join(ListTransform):
     takes: ClassVar[frozenset[ValueType]] = SPEAKING
     with_: str = Field(alias="with")
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """Text."""
         return ValueType.TEXT
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """See `ListTransform.whole`."""
-        texts = [(setting.tongue.text(value), index) for index, value in enumerate(values)]
+        texts = [(context.languages.text(value), index) for index, value in enumerate(values)]
         known = [(text, index) for text, index in texts if text is not None]
         note = None
         if len(known) < len(texts):
@@ -67,7 +67,7 @@ class Join(ListTransform):
             return ListResult((), note)
         return ListResult(((self.with_.join(text for text, _ in known), tuple(index for _, index in known)),), note)
 
-    def many(self, many: bool) -> bool:
+    def is_multi(self, many: bool) -> bool:
         """One."""
         return False
 
@@ -79,9 +79,9 @@ class Default(ListTransform):
     short: ClassVar[str] = "value"
     value: Constant
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """See `ListTransform.whole`."""
-        return super().whole(values, setting) if values else ListResult(((self.value, ()),))
+        return super().whole(values, context) if values else ListResult(((self.value, ()),))
 
 
 class Const(ListTransform):
@@ -91,14 +91,14 @@ class Const(ListTransform):
     short: ClassVar[str] = "value"
     value: Constant
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """The shape of the constant."""
         return shape_of(self.value)
 
-    def whole(self, values: Sequence[Scalar], setting: TransformContext) -> ListResult:
+    def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
         """See `ListTransform.whole`."""
         return ListResult(((self.value, tuple(range(len(values)))),)) if values else ListResult(())
 
-    def many(self, many: bool) -> bool:
+    def is_multi(self, many: bool) -> bool:
         """One."""
         return False

@@ -1,4 +1,4 @@
-"""The closed registry of verbs; a new one is one more class in its list."""
+"""The closed registry of transforms; a new one is one more class in its list."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from dam_sync.mapping.transforms.values import AsJson, Flag, LookUp, MatchTerm, 
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
-VERBS: Mapping[str, type[Transform]] = {
-    verb.name: verb
-    for verb in (
+TRANSFORMS: Mapping[str, type[Transform]] = {
+    transform.name: transform
+    for transform in (
         *(Nfc, Trim, Casefold, Upper, Lower, Title, StripPrefix, Truncate, SafeName, StripHtml, Escape),
         *(Split, Join, Unique, First, Default, Const),
         *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, MatchTerm),
@@ -41,24 +41,24 @@ LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})
 """Documented words that are not part of this release."""
 
 
-def transform_from(step: Json, place: KeyPath, written: SourceMap, faults: list[Diagnostic]) -> Transform | None:
-    """The verb of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; faults are added to the list."""
+def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: list[Diagnostic]) -> Transform | None:
+    """The transform of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; appends to `diagnostics`."""
     name, given = _taken_apart(step)
     if name is None:
-        faults.append(written.fault(place, "a step is a verb, or one verb with its arguments"))
+        diagnostics.append(written.fault(place, "a step is a transform, or one transform with its arguments"))
         return None
-    kind = VERBS.get(name)
+    kind = TRANSFORMS.get(name)
     if kind is None:
-        hint = "remove it" if name in LATER else nearest(name, VERBS)
-        faults.append(
-            written.fault(place, f"{name}: not in this release" if name in LATER else f"no verb {name}", hint)
+        hint = "remove it" if name in LATER else nearest(name, TRANSFORMS)
+        diagnostics.append(
+            written.fault(place, f"{name}: not in this release" if name in LATER else f"no transform {name}", hint)
         )
         return None
     arguments = _arguments(kind, given)
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:
-        faults.extend(_faults(kind, error, (*place, name), written, arguments is given))
+        diagnostics.extend(_diagnostics(kind, error, (*place, name), written, arguments is given))
         return None
 
 
@@ -79,7 +79,7 @@ def _arguments(kind: type[Transform], given: Json) -> Json:
     return {kind.short: given} if kind.short else {"": given}
 
 
-def _faults(
+def _diagnostics(
     kind: type[Transform], error: ValidationError, place: KeyPath, written: SourceMap, nested: bool
 ) -> Iterator[Diagnostic]:
     """The errors told at the step: an argument's own line only where the file has one for it."""

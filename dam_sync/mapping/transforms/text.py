@@ -1,4 +1,4 @@
-"""Verbs that change text."""
+"""Transforms that change text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dam_sync.mapping.filenames import safe_name, whole_letters
 from dam_sync.mapping.html_text import text_of_html
-from dam_sync.mapping.results import Note, Outcome, Result, shown
+from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.model.values import Scalar
 
@@ -21,9 +21,9 @@ class TextTransform(EachTransform):
 
     each_language: ClassVar[bool] = True
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         return text if isinstance(text, Result) else Result((self.change(text),))
 
     def change(self, text: str) -> str:
@@ -136,15 +136,15 @@ class Truncate(EachTransform):
     max: int = Field(ge=1)
     on_cut: Literal["park", "drop", "note"] | None = None
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result) or len(text) <= self.max:
             return text if isinstance(text, Result) else Result((text,))
         detail = f"{len(text)} letters, at most {self.max}: {shown(text)}"
         if self.on_cut != "note":
             return self.fail(detail, self.on_cut)
-        return Result((whole_letters(text, self.max).rstrip(),), Note(self.name, detail, Outcome.KEPT))
+        return Result((whole_letters(text, self.max).rstrip(),), Note(self.name, detail, ValueOutcome.KEPT))
 
 
 class SafeName(EachTransform):
@@ -155,9 +155,9 @@ class SafeName(EachTransform):
     each_language: ClassVar[bool] = True
     max: int = Field(default=255, ge=8)
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         return text if isinstance(text, Result) else Result((safe_name(text, self.max),))
 
 
@@ -168,13 +168,13 @@ class Split(EachTransform):
     short: ClassVar[str] = "on"
     on: str = Field(min_length=1)
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         return Result(tuple(part.strip() for part in text.split(self.on) if part.strip()))
 
-    def many(self, many: bool) -> bool:
+    def is_multi(self, many: bool) -> bool:
         """Several, always."""
         return True

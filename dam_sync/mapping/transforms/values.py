@@ -1,4 +1,4 @@
-"""Verbs that turn one kind of value into another."""
+"""Transforms that turn one kind of value into another."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dam_sync.mapping.results import ANY, SPEAKING, Note, Outcome, Result, ValueType, shape_of, shown
-from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words, fate_of
+from dam_sync.mapping.results import ANY, SPEAKING, Note, Result, ValueOutcome, ValueType, shape_of, shown
+from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words, outcome_of
 from dam_sync.mapping.vocabulary import TermIndex, path_text
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.values import GeoPoint, Person, Row, Scalar, Term, value_to_json
@@ -34,15 +34,15 @@ class Number(EachTransform):
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.NUMBER})
     decimal: Literal[".", ","] = "."
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """A number."""
         return ValueType.NUMBER
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return Result((value,))
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         plain = _digits(text, self.decimal)
@@ -54,7 +54,9 @@ class Number(EachTransform):
         if math.isinf(number):
             return self.fail(f"{shown(text)} is too large")
         exact = Decimal(plain) == Decimal(repr(number))
-        return Result((number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", Outcome.KEPT))
+        return Result(
+            (number,), None if exact else Note(self.name, f"{plain} rounded to {number!r}", ValueOutcome.KEPT)
+        )
 
 
 class Flag(EachTransform):
@@ -65,15 +67,15 @@ class Flag(EachTransform):
     yes: Words = Field(default=WORDS_TRUE, alias="true")
     no: Words = Field(default=WORDS_FALSE, alias="false")
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """The other one."""
         return ValueType.TEXT if shape is ValueType.FLAG else ValueType.FLAG
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         if isinstance(value, bool):
             return Result(((self.yes if value else self.no)[0],))
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
         word = text.strip().casefold()
@@ -96,32 +98,32 @@ class Pluck(EachTransform):
     key: str = Field(min_length=1)
     locale: str = ""
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """Text, or a number for latitude and longitude."""
         return (
             ValueType.NUMBER if shape is ValueType.PLACE and self.key in ("latitude", "longitude") else ValueType.TEXT
         )
 
-    def misfit(self, shape: ValueType) -> str:
-        """See `Verb.misfit`."""
+    def reject_reason(self, shape: ValueType) -> str:
+        """See `Transform.reject_reason`."""
         parts = PARTS.get(shape)
         if parts is None or self.key in parts:
-            return super().misfit(shape)
+            return super().reject_reason(shape)
         return f"a {shape.value} has no {self.key}; {nearest(self.key, parts)}"
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         if isinstance(value, Row):
-            return self._cell(value, setting)
+            return self._cell(value, context)
         if shape_of(value) not in PARTS or self.key not in PARTS[shape_of(value)]:
             return self.fail(f"a {shape_of(value).value} has no {self.key}")
-        part = self._part(value, setting)
+        part = self._part(value, context)
         return self.fail(f"the {shape_of(value).value} has no {self.key}") if part in ("", None) else Result((part,))
 
-    def _part(self, value: Scalar, setting: TransformContext) -> str | int | float:
+    def _part(self, value: Scalar, context: TransformContext) -> str | int | float:
         match value, self.key:
             case Term(), "label":
-                return value.labels.get(self.locale, "") if self.locale else setting.tongue.label(value)
+                return value.labels.get(self.locale, "") if self.locale else context.languages.label(value)
             case Term(), "path":
                 return path_text(value)
             case Term() | Person(), "id":
@@ -135,9 +137,9 @@ class Pluck(EachTransform):
                 return "" if degrees is None else degrees
         return ""
 
-    def _cell(self, row: Row, setting: TransformContext) -> Result:
+    def _cell(self, row: Row, context: TransformContext) -> Result:
         cell = row.cells.get(self.key, ())
-        texts = [setting.tongue.text(part) for part in (cell if isinstance(cell, tuple) else (cell,))]
+        texts = [context.languages.text(part) for part in (cell if isinstance(cell, tuple) else (cell,))]
         known = tuple(text for text in texts if text)
         return Result(known) if known else self.fail(f"the row has no {self.key}")
 
@@ -148,7 +150,7 @@ class AsJson(EachTransform):
     example: ClassVar[str] = "json"
     takes: ClassVar[frozenset[ValueType]] = ANY
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         return Result((json.dumps(value_to_json(value), ensure_ascii=False, sort_keys=True),))
 
@@ -161,22 +163,22 @@ class LookUp(EachTransform):
     table: str = Field(alias="name")
     unmatched: Unmatched = None
 
-    def faults(self, setting: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown tables."""
-        if self.table not in setting.lookups:
-            yield f"there is no lookup {self.table}; {nearest(self.table, setting.lookups)}".rstrip("; ")
+        if self.table not in context.lookups:
+            yield f"there is no lookup {self.table}; {nearest(self.table, context.lookups)}".rstrip("; ")
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        text = self.text_of(value, setting)
+        text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
-        table = setting.lookups.get(self.table)
+        table = context.lookups.get(self.table)
         found = table.find(text) if table else None
         if found is not None:
             return Result((found,))
         choice = self.unmatched or (table.unmatched if table else None)
-        note = Note(self.name, f"{shown(text)} is not in {self.table}", fate_of(choice))
+        note = Note(self.name, f"{shown(text)} is not in {self.table}", outcome_of(choice))
         return Result((text,) if choice == "keep" else (), note)
 
 
@@ -188,22 +190,22 @@ class MatchTerm(EachTransform):
     takes: ClassVar[frozenset[ValueType]] = SPEAKING
     rule: str = Field(alias="name")
 
-    def gives(self, shape: ValueType) -> ValueType:
+    def output_type(self, shape: ValueType) -> ValueType:
         """A term."""
         return ValueType.TERM
 
-    def faults(self, setting: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown rules."""
-        if self.rule not in setting.rules:
-            yield f"there is no vocabulary {self.rule}; {nearest(self.rule, setting.rules)}".rstrip("; ")
+        if self.rule not in context.rules:
+            yield f"there is no vocabulary {self.rule}; {nearest(self.rule, context.rules)}".rstrip("; ")
 
-    def each(self, value: Scalar, setting: TransformContext) -> Result:
+    def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
-        rule = setting.rules.get(self.rule)
+        rule = context.rules.get(self.rule)
         if rule is None:
             return self.fail(f"there is no vocabulary {self.rule}")
-        index = setting.terms.get(rule.target)
-        return rule.apply(value, TermIndex() if index is None else index, setting.tongue, self.name)
+        index = context.terms.get(rule.target)
+        return rule.apply(value, TermIndex() if index is None else index, context.languages, self.name)
 
 
 PARTS = {

@@ -50,7 +50,7 @@ unmapped: fail
         "mapping.yaml:3: profile.default: the target has no profile image; did you mean images?",
         "mapping.yaml:5: vocabularies.subject.match: there is no way similar; use pin, exact, casefold, synonym",
         "mapping.yaml:6: vocabularies.other.target: the target has no vocabulary contry; did you mean country?",
-        "mapping.yaml:9: fields.title.pipe[0]: no verb trimm; did you mean trim?",
+        "mapping.yaml:9: fields.title.pipe[0]: no transform trimm; did you mean trim?",
         "mapping.yaml:10: fields.note.form: unknown key; did you mean from?",
         "mapping.yaml:11: fields.titleFr.from: the source has no field titl; did you mean title?",
         "mapping.yaml:12: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.coercion import TAKES, Fit
-from dam_sync.mapping.results import SHAPES, Outcome, ValueType, shape_of
+from dam_sync.mapping.results import SHAPES, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
@@ -57,11 +57,11 @@ def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -
     made = trims.each("  Sea \n", TransformContext())
     assert made.values == ("Sea",)
     assert made.note is not None
-    assert (made.note.rule, made.note.fate) == ("whitespace trimmed", Outcome.KEPT)
+    assert (made.note.rule, made.note.outcome) == ("whitespace trimmed", ValueOutcome.KEPT)
     assert trims.each("Sea", TransformContext()).note is None
     nothing = trims.each("  ", TransformContext())
     assert nothing.note is not None
-    assert (nothing.values, nothing.note.fate) == ((), Outcome.DROPPED)
+    assert (nothing.values, nothing.note.outcome) == ((), ValueOutcome.DROPPED)
     long = trims.each(" too long ", TransformContext()).note
     assert long is not None
     assert long.rule == "too long"
@@ -121,7 +121,7 @@ def test_fitting_is_total_and_agrees_with_what_compiling_says(kind: FieldKind, v
     for written in made.values:
         assert shape_of(written) is SHAPES[kind]
         assert shape_of(value) in TAKES[SHAPES[kind]]
-    assert bool(fit(kind).misfit(shape_of(value))[0]) == (shape_of(value) not in TAKES[SHAPES[kind]])
+    assert bool(fit(kind).reject_reason(shape_of(value))[0]) == (shape_of(value) not in TAKES[SHAPES[kind]])
     assert ValueType.ROW not in TAKES[ValueType.TEXT]
 
 

@@ -1,4 +1,4 @@
-"""Every verb by example, and none of them ever raises."""
+"""Every transform by example, and none of them ever raises."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.config.diagnostics import SourceMap
-from dam_sync.mapping.results import LanguagePreference, ListResult, Outcome, Result, ValueType, shape_of
+from dam_sync.mapping.results import LanguagePreference, ListResult, Result, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
-from dam_sync.mapping.transforms.registry import VERBS, transform_from
+from dam_sync.mapping.transforms.registry import TRANSFORMS, transform_from
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
@@ -29,7 +29,7 @@ SETTING = TransformContext(
 )
 
 
-def verb(step: Json) -> Transform:
+def transform(step: Json) -> Transform:
     faults: list[Diagnostic] = []
     found = transform_from(step, ("pipe", 0), SourceMap("m.yaml", {}), faults)
     assert found is not None, faults
@@ -43,13 +43,13 @@ def faults_of(step: Json) -> list[str]:
 
 
 def each(step: Json, value: Scalar) -> Result:
-    found = verb(step)
+    found = transform(step)
     assert isinstance(found, EachTransform)
     return found.each(value, SETTING)
 
 
 def whole(step: Json, *values: Scalar) -> ListResult:
-    found = verb(step)
+    found = transform(step)
     assert isinstance(found, ListTransform)
     return found.whole(values, SETTING)
 
@@ -115,42 +115,42 @@ def test_a_verb_by_example(step: Json, value: Scalar, expected: Scalar) -> None:
 @pytest.mark.parametrize(
     ("step", "value", "fate"),
     [
-        ({"truncate": 3}, "abcd", Outcome.FAILED),
-        ({"truncate": {"max": 3, "on_cut": "park"}}, "abcd", Outcome.PARKED),
-        ({"truncate": {"max": 3, "on_cut": "drop"}}, "abcd", Outcome.DROPPED),
-        ("date", "30/02/2024", Outcome.FAILED),
-        ("date", "2024-02-30", Outcome.FAILED),
-        ("number", "1.234,5", Outcome.FAILED),
-        ("number", "1,23", Outcome.FAILED),
-        ("number", "٣", Outcome.FAILED),
-        ("flag", "maybe", Outcome.FAILED),
-        ({"pluck": "id"}, Term("Sea"), Outcome.FAILED),
-        ({"pluck": "latitude"}, GeoPoint(address="Brest"), Outcome.FAILED),
-        ({"lookup": "country"}, "XX", Outcome.FAILED),
-        ({"lookup": "strict"}, "XX", Outcome.PARKED),
-        ({"lookup": {"name": "strict", "unmatched": "null"}}, "XX", Outcome.EMPTY),
-        ("trim", GeoPoint(1.0, 2.0), Outcome.FAILED),
-        ("upper", Row({}), Outcome.FAILED),
+        ({"truncate": 3}, "abcd", ValueOutcome.FAILED),
+        ({"truncate": {"max": 3, "on_cut": "park"}}, "abcd", ValueOutcome.PARKED),
+        ({"truncate": {"max": 3, "on_cut": "drop"}}, "abcd", ValueOutcome.DROPPED),
+        ("date", "30/02/2024", ValueOutcome.FAILED),
+        ("date", "2024-02-30", ValueOutcome.FAILED),
+        ("number", "1.234,5", ValueOutcome.FAILED),
+        ("number", "1,23", ValueOutcome.FAILED),
+        ("number", "٣", ValueOutcome.FAILED),
+        ("flag", "maybe", ValueOutcome.FAILED),
+        ({"pluck": "id"}, Term("Sea"), ValueOutcome.FAILED),
+        ({"pluck": "latitude"}, GeoPoint(address="Brest"), ValueOutcome.FAILED),
+        ({"lookup": "country"}, "XX", ValueOutcome.FAILED),
+        ({"lookup": "strict"}, "XX", ValueOutcome.PARKED),
+        ({"lookup": {"name": "strict", "unmatched": "null"}}, "XX", ValueOutcome.EMPTY),
+        ("trim", GeoPoint(1.0, 2.0), ValueOutcome.FAILED),
+        ("upper", Row({}), ValueOutcome.FAILED),
     ],
 )
-def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, fate: Outcome) -> None:
+def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, fate: ValueOutcome) -> None:
     made = each(step, value)
     assert made.values == ()
     assert made.note is not None
-    assert made.note.fate is fate
+    assert made.note.outcome is fate
     assert made.note.detail
 
 
 def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
     made = each({"truncate": {"max": 3, "on_cut": "note"}}, "abcd")
     assert made.note is not None
-    assert made.note.fate is Outcome.KEPT
+    assert made.note.outcome is ValueOutcome.KEPT
 
 
 def test_digits_that_a_number_cannot_keep_are_told() -> None:
     made = each("number", "0.12345678901234567890123")
     assert made.note is not None
-    assert made.note.fate is Outcome.KEPT
+    assert made.note.outcome is ValueOutcome.KEPT
 
 
 def test_a_new_term_is_to_be_made_first() -> None:
@@ -179,7 +179,7 @@ def test_only_the_first_and_what_is_gone_is_told() -> None:
     kept = whole("first", "a", "b", "c")
     assert kept.items == (("a", (0,)),)
     assert kept.note is not None
-    assert kept.note.fate is Outcome.DROPPED
+    assert kept.note.outcome is ValueOutcome.DROPPED
     assert whole("first", "a").note is None
 
 
@@ -193,9 +193,9 @@ def test_constants_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("step", "told"),
     [
-        ("trimm", "fields.x.pipe[0]: no verb trimm; did you mean trim?"),
-        ({"a": 1, "b": 2}, "fields.x.pipe[0]: a step is a verb, or one verb with its arguments; "),
-        (7, "fields.x.pipe[0]: a step is a verb, or one verb with its arguments; "),
+        ("trimm", "fields.x.pipe[0]: no transform trimm; did you mean trim?"),
+        ({"a": 1, "b": 2}, "fields.x.pipe[0]: a step is a transform, or one transform with its arguments; "),
+        (7, "fields.x.pipe[0]: a step is a transform, or one transform with its arguments; "),
         ({"truncate": {"maxx": 3}}, "fields.x.pipe[0].truncate.maxx: unknown key; did you mean max?"),
         ({"truncate": None}, "fields.x.pipe[0].truncate: max is missing; "),
         ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a valid integer, unable to parse"),
@@ -221,17 +221,17 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
     ],
 )
 def test_faults_that_need_no_value(step: Json, told: str) -> None:
-    assert any(told in fault for fault in verb(step).faults(SETTING))
+    assert any(told in fault for fault in transform(step).problems(SETTING))
 
 
 def test_every_example_of_the_registry_reads_well() -> None:
     from ruamel.yaml import YAML
 
-    for name, kind in VERBS.items():
+    for name, kind in TRANSFORMS.items():
         step = YAML(typ="safe").load(kind.example)
         if isinstance(step, dict):
             step = {key: _texts(value) for key, value in step.items()}
-        assert verb(step).name == name
+        assert transform(step).name == name
         assert kind.summary
 
 
@@ -258,12 +258,12 @@ STEPS: Mapping[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("name", list(VERBS))
+@pytest.mark.parametrize("name", list(TRANSFORMS))
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(scalars, max_size=4))
 def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) -> None:
     """No value raises; without a note, results have the shape that was promised."""
-    found = verb({name: STEPS[name]} if name in STEPS else name)
+    found = transform({name: STEPS[name]} if name in STEPS else name)
     if isinstance(found, ListTransform):
         kept = found.whole(values, SETTING)
         assert all(0 <= index < len(values) for _, indices in kept.items for index in indices)
@@ -273,16 +273,16 @@ def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) ->
         made = found.each(value, SETTING)
         assert made.values or made.note is not None or name == "split"
         for result in made.values:
-            assert shape_of(result) is found.gives(shape_of(value))
+            assert shape_of(result) is found.output_type(shape_of(value))
 
 
-@given(st.sampled_from(list(VERBS)), st.sampled_from(list(ValueType)))
+@given(st.sampled_from(list(TRANSFORMS)), st.sampled_from(list(ValueType)))
 def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: ValueType) -> None:
-    found = verb({name: STEPS[name]} if name in STEPS else name)
+    found = transform({name: STEPS[name]} if name in STEPS else name)
     if shape in found.takes and name != "pluck":
-        assert not found.misfit(shape)
-    elif found.misfit(shape):
-        assert shape.value in found.misfit(shape)
+        assert not found.reject_reason(shape)
+    elif found.reject_reason(shape):
+        assert shape.value in found.reject_reason(shape)
 
 
 def test_every_language_keeps_its_own_text() -> None:
