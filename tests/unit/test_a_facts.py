@@ -9,12 +9,12 @@ import pytest
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.model.errors import DamSyncError, Denied, NotFound, Rejected, SessionGone
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask
+from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.target.update import BULKS, FOLDER_MEDIA, FOLDER_MEDIAS, VERSIONS
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN
 
 
-def refused(ask: Ask, status: int, code: str) -> DamSyncError:
+def refused(ask: HalRequest, status: int, code: str) -> DamSyncError:
     body = json.dumps({"status": status, "code": code}).encode()
     return error_for(facts.RULES, Refusal(status, {"content-type": "application/json"}, body, operation=ask.operation))
 
@@ -23,37 +23,42 @@ def refused(ask: Ask, status: int, code: str) -> DamSyncError:
 @pytest.mark.parametrize(
     ("ask", "word"),
     [
-        (Ask("POST", "folders", FOLDER_MEDIAS), "folder"),
-        (Ask("DELETE", "folders", FOLDER_MEDIA), "folder"),
-        (Ask("POST", "folder-tree", FOLDER_CHILDREN), "folder"),
-        (Ask("POST", "users", BULKS), "media"),
-        (Ask("POST", "thesaurus-tree", TERM_CHILDREN), "thesaurus"),
-        (Ask("PUT", "thesauruses", "/{id}"), "thesaurus"),
+        (HalRequest("POST", "folders", FOLDER_MEDIAS), "folder"),
+        (HalRequest("DELETE", "folders", FOLDER_MEDIA), "folder"),
+        (HalRequest("POST", "folder-tree", FOLDER_CHILDREN), "folder"),
+        (HalRequest("POST", "users", BULKS), "media"),
+        (HalRequest("POST", "thesaurus-tree", TERM_CHILDREN), "thesaurus"),
+        (HalRequest("PUT", "thesauruses", "/{id}"), "thesaurus"),
     ],
 )
-def test_a_right_that_lacks_in_one_place_stops_no_run(ask: Ask, word: str, code: str) -> None:
+def test_a_right_that_lacks_in_one_place_stops_no_run(ask: HalRequest, word: str, code: str) -> None:
     error = refused(ask, 403, code)
     assert type(error) is Rejected
     assert word in error.hint
 
 
-@pytest.mark.parametrize("ask", [Ask("GET", "forms"), Ask("GET", "media-search")])
-def test_what_may_not_even_be_read_stops_the_run(ask: Ask) -> None:
+@pytest.mark.parametrize("ask", [HalRequest("GET", "forms"), HalRequest("GET", "media-search")])
+def test_what_may_not_even_be_read_stops_the_run(ask: HalRequest) -> None:
     assert type(refused(ask, 403, "acl-refused")) is Denied
 
 
 @pytest.mark.parametrize("code", ["file-not-found", "temporary-file-not-found", "upload.file-not-found"])
 @pytest.mark.parametrize(
-    "ask", [Ask("POST", "folders", FOLDER_MEDIAS), Ask("POST", "medias"), Ask("POST", "medias", VERSIONS)]
+    "ask",
+    [
+        HalRequest("POST", "folders", FOLDER_MEDIAS),
+        HalRequest("POST", "medias"),
+        HalRequest("POST", "medias", VERSIONS),
+    ],
 )
-def test_an_upload_that_ended_is_known_by_more_than_one_spelling(ask: Ask, code: str) -> None:
+def test_an_upload_that_ended_is_known_by_more_than_one_spelling(ask: HalRequest, code: str) -> None:
     assert type(refused(ask, 404, code)) is SessionGone
 
 
 @pytest.mark.parametrize("code", ["folder-not-found", "profile-not-found", "form-not-found"])
 def test_another_thing_that_is_gone_is_no_upload(code: str) -> None:
-    assert type(refused(Ask("POST", "folders", FOLDER_MEDIAS), 404, code)) is NotFound
+    assert type(refused(HalRequest("POST", "folders", FOLDER_MEDIAS), 404, code)) is NotFound
 
 
 def test_a_file_that_a_read_does_not_find_ends_no_upload() -> None:
-    assert type(refused(Ask("GET", "medias", "/{mediaId}"), 404, "media-file-not-found")) is NotFound
+    assert type(refused(HalRequest("GET", "medias", "/{mediaId}"), 404, "media-file-not-found")) is NotFound

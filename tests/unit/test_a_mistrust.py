@@ -10,9 +10,9 @@ import pytest
 from dam_sync.model.asset import Loss, Patch, Relation
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Gate, Tenant
+from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.source.fetch import given
-from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, draft_for, serving
@@ -129,14 +129,14 @@ async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(
 ) -> None:
     tenant = opened()
     service = tenant.connect()
-    read = Tenant.json
+    read = HypermediaApi.json
 
-    async def counting(self: Tenant, ask: Ask) -> Any:
+    async def counting(self: HypermediaApi, ask: HalRequest) -> Any:
         page: Json = await read(self, ask)
-        is_members = ask.road == "folders" and ask.method == "GET"
+        is_members = ask.endpoint == "folders" and ask.method == "GET"
         return {"_links": page["_links"], "totalCount": page["totalCount"] + 3} if is_members else page
 
-    monkeypatch.setattr(Tenant, "json", counting)
+    monkeypatch.setattr(HypermediaApi, "json", counting)
     draft, content, journal = await draft_for(service), Bytes("new.jpg", b"x" * 50), MemoryJournal()
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
@@ -153,11 +153,11 @@ async def test_an_older_release_adopts_no_media_of_another_user(
 ) -> None:
     tenant = opened(release="4.15.9")
     service: Any = tenant.connect()
-    gate: Gate = await service._tenant.gate.get()
-    object.__setattr__(gate, "user", own)
-    finding: Finding = service._finding
+    entry: EntryPoints = await service._api.entry.get()
+    object.__setattr__(entry, "user", own)
+    finder: MediaFinder = service._finder
     media = {"id": 1, "_embedded": {"importUser": {"id": int(importer)}} if importer else {}}
-    assert await finding._is_ours(media) is ours
+    assert await finder._is_ours(media) is ours
 
 
 @pytest.mark.parametrize("total", [1_000_000, None])
@@ -166,15 +166,15 @@ async def test_a_listing_that_repeats_its_page_ends_at_the_second(
 ) -> None:
     """As some proxy or a fault may answer: always the same page, and always another one to come."""
     service: Any = opened(asset(1)).connect()
-    asked: list[Ask] = []
+    asked: list[HalRequest] = []
 
-    async def repeating(self: Tenant, ask: Ask) -> Any:
+    async def repeating(self: HypermediaApi, ask: HalRequest) -> Any:
         asked.append(ask)
         page = {"_links": {"next": {"href": "http://x/again"}}, "_embedded": {"label": [{"id": 1, "title": "x"}]}}
         return page if total is None else {**page, "totalCount": total}
 
-    monkeypatch.setattr(Tenant, "json", repeating)
-    reading = service._tenant.listed(Ask("GET", "labels"), "label")
+    monkeypatch.setattr(HypermediaApi, "json", repeating)
+    reading = service._api.listed(HalRequest("GET", "labels"), "label")
     if total is None:
         assert await reading == [{"id": 1, "title": "x"}]
     else:

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId, FileRef, Patch
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.values import Localized
-from dam_sync.services.a_hypermedia.api.connection import Gate
+from dam_sync.services.a_hypermedia.api.connection import EntryPoints
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, asset, draft_for, serving
@@ -96,6 +96,6 @@ async def test_what_fits_into_no_request_is_refused_before_the_first_call(opened
 
 
 def test_a_release_that_nobody_can_read_is_taken_for_the_newest() -> None:
-    assert Gate(()).has((4, 124, 0))
-    assert Gate((4, 31, 0)).has((4, 31, 0))
-    assert not Gate((4, 9, 9)).has((4, 16, 0))  # numbers, not letters
+    assert EntryPoints(()).has((4, 124, 0))
+    assert EntryPoints((4, 31, 0)).has((4, 31, 0))
+    assert not EntryPoints((4, 9, 9)).has((4, 16, 0))  # numbers, not letters

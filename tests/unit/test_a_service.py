@@ -18,7 +18,7 @@ from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import KIND, facts
 from dam_sync.services.a_hypermedia.api.client import credential
 from dam_sync.services.a_hypermedia.api.hal import embedded
-from dam_sync.services.a_hypermedia.api.search import Found, Query, Searching
+from dam_sync.services.a_hypermedia.api.search import MediaSearch, Query, SearchPage
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
@@ -215,17 +215,17 @@ async def test_a_rich_search_saves_the_single_reads(opened: Open) -> None:
 
 async def test_a_row_that_one_language_lacks_is_read_by_itself(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = opened(asset(2), asset(3), rich_search=True)
-    search = Searching.search
+    search = MediaSearch.search
 
     async def losing(
-        self: Searching, query: Query, road: str = "media-search", language: str = "", **more: Any
-    ) -> Found:
+        self: MediaSearch, query: Query, road: str = "media-search", language: str = "", **more: Any
+    ) -> SearchPage:
         found = await search(self, query, road, language, **more)
         if language == "fr" and embedded(found.body, "media"):
             found.body["_embedded"]["media"].pop(0)
         return found
 
-    monkeypatch.setattr(Searching, "search", losing)
+    monkeypatch.setattr(MediaSearch, "search", losing)
     service = tenant.connect()
     gone, kept = await entries(service)
     assert gone.asset is None

@@ -11,10 +11,10 @@ import pytest
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
-from dam_sync.services.a_hypermedia.api.hal import Words
+from dam_sync.services.a_hypermedia.api.hal import Rels
 from dam_sync.services.a_hypermedia.codec import wire
 from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode
-from dam_sync.services.a_hypermedia.codec.forms import FormField, Forms, field_of, forms_of
+from dam_sync.services.a_hypermedia.codec.forms import FormField, MediaForms, field_of, forms_of
 from dam_sync.services.a_hypermedia.codec.values import decode
 from dam_sync.services.a_hypermedia.codec.writes import Put, writes_of
 from dam_sync.services.a_hypermedia.target.update import holds
@@ -23,7 +23,7 @@ from tests.support.connected import Bytes
 LOCALES = ("en", "fr")
 
 
-def form_of(*fields: Json) -> Forms:
+def form_of(*fields: Json) -> MediaForms:
     read = [field_of(one, {}, "svc", True) for one in fields]
     return forms_of([({"id": 1, "title": "Photo"}, read)])
 
@@ -42,7 +42,9 @@ def test_folders_are_read_under_either_key(key: str, several: bool) -> None:
     item = {"id": 434, "title": "Press"}
     media = {"id": 7, "_embedded": {key: [item] if several else item}}
     assert wire.folder_ids(media) == ["434"]
-    assert Placement("folder", ("Press",), "434") in wire.asset_of([("en", media)], wire.Sense()).placements
+    assert (
+        Placement("folder", ("Press",), "434") in wire.asset_of([("en", media)], wire.MediaDecodeContext()).placements
+    )
 
 
 # -- languages ---------------------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def test_a_row_that_is_silent_on_what_needs_calls_says_not_all(lacking: str) -> 
 @pytest.mark.parametrize("relation", ["svc:download-link", "download-link"])
 def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -> None:
     item = {"id": 1, "title": "plan.pdf", "_links": {relation: {"href": "https://static.dam.example/plan.pdf"}}}
-    assert wire.attachment_of("7", item, Words()).link == "https://static.dam.example/plan.pdf"
+    assert wire.attachment_of("7", item, Rels()).link == "https://static.dam.example/plan.pdf"
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def test_several_texts_of_a_single_localized_field_are_refused_and_not_cut() -> 
 
 @pytest.mark.parametrize(("raw", "value"), [("48.382", 48.382), (48.382, 48.382), ("here", None), (True, None)])
 def test_degrees_of_the_media_are_read_as_text_too(raw: Json, value: float | None) -> None:
-    asset = wire.asset_of([("en", {"id": 7, "latitude": raw})], wire.Sense())
+    asset = wire.asset_of([("en", {"id": 7, "latitude": raw})], wire.MediaDecodeContext())
     assert asset.fields.get("latitude") == value
 
 

@@ -11,7 +11,7 @@ from dam_sync.http.client import Response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
-from dam_sync.services.a_hypermedia.api.connection import Ask, Gate, Tenant
+from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.taxonomy import completed
 from tests.support.connected import alike
 from tests.support.served_a import FULL, Open, asset, serving
@@ -75,8 +75,8 @@ async def test_without_a_known_user_many_fields_are_written_one_by_one(opened: O
     tenant = opened(FULL, asset(2))
     service: Any = tenant.connect()
     await service.schema()
-    gate: Gate = await service._tenant.gate.get()
-    object.__setattr__(gate, "user", "")
+    entry: EntryPoints = await service._api.entry.get()
+    object.__setattr__(entry, "user", "")
     first = tenant.of_catalogue(1)
     told = service.forecast(MANY)
     with tenant.costs() as spent:
@@ -90,16 +90,16 @@ async def test_a_bulk_that_updated_no_media_is_done_field_by_field(
 ) -> None:
     tenant = opened(FULL, asset(2))
     service = tenant.connect()
-    call = Tenant.call
+    call = HypermediaApi.call
 
-    async def idle(self: Tenant, ask: Ask) -> Response:
+    async def idle(self: HypermediaApi, ask: HalRequest) -> Response:
         if not ask.template.endswith("/bulks"):
             return await call(self, ask)
-        reply = await call(self, Ask("GET", "medias", "/{mediaId}", (ask.asset,), asset=ask.asset))
+        reply = await call(self, HalRequest("GET", "medias", "/{mediaId}", (ask.asset,), asset=ask.asset))
         object.__setattr__(reply, "body", b'{"type": "UPDATE", "mediaCount": 1, "updatedCount": 0}')
         return reply
 
-    monkeypatch.setattr(Tenant, "call", idle)
+    monkeypatch.setattr(HypermediaApi, "call", idle)
     first = tenant.of_catalogue(1)
     await service.update(first, MANY)
     await is_written(service, first)

@@ -14,10 +14,17 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term
-from dam_sync.services.a_hypermedia.api.hal import Words, api_path, embedded, file_address, link, moment, tail, whole
+from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, embedded, file_address, link, moment, tail, whole
 from dam_sync.services.a_hypermedia.codec import fields, wire
 from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode, point_of
-from dam_sync.services.a_hypermedia.codec.forms import FormField, Forms, bare_lists, field_of, forms_of, with_choices
+from dam_sync.services.a_hypermedia.codec.forms import (
+    FormField,
+    MediaForms,
+    bare_lists,
+    field_of,
+    forms_of,
+    with_choices,
+)
 from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped
 
 BASE = "https://demo.dam.example"
@@ -65,11 +72,11 @@ MEDIA = json.loads("""
 """)
 
 
-def forms(*items: Json) -> Forms:
+def forms(*items: Json) -> MediaForms:
     return forms_of([(item, [field_of(one, {}, "svc", True) for one in embedded(item, "field")]) for item in items])
 
 
-SENSE = wire.Sense(
+SENSE = wire.MediaDecodeContext(
     forms=forms(FORM),
     statuses={"5": wire.status_of({"id": 5, "title": "Internal", "status": "PUBLISHED"})},
     folders={"434": ("Library", "Technical documentation")},
@@ -94,7 +101,7 @@ def test_the_example_media_becomes_an_asset() -> None:
 
 
 def test_the_current_file_has_identity_digest_and_link() -> None:
-    (file,) = wire.current_file(MEDIA, Words())
+    (file,) = wire.current_file(MEDIA, Rels())
     assert (file.id, file.name, file.size) == ("8857/3022", "882-1-147z.jpg", 2973754)
     assert file.digests == {"md5": "5d41402abc4b2a76b9719d911017c592"}
     assert file.link == "https://static.dam.example/medias/domain1/media8/8857-k3v9q2m7xa.jpg"
@@ -102,7 +109,7 @@ def test_the_current_file_has_identity_digest_and_link() -> None:
 
 
 def test_a_media_without_a_file_has_no_version() -> None:
-    assert wire.current_file({"id": 3, "fileSize": 0}, Words()) == ()
+    assert wire.current_file({"id": 3, "fileSize": 0}, Rels()) == ()
 
 
 def test_each_language_is_the_one_really_served() -> None:
@@ -147,12 +154,12 @@ def test_file_versions_and_attachments_are_read() -> None:
         "fileSize": "7",
         "_links": {"svc:hires": "http://127.0.0.1:1/f"},
     }
-    assert wire.version_of("8857", version, Words()).id == "8857/3011"
-    assert wire.version_of("8857", version, Words()).link == "http://127.0.0.1:1/f"
+    assert wire.version_of("8857", version, Rels()).id == "8857/3011"
+    assert wire.version_of("8857", version, Rels()).link == "http://127.0.0.1:1/f"
     attachment = {"id": 12, "title": "Plan", "fileName": "plan.pdf", "fileSize": 1234}
     assert (
-        wire.attachment_of("8857", attachment, Words()).id,
-        wire.attachment_of("8857", attachment, Words()).name,
+        wire.attachment_of("8857", attachment, Rels()).id,
+        wire.attachment_of("8857", attachment, Rels()).name,
     ) == (
         "8857/attachments/12",
         "plan.pdf",
@@ -213,7 +220,7 @@ def test_sizes_and_instants_in_every_shape_seen() -> None:
 
 
 def test_another_deployment_spells_its_relations_its_own_way() -> None:
-    words = Words("acme", "X-ACME-")
+    words = Rels("acme", "X-ACME-")
     assert words.rel("form") == "acme:form"
     assert words.header("FileName") == "X-ACME-FileName"
 
@@ -429,6 +436,6 @@ def test_statuses_a_draft_may_name() -> None:
 
 
 def test_placements_without_a_known_path_keep_their_title() -> None:
-    asset = wire.asset_of([("en", MEDIA)], wire.Sense())
+    asset = wire.asset_of([("en", MEDIA)], wire.MediaDecodeContext())
     assert Placement("folder", ("Technical documentation",)) in asset.placements
     assert asset.fields["places"] == (Term("Londres", "1346"),)

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import Asset
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
 from dam_sync.services.a_hypermedia.codec import wire as a
-from dam_sync.services.a_hypermedia.codec.forms import Form, FormField, Forms
+from dam_sync.services.a_hypermedia.codec.forms import FormField, MediaForm, MediaForms
 from dam_sync.services.c_brandlibrary.codec import wire as c
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
@@ -33,7 +33,7 @@ MEDIA: Json = {
     "creationDate": "2025-01-16T13:58:24.000Z",
     "_links": {"svc:form": {"href": "http://x/api/dam/forms/1"}},
 }
-SENSE = a.Sense(forms=Forms({"1": Form("1", "Photo", "PICTURE", {})}))
+SENSE = a.MediaDecodeContext(forms=MediaForms({"1": MediaForm("1", "Photo", "PICTURE", {})}))
 ROW: Json = {
     "id": "a",
     "type": "generic_files",
@@ -106,7 +106,7 @@ def test_a_property_of_a_media(key: str, odd: Json) -> None:
 def test_a_value_of_a_media(kind: str, odd: Json, localized: bool) -> None:
     vocabulary = "f" if kind in ("THESAURUS", "SIMPLE_LIST") else ""
     field = FormField("f", kind, "f", vocabulary=vocabulary, localized=localized)
-    sense = a.Sense(forms=Forms({"1": Form("1", "Photo", "PICTURE", {"f": field})}))
+    sense = a.MediaDecodeContext(forms=MediaForms({"1": MediaForm("1", "Photo", "PICTURE", {"f": field})}))
     media = {**MEDIA, "_embedded": {"metadata": [{"id": "f", "value": odd}]}}
     found = a.asset_of([("en", media)], sense)
     check(found, kind, odd)
@@ -131,7 +131,7 @@ def c_asset(part: str, key: str, odd: Json) -> Asset:
     (row["attributes"] if part == "asset" else included[part])[key] = odd
     rows = [{"id": name, "type": name, "attributes": attributes} for name, attributes in included.items()]
     document = document_of({"data": [row], "included": rows}, "GET")
-    return c.asset_of(document.rows[0], c.Sense(Keys.of([Key("k", "colour")], ())), {})
+    return c.asset_of(document.rows[0], c.AssetDecodeContext(Keys.of([Key("k", "colour")], ())), {})
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -14,7 +14,7 @@ from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
-from dam_sync.services.c_brandlibrary.codec.wire import Sense, restrictions_of
+from dam_sync.services.c_brandlibrary.codec.wire import AssetDecodeContext, restrictions_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, starting
 from tests.support.connected import alike, entries
@@ -62,7 +62,7 @@ async def test_a_collection_that_lists_leave_out_is_a_restriction(start: Start) 
 def test_a_workspace_is_a_restriction() -> None:
     collection = {"id": "c1", "attributes": {"name": "Draft room", "public": False, "is_workspace": True}}
     row = {"id": "a", "attributes": {}, "related": {"collections": [collection]}}
-    assert restrictions_of(row, Sense(Keys())) == {
+    assert restrictions_of(row, AssetDecodeContext(Keys())) == {
         Restriction(RestrictionKind.CONTAINER, "collection Draft room (workspace)")
     }
 
@@ -75,8 +75,10 @@ async def test_a_view_only_asset_may_not_be_downloaded(start: Start) -> None:
 
 def test_a_view_only_asset_with_a_link_is_told_by_the_search() -> None:
     row = {"id": "a", "attributes": {}, "related": {}}
-    assert restrictions_of(row, Sense(Keys(), view_only={"b"})) == frozenset()
-    assert restrictions_of(row, Sense(Keys(), view_only={"a"})) == {Restriction(RestrictionKind.DOWNLOAD, "view-only")}
+    assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"b"})) == frozenset()
+    assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"a"})) == {
+        Restriction(RestrictionKind.DOWNLOAD, "view-only")
+    }
 
 
 async def test_a_draft_is_seen_as_its_status_and_dates_say(start: Start) -> None:

@@ -41,7 +41,7 @@ class Recording:
 async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)])
     service: Any = tenant.connect()
-    service._line.client = recorded = Recording(service._line.client)
+    service._api.client = recorded = Recording(service._api.client)
     await service.schema()
     identity = await made(tenant, service, draft("m-1", status="published"))
     await service.update(identity, Patch(fields={"description": "d", "note": "n"}))

@@ -12,8 +12,8 @@ from dam_sync.model.asset import Patch
 from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
-from dam_sync.services.c_brandlibrary.codec.envelope import Document
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, starting
@@ -106,12 +106,12 @@ async def test_a_short_list_that_gives_less_than_it_counts_is_told(
     service = start().connect(read_only=True)
     assert isinstance(service, BrandLibraryService)
 
-    async def listed(*args: object, **more: object) -> Document:
-        return Document(({"id": "1"},), total=2, more=False)
+    async def listed(*args: object, **more: object) -> ApiDocument:
+        return ApiDocument(({"id": "1"},), total=2, more=False)
 
-    monkeypatch.setattr(Line, "listed", listed)
+    monkeypatch.setattr(BrandLibraryApi, "listed", listed)
     with pytest.raises(TruncatedListing):
-        await service._line.everything(facts.SECTIONS, ("x",))
+        await service._api.everything(facts.SECTIONS, ("x",))
 
 
 async def test_a_user_of_another_shape_is_no_broken_contract(start: Start) -> None:

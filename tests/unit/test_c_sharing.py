@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InvalidValue
-from dam_sync.services.c_brandlibrary.target.coalescing import Shared
+from dam_sync.services.c_brandlibrary.target.coalescing import RequestCoalescer
 
 
 class Sent:
@@ -25,7 +25,7 @@ class Sent:
         return [text.upper() for text in some]
 
 
-async def ask(shared: Shared[str, str], text: str, after: float = 0.0) -> str:
+async def ask(shared: RequestCoalescer[str, str], text: str, after: float = 0.0) -> str:
     with shared.seat() as seat:
         await asyncio.sleep(after)
         return await shared.ask(text, seat)
@@ -33,21 +33,21 @@ async def ask(shared: Shared[str, str], text: str, after: float = 0.0) -> str:
 
 async def test_all_who_are_on_the_way_go_together_and_each_has_its_own_result() -> None:
     sent = Sent()
-    shared = Shared(SystemClock(), sent, 10)
+    shared = RequestCoalescer(SystemClock(), sent, 10)
     assert await asyncio.gather(ask(shared, "a"), ask(shared, "b", 0.2), ask(shared, "c", 0.1)) == ["A", "B", "C"]
     assert [sorted(batch) for batch in sent.batches] == [["a", "b", "c"]]
 
 
 async def test_one_alone_waits_for_nobody() -> None:
     sent = Sent()
-    shared = Shared(SystemClock(), sent, 10)
+    shared = RequestCoalescer(SystemClock(), sent, 10)
     assert await asyncio.wait_for(ask(shared, "a"), 2) == "A"
     assert sent.batches == [["a"]]
 
 
 async def test_as_many_as_a_call_takes_do_not_wait_for_more() -> None:
     sent = Sent()
-    shared = Shared(SystemClock(), sent, 2)
+    shared = RequestCoalescer(SystemClock(), sent, 2)
     with shared.seat():
         assert await asyncio.wait_for(asyncio.gather(ask(shared, "a"), ask(shared, "b")), 2) == ["A", "B"]
 
@@ -55,14 +55,14 @@ async def test_as_many_as_a_call_takes_do_not_wait_for_more() -> None:
 async def test_one_that_is_slow_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dam_sync.services.c_brandlibrary.facts.SHARED_SECONDS", 0.2)
     sent = Sent()
-    shared = Shared(SystemClock(), sent, 10)
+    shared = RequestCoalescer(SystemClock(), sent, 10)
     with shared.seat():
         assert await asyncio.wait_for(ask(shared, "a"), 5) == "A"
 
 
 async def test_an_error_is_told_to_each_as_its_own() -> None:
     sent = Sent()
-    shared = Shared(SystemClock(), sent, 10)
+    shared = RequestCoalescer(SystemClock(), sent, 10)
     first, second = await asyncio.gather(ask(shared, "a"), ask(shared, "refused"), return_exceptions=True)
     assert isinstance(first, InvalidValue)
     assert isinstance(second, InvalidValue)
@@ -71,7 +71,7 @@ async def test_an_error_is_told_to_each_as_its_own() -> None:
 
 
 async def test_a_leader_who_is_stopped_leaves_nobody_waiting() -> None:
-    shared = Shared(SystemClock(), Sent(), 10)
+    shared = RequestCoalescer(SystemClock(), Sent(), 10)
     with shared.seat():
         leader = asyncio.create_task(ask(shared, "a"))
         await asyncio.sleep(0.1)

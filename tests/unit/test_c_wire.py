@@ -178,7 +178,7 @@ def test_an_asset_is_read_without_its_mark_links_and_machine_tags_apart() -> Non
     data = row(attributes={"approved": False, "description": marks.marked("Words", MARK)}) | {
         "related": {"attachments": attachments, "tags": tags, "section": [{"id": "s", "attributes": {"name": "S"}}]}
     }
-    asset = wire.asset_of(data, wire.Sense(Keys()), {"f1": 3})
+    asset = wire.asset_of(data, wire.AssetDecodeContext(Keys()), {"f1": 3})
     assert asset.status == "pending"
     assert asset.fields["description"] == "Words"
     assert [file.id for file in (*asset.versions, *asset.attachments)] == ["a1/f1~3", "a1/f2"]
@@ -191,7 +191,7 @@ def test_an_asset_is_read_without_its_mark_links_and_machine_tags_apart() -> Non
 def test_a_revision_moves_with_what_the_date_of_change_may_not_tell() -> None:
     def revision(name: str) -> str:
         tags = [{"id": "t", "type": "tags", "attributes": {"name": name}}]
-        return wire.asset_of(row() | {"related": {"tags": tags}}, wire.Sense(Keys()), {}).revision
+        return wire.asset_of(row() | {"related": {"tags": tags}}, wire.AssetDecodeContext(Keys()), {}).revision
 
     assert revision("sea") == revision("sea") != revision("wood")
 

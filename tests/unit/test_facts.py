@@ -27,7 +27,7 @@ ABLE = {
     Operation.REPLACE: Feature.VERSIONS,
 }
 SCHEMAS: Mapping[str, Schema] = {
-    "a_hypermedia": a.schema_of(forms.Forms(), a.Offer()),
+    "a_hypermedia": a.schema_of(forms.MediaForms(), a.Offer()),
     "e_profiles": e.schema_of(e.Tenant(), NOW, versions=True, closes=False),
 }
 READS: Mapping[str, frozenset[FieldKind]] = {

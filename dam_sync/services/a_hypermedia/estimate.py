@@ -11,13 +11,13 @@ from dam_sync.model.errors import InvalidValue, TooLarge
 from dam_sync.model.service import Calls, Membership
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import embedded
-from dam_sync.services.a_hypermedia.codec.forms import Forms
+from dam_sync.services.a_hypermedia.codec.forms import MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.target.create import HIDDEN, is_hidden, planned
-from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import SINGLE, Proofs, first_of_each
 from dam_sync.services.a_hypermedia.target.relate import ATTACHMENT, ATTACHMENTS, LINK, LINKED, LINKS
 from dam_sync.services.a_hypermedia.target.update import (
@@ -40,20 +40,20 @@ from dam_sync.services.a_hypermedia.target.update import (
     status_to_write,
 )
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
-from dam_sync.services.a_hypermedia.tenant import Knowledge
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
 from dam_sync.services.a_hypermedia.uploads import largest
 
 
-class Costs:
+class HypermediaEstimate:
     """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, finding: Finding, proofs: Proofs) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, finder: MediaFinder, proofs: Proofs) -> None:
+        self._api = api
         self._proofs = proofs
-        self._knowledge = knowledge
-        self._finding = finding
+        self._tenant = tenant
+        self._finder = finder
         self._staging_told = False
-        self._links_told = set(knowledge.link_types)
+        self._links_told = set(tenant.link_types)
 
     def forecast(
         self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
@@ -87,8 +87,8 @@ class Costs:
     def _create(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
         calls = self._upload(size) if size else Counter[str]()
-        gate = self._tenant.gate.now
-        by_folder = gate is None or gate.has(facts.FOLDER_CREATE)
+        entry = self._api.entry.now
+        by_folder = entry is None or entry.has(facts.FOLDER_CREATE)
         if by_folder:
             calls += one("POST", "folders", FOLDER_MEDIAS)
         else:
@@ -100,19 +100,19 @@ class Costs:
         if not by_folder:
             return calls
         calls += self._staging()
-        staging = self._finding.staging.now
+        staging = self._finder.staging.now
         kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
         return calls if kept else calls + self._displaced([Placement("folder", (), "staging")])
 
     def _staging(self) -> Counter[str]:
         """Making the staging folder where the top of the tree, read with the schema, has none."""
-        if self._staging_told or self._finding.staging.now is not None:
+        if self._staging_told or self._finder.staging.now is not None:
             return Counter()
         self._staging_told = True
-        top = self._knowledge.top.now
+        top = self._tenant.top.now
         if top is None:
             return one("GET", "folder-tree") + one("POST", "folder-tree")
-        known = any(child.get("title") == self._finding.title for child in embedded(top, "child"))
+        known = any(child.get("title") == self._finder.title for child in embedded(top, "child"))
         return one("POST", "folder-tree", times=0 if known else 1)
 
     def _attachment(self) -> Calls:
@@ -150,17 +150,17 @@ class Costs:
     def _writes(
         self, fields: Mapping[str, Value | None], status: str, *, closed: bool = False, whole: bool = False
     ) -> Writes:
-        forms, locales = self._knowledge.forms.now or Forms(), self._knowledge.locales.now or ("en",)
+        forms, locales = self._tenant.forms.now or MediaForms(), self._tenant.locales.now or ("en",)
         return writes_of(fields, forms, locales, status, closed=closed, whole=whole)
 
     @property
     def _statuses(self) -> Mapping[str, Status]:
-        return self._knowledge.statuses.now or {}
+        return self._tenant.statuses.now or {}
 
     def _fields(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
-        gate = self._tenant.gate.now
-        writes = replace(writes, selectable=self._proofs.bulk and (gate is None or bool(gate.user)))
+        entry = self._api.entry.now
+        writes = replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
         rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
         calls = self._values(writes, rides)
         if (writes.sets_status or writes.own) and not rides:
@@ -180,15 +180,15 @@ class Costs:
         return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS}))
 
     def _upload(self, size: int) -> Counter[str]:
-        gate = self._tenant.gate.now
-        chunks = gate is None or gate.has(facts.CHUNKS)
+        entry = self._api.entry.now
+        chunks = entry is None or entry.has(facts.CHUNKS)
         if size > largest(chunks):
             raise TooLarge(f"the service does not take {size} bytes")
         parts = -(-size // facts.CHUNK_BYTES) if chunks and size > facts.SINGLE_BYTES else 0
         return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
 
     def _term(self, term: Term) -> Calls:
-        locales = self._knowledge.locales.now or ("en",)
+        locales = self._tenant.locales.now or ("en",)
         language = next((locale for locale in locales if locale in term.labels), locales[0])
         more = 1 if needs_more(term, language) else 0
         calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
@@ -205,9 +205,9 @@ class Costs:
         return one("GET", "folder-tree", "/{nodeId}", looks) + one("POST", "folder-tree", FOLDER_CHILDREN)
 
 
-def one(method: str, road: str, template: str = "", times: int = 1) -> Counter[str]:
+def one(method: str, endpoint: str, template: str = "", times: int = 1) -> Counter[str]:
     """So many calls of one endpoint."""
-    return Counter({Ask(method, road, template).operation: times}) if times else Counter()
+    return Counter({HalRequest(method, endpoint, template).operation: times}) if times else Counter()
 
 
 def _moved(placements: Iterable[Placement], method: str, label: str, folder: str) -> Counter[str]:

@@ -13,7 +13,7 @@ from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Context
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.hal import Words
+from dam_sync.services.a_hypermedia.api.hal import Rels
 
 _TOKEN_LIFE = timedelta(minutes=10)  # wire A 1.3: sign short, 5 to 60 min
 
@@ -61,7 +61,7 @@ FLOWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class LocaleOptions:
     """Options: content languages in order of preference (empty: ask the instance), zone of DATE values."""
 
     locales: tuple[str, ...] = ()
@@ -69,11 +69,11 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HypermediaOptions:
     """The kind's own settings, read and checked."""
 
-    words: Words
-    spoken: Spoken
+    rels: Rels
+    locale_options: LocaleOptions
     staging: str
     keyset: bool
     public_links: bool
@@ -83,11 +83,13 @@ class Options:
     link_types: Mapping[str, str] = field(default_factory=dict)  # ids by title
 
 
-def options_of(given: Mapping[str, object]) -> Options:
+def options_of(given: Mapping[str, object]) -> HypermediaOptions:
     """The settings of a job file. Raises ConfigError."""
-    return Options(
-        words=Words(str(given.get("relation_prefix", "svc")), str(given.get("header_prefix", "X-SVC-"))),
-        spoken=Spoken(_locales(given.get("locales", ())), _zone(str(given.get("timezone", "") or "UTC"))),
+    return HypermediaOptions(
+        rels=Rels(str(given.get("relation_prefix", "svc")), str(given.get("header_prefix", "X-SVC-"))),
+        locale_options=LocaleOptions(
+            _locales(given.get("locales", ())), _zone(str(given.get("timezone", "") or "UTC"))
+        ),
         staging=str(given.get("staging_folder", "") or "dam-sync staging"),
         keyset=_unless_off(given, "keyset"),
         public_links=_switch(given, "public_links"),

@@ -16,23 +16,23 @@ from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Membe
 from dam_sync.model.values import Term
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of
-from dam_sync.services.a_hypermedia.api.connection import Tenant
-from dam_sync.services.a_hypermedia.api.search import Searching
-from dam_sync.services.a_hypermedia.estimate import Costs
+from dam_sync.services.a_hypermedia.api.connection import HypermediaApi
+from dam_sync.services.a_hypermedia.api.search import MediaSearch
+from dam_sync.services.a_hypermedia.estimate import HypermediaEstimate
 from dam_sync.services.a_hypermedia.options import options_of
 from dam_sync.services.a_hypermedia.source.baskets import Baskets
-from dam_sync.services.a_hypermedia.source.bulk_read import Rich
-from dam_sync.services.a_hypermedia.source.crawl import Crawling
-from dam_sync.services.a_hypermedia.source.fetch import Reading
-from dam_sync.services.a_hypermedia.source.open import Opening
-from dam_sync.services.a_hypermedia.target.create import Creating, audience_of
-from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.source.bulk_read import BulkReader
+from dam_sync.services.a_hypermedia.source.crawl import MediaCrawler
+from dam_sync.services.a_hypermedia.source.fetch import MediaReader
+from dam_sync.services.a_hypermedia.source.open import MediaOpener
+from dam_sync.services.a_hypermedia.target.create import MediaCreator, audience_of
+from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
-from dam_sync.services.a_hypermedia.target.relate import Relating
-from dam_sync.services.a_hypermedia.target.update import Writing
-from dam_sync.services.a_hypermedia.taxonomy import Taxonomy
-from dam_sync.services.a_hypermedia.tenant import Knowledge
-from dam_sync.services.a_hypermedia.uploads import Uploading
+from dam_sync.services.a_hypermedia.target.relate import MediaRelations
+from dam_sync.services.a_hypermedia.target.update import MediaUpdater
+from dam_sync.services.a_hypermedia.taxonomy import HypermediaTaxonomy
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
+from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 
 class HypermediaService(Service):
@@ -46,27 +46,27 @@ class HypermediaService(Service):
         self._client = client
         self._host = urlsplit(context.base_url).netloc
         self.limits: Limits = replace(facts.LIMITS, lag=options.lag)
-        self._tenant = tenant = Tenant(
-            client, context.base_url, options.words, context.clock, signed=context.auth.get("flow") == "signed_token"
+        self._api = api = HypermediaApi(
+            client, context.base_url, options.rels, context.clock, signed=context.auth.get("flow") == "signed_token"
         )
-        self._knowledge = knowledge = Knowledge(tenant, options.spoken, options.link_types)
-        self._reading = Reading(tenant, knowledge, options.public_links)
-        self._searching = Searching(tenant)
-        rich = Rich(tenant, knowledge, self._reading, self._searching)
-        self._crawling = Crawling(tenant, knowledge, self._searching, rich, options.keyset)
-        self._opening = Opening(tenant, self._reading)
+        self._tenant = tenant = HypermediaTenant(api, options.locale_options, options.link_types)
+        self._reader = MediaReader(api, tenant, options.public_links)
+        self._media_search = MediaSearch(api)
+        bulk = BulkReader(api, tenant, self._reader, self._media_search)
+        self._crawling = MediaCrawler(api, tenant, self._media_search, bulk, options.keyset)
+        self._opening = MediaOpener(api, self._reader)
         proofs = Proofs(context.clock, options.bulk)
-        self._taxonomy = Taxonomy(tenant, knowledge, proofs)
-        uploading = Uploading(tenant, context.budget)
-        self._writing = Writing(tenant, knowledge, uploading, proofs)
-        self._finding = Finding(tenant, knowledge, options.staging, options.lag)
-        self._creating = Creating(tenant, knowledge, uploading, self._writing, proofs)
-        self._relating = Relating(tenant, self._reading, options.link_types, proofs)
-        self._baskets = Baskets(tenant)
+        self._taxonomy = HypermediaTaxonomy(api, tenant, proofs)
+        uploads = HypermediaUploads(api, context.budget)
+        self._updater = MediaUpdater(api, tenant, uploads, proofs)
+        self._finder = MediaFinder(api, tenant, options.staging, options.lag)
+        self._creating = MediaCreator(api, tenant, uploads, self._updater, proofs)
+        self._relating = MediaRelations(api, self._reader, options.link_types, proofs)
+        self._baskets = Baskets(api)
         self._read_only, self._reads_baskets = context.read_only, options.baskets
         if not options.baskets:
             self.operations = self.operations - {Operation.MEMBERS}
-        self._costs = Costs(tenant, knowledge, self._finding, proofs)
+        self._costs = HypermediaEstimate(api, tenant, self._finder, proofs)
 
     @property
     def calls(self) -> Calls:
@@ -80,9 +80,9 @@ class HypermediaService(Service):
 
     async def probe(self) -> Account:
         """Both entry points, the own user and a count; 401 is Denied (spec 000, Authentication 2)."""
-        gate = await self._tenant.gate.get()
-        user, notes = await self._tenant.user()
-        if not gate.has(facts.CHUNKS):
+        entry = await self._api.entry.get()
+        user, notes = await self._api.user()
+        if not entry.has(facts.CHUNKS):
             most = facts.ONE_REQUEST_BYTES
             self.limits = replace(self.limits, parts=None, single_bytes=most, largest_bytes=most)
             notes = (*notes, "this release is older than 4.31.0 and takes no chunks: files above 50 MB are parked")
@@ -91,15 +91,15 @@ class HypermediaService(Service):
         return Account(
             tenant=self._host,
             user=user,
-            release=".".join(map(str, gate.release)),
-            total=await self._searching.count([]),
-            clock_skew=gate.skew,
+            release=".".join(map(str, entry.release)),
+            total=await self._media_search.count([]),
+            clock_skew=entry.skew,
             notes=notes,
         )
 
     async def schema(self) -> Schema:
         """See `Service.schema`."""
-        return await self._knowledge.schema()
+        return await self._tenant.schema()
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`; wire A 2.4, 2.6."""
@@ -119,11 +119,11 @@ class HypermediaService(Service):
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`."""
-        return await self._reading.fetch(asset)
+        return await self._reader.fetch(asset)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""
-        return await self._finding.find(marker)
+        return await self._finder.find(marker)
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         """See `Service.find_partial`; between its create and its mark nothing but the step tells of it."""
@@ -140,28 +140,28 @@ class HypermediaService(Service):
 
     async def containers(self) -> AsyncIterator[Placement]:
         """See `Service.containers`: folders, then labels."""
-        for place in await self._knowledge.containers():
+        for place in await self._tenant.containers():
             yield place
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`."""
-        return await self._creating.create(draft, content, journal, self._finding)
+        return await self._creating.create(draft, content, journal, self._finder)
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`. Rights of folders are not told (wire A 5.1), so the status is all there is."""
-        return audience_of(draft, self._knowledge.statuses.now or {})
+        return audience_of(draft, self._tenant.statuses.now or {})
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`."""
-        await self._writing.update(asset, patch)
+        await self._updater.update(asset, patch)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
-        await self._writing.replace(asset, content, journal)
+        await self._updater.replace(asset, content, journal)
 
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""
-        await self._writing.remove(asset)
+        await self._updater.remove(asset)
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """See `Service.ensure_term`."""

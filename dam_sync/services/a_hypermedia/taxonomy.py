@@ -15,10 +15,10 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, same_name, wanted_id
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
-from dam_sync.services.a_hypermedia.tenant import Knowledge
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
@@ -26,20 +26,20 @@ TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms
 _AT_ONCE = facts.LIMITS.pace.at_once
 
 
-class Taxonomy:
+class HypermediaTaxonomy:
     """Terms and containers. Siblings may share a title at the service, so one writer at a time works below a parent."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, proofs: Proofs) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, proofs: Proofs) -> None:
+        self._api = api
         self._proofs = proofs
-        self._knowledge = knowledge
+        self._tenant = tenant
         self._writers: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents first. A thesaurus costs two calls a term: its children, and its languages."""
         word, root = await self._source(vocabulary)
         if word == "lookup":
-            for item in await self._knowledge.lookup(root):
+            for item in await self._tenant.lookup(root):
                 yield Term(str(item.get("title") or ""), wanted_id(item), (str(item.get("title") or ""),))
             return
         waiting = [Term("", root)]
@@ -58,13 +58,13 @@ class Taxonomy:
         return await gather_or_raise([self._children(parent) for parent in parents])
 
     async def _children(self, parent: Term) -> list[Term]:
-        language = (await self._knowledge.locales.get())[0]
+        language = (await self._tenant.locales.get())[0]
         node = await self._node(parent.id, language)
         return [await self._term(child, parent) for child in embedded(node, "child")]
 
     async def _term(self, child: Json, parent: Term) -> Term:
         identity, title = wanted_id(child), str(child.get("title") or "")
-        whole = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        whole = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
         return Term(
             label=title,
             id=identity,
@@ -76,12 +76,14 @@ class Taxonomy:
         )
 
     async def _node(self, identity: str, language: str) -> Json:
-        params = await self._tenant.arrays()
-        return await self._tenant.json(Ask("GET", "thesaurus-tree", "/{id}", (identity,), params, language=language))
+        params = await self._api.arrays()
+        return await self._api.json(
+            HalRequest("GET", "thesaurus-tree", "/{id}", (identity,), params, language=language)
+        )
 
     async def _source(self, vocabulary: str) -> tuple[str, str]:
         """Where a vocabulary is kept: thesaurus or lookup, and its id."""
-        forms = await self._knowledge.forms.get()
+        forms = await self._tenant.forms.get()
         if vocabulary in forms.sources:
             return forms.sources[vocabulary]
         if vocabulary.isdigit():
@@ -104,8 +106,10 @@ class Taxonomy:
             children = embedded(await self._node(parent, language), "child")
             found = next((child for child in children if same_name(child.get("title"), title)), None)
             if found is None:
-                ask = Ask("POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json={"title": title}, language=language)
-                identity = made_id(await self._tenant.call(ask))
+                request = HalRequest(
+                    "POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json={"title": title}, language=language
+                )
+                identity = made_id(await self._api.call(request))
                 await self._refuse_unmade(identity, parent, title, language)
         if found is not None:
             await self._fill(wanted_id(found), term, language)
@@ -129,7 +133,7 @@ class Taxonomy:
 
     async def language_of(self, term: Term) -> str:
         """The language its title is written in: the first content language it has a title in."""
-        locales = await self._knowledge.locales.get()
+        locales = await self._tenant.locales.get()
         return next((locale for locale in locales if locale in term.labels), locales[0])
 
     async def _fill(self, identity: str, term: Term, language: str) -> None:
@@ -138,22 +142,24 @@ class Taxonomy:
         wanted = {locale for locale, title in term.labels.items() if title} - {language}
         if not wanted:
             return
-        known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
         if not wanted <= _texts(known.get("titles")).keys():
             await self._put(identity, completed(known, term, over=False), language, accept=frozenset({403}))
 
     async def _complete(self, identity: str, term: Term, language: str) -> None:
-        known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (identity,)))
+        known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
         await self._put(identity, completed(known, term, over=True), language)
 
     async def _put(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
         ids = (identity,)
-        reply = await self._tenant.call(
-            Ask("PUT", "thesauruses", "/{id}", ids, json=whole, language=language, again=True, accept=accept)
+        reply = await self._api.call(
+            HalRequest(
+                "PUT", "thesauruses", "/{id}", ids, json=whole, language=language, repeatable=True, accept=accept
+            )
         )
 
         async def look() -> bool:
-            known = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", ids))
+            known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", ids))
             now, wanted = _texts(known.get("titles")), _texts(whole.get("titles"))
             return all(same_name(now.get(locale), title) for locale, title in wanted.items())
 
@@ -163,7 +169,7 @@ class Taxonomy:
             raise Rejected(text, code="not-written", hint=hint)
 
     async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
-        for item in await self._knowledge.lookup(lookup):
+        for item in await self._tenant.lookup(lookup):
             if same_name(item.get("title"), term.label):
                 return replace(term, id=wanted_id(item), label=str(item["title"]))
         hint = "an administrator adds values to lists; or map this one to a value that exists"
@@ -177,14 +183,14 @@ class Taxonomy:
             raise Unsupported(f"the service has no containers of kind {kind!r}")
         title = path[-1]
         async with self._writers["folder", parent]:  # one writer per parent (wire A 5.4): siblings are not unique
-            for child in embedded(await self._knowledge.folder(parent), "child"):
+            for child in embedded(await self._tenant.folder(parent), "child"):
                 if same_name(child.get("title"), title):
                     return Placement("folder", tuple(path), wanted_id(child))
-            ask = Ask("POST", "folder-tree", json={"title": title})
+            request = HalRequest("POST", "folder-tree", json={"title": title})
             if parent:
                 body = {"title": title, "description": ""}
-                ask = Ask("POST", "folder-tree", FOLDER_CHILDREN, (parent,), json=body)
-            made = made_id(await self._tenant.call(ask))
+                request = HalRequest("POST", "folder-tree", FOLDER_CHILDREN, (parent,), json=body)
+            made = made_id(await self._api.call(request))
             if parent:
                 await self._refuse_other_parent(made, parent, title)
             return Placement("folder", tuple(path), made)
@@ -193,7 +199,7 @@ class Taxonomy:
         """The first folder that is made in another one is looked for there. Raises Rejected."""
 
         async def look() -> bool:
-            children = embedded(await self._knowledge.folder(parent), "child")
+            children = embedded(await self._tenant.folder(parent), "child")
             return identity in map(wanted_id, children)
 
         if not await self._proofs.holds(FOLDER, look):
@@ -201,7 +207,7 @@ class Taxonomy:
             raise Rejected(f"the folder {title!r} was made and is not in its parent", code="not-written", hint=hint)
 
     async def _label(self, path: Sequence[str]) -> Placement:
-        for title, identity in (await self._knowledge.labels.get()).items():
+        for title, identity in (await self._tenant.labels.get()).items():
             if len(path) == 1 and same_name(title, path[0]):
                 return Placement("label", tuple(path), identity)
         hint = "an administrator makes labels; or map this one to a label that exists"

@@ -10,22 +10,22 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
 from dam_sync.services.a_hypermedia.codec.fields import Offer, schema_of, status_names
-from dam_sync.services.a_hypermedia.codec.forms import Forms, bare_lists, field_of, forms_of, with_choices
-from dam_sync.services.a_hypermedia.codec.wire import Sense, Status, folder_ids, status_of
-from dam_sync.services.a_hypermedia.options import Spoken
+from dam_sync.services.a_hypermedia.codec.forms import MediaForms, bare_lists, field_of, forms_of, with_choices
+from dam_sync.services.a_hypermedia.codec.wire import MediaDecodeContext, Status, folder_ids, status_of
+from dam_sync.services.a_hypermedia.options import LocaleOptions
 
 
-class Knowledge:
+class HypermediaTenant:
     """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
 
-    def __init__(self, tenant: Tenant, spoken: Spoken, link_types: Collection[str] = ()) -> None:
+    def __init__(self, api: HypermediaApi, locale_options: LocaleOptions, link_types: Collection[str] = ()) -> None:
         self.link_types = link_types
-        self._tenant = tenant
-        self._spoken = spoken
-        self.zone = spoken.zone
+        self._api = api
+        self._locale_options = locale_options
+        self.zone = locale_options.zone
         self._walked = False
         self.locales = SingleFlight(self._languages)
         self.forms = SingleFlight(self._forms)
@@ -47,14 +47,14 @@ class Knowledge:
         )
         return schema_of(await self.forms.get(), offer)
 
-    async def sense(self, medias: Sequence[Json]) -> Sense:
+    async def decode_context(self, medias: Sequence[Json]) -> MediaDecodeContext:
         """All that is needed to read these media."""
-        words = self._tenant.words
-        forms = await self._covering(self.forms, {tail(link(m, words.rel("form"))) for m in medias} - {""})
+        rels = self._api.rels
+        forms = await self._covering(self.forms, {tail(link(m, rels.rel("form"))) for m in medias} - {""})
         places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
-        return Sense(words, forms, await self.statuses.get(), places, self.zone)
+        return MediaDecodeContext(rels, forms, await self.statuses.get(), places, self.zone)
 
-    async def _covering(self, known: SingleFlight[Forms], ids: Iterable[str]) -> Forms:
+    async def _covering(self, known: SingleFlight[MediaForms], ids: Iterable[str]) -> MediaForms:
         forms = await known.get()
         return forms if all(identity in forms.by_id for identity in ids) else await known.renewed(forms)
 
@@ -69,47 +69,47 @@ class Knowledge:
                 folders.setdefault(hidden, ())  # not in the tree this user sees: told by its title alone
         return folders
 
-    async def _forms(self) -> Forms:
+    async def _forms(self) -> MediaForms:
         several = len(await self.locales.get()) > 1
         sheet = await self._sheet()
         items = []
-        for form in await self._tenant.listed(Ask("GET", "forms"), "form"):
+        for form in await self._api.listed(HalRequest("GET", "forms"), "form"):
             fields = embedded(form, "field")
             if not fields:
-                whole = await self._tenant.json(Ask("GET", "forms", "/{formId}", (wanted_id(form),)))
+                whole = await self._api.json(HalRequest("GET", "forms", "/{formId}", (wanted_id(form),)))
                 fields = embedded(whole, "field")
             if not fields:
-                ask = Ask("GET", "forms", "/{formId}/fields", (wanted_id(form),))
-                fields = await self._tenant.listed(ask, "field")
-            prefix = self._tenant.words.prefix
+                request = HalRequest("GET", "forms", "/{formId}/fields", (wanted_id(form),))
+                fields = await self._api.listed(request, "field")
+            prefix = self._api.rels.prefix
             items.append((form, [field_of(one, sheet, prefix, several) for one in fields]))
         forms = forms_of(items)
         return with_choices(forms, {lookup: await self._choices(lookup) for lookup in bare_lists(forms)})
 
     async def _sheet(self) -> dict[str, Json]:
-        if not (await self._tenant.gate.get()).has(facts.FOLDER_CREATE):
+        if not (await self._api.entry.get()).has(facts.FOLDER_CREATE):
             return {}
-        items = await self._tenant.listed(Ask("GET", "sheet-fields"), "sheet-field")
+        items = await self._api.listed(HalRequest("GET", "sheet-fields"), "sheet-field")
         return {str(item.get("internalName") or item.get("id")): item for item in items}
 
     async def lookup(self, identity: str) -> list[Json]:
         """The values of a lookup: id and title."""
-        whole = await self._tenant.json(Ask("GET", "forms", "/lookups/{lookupId}", (identity,)))
+        whole = await self._api.json(HalRequest("GET", "forms", "/lookups/{lookupId}", (identity,)))
         return embedded(whole, "value")
 
     async def _choices(self, identity: str) -> dict[str, str]:
         return {str(item.get("title") or ""): wanted_id(item) for item in await self.lookup(identity)}
 
     async def _statuses(self) -> dict[str, Status]:
-        items = await self._tenant.listed(Ask("GET", "custom-statuses"), "custom-status")
+        items = await self._api.listed(HalRequest("GET", "custom-statuses"), "custom-status")
         return {status.id: status for status in map(status_of, items)}
 
     async def _labels(self) -> dict[str, str]:
-        items = await self._tenant.listed(Ask("GET", "labels"), "label")
+        items = await self._api.listed(HalRequest("GET", "labels"), "label")
         return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
 
     async def _roots(self) -> list[Json]:
-        return embedded(await self._tenant.json(Ask("GET", "thesaurus-tree")), "child")
+        return embedded(await self._api.json(HalRequest("GET", "thesaurus-tree")), "child")
 
     async def _folders(self) -> dict[str, tuple[str, ...]]:
         """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
@@ -135,9 +135,9 @@ class Knowledge:
     async def folder(self, identity: str) -> Json:
         """A folder with its direct children; the top of the tree for an empty id."""
         if not identity:
-            return await self._tenant.json(Ask("GET", "folder-tree", params=await self._tenant.arrays()))
-        ask = Ask("GET", "folder-tree", "/{nodeId}", (identity,), await self._tenant.arrays())
-        return await self._tenant.json(ask)
+            return await self._api.json(HalRequest("GET", "folder-tree", params=await self._api.arrays()))
+        request = HalRequest("GET", "folder-tree", "/{nodeId}", (identity,), await self._api.arrays())
+        return await self._api.json(request)
 
     async def containers(self) -> list[Placement]:
         """Folders with their paths, parents first, then labels."""
@@ -149,14 +149,14 @@ class Knowledge:
 
     async def _languages(self) -> tuple[str, ...]:
         """Content languages, the user's own first: as told in the options, else by asking (wire A 5.6)."""
-        if self._spoken.locales:
-            return self._spoken.locales
+        if self._locale_options.locales:
+            return self._locale_options.locales
         found = await self._languages_of_a_media() or await self._languages_of_a_term()
         return found or ("en",)
 
     async def _languages_of_a_media(self) -> tuple[str, ...]:
-        ask = Ask("GET", "media-search", params=[("size", "1"), ("page", "1"), *await self._tenant.arrays()])
-        rows = embedded(await self._tenant.json(ask), "media")
+        request = HalRequest("GET", "media-search", params=[("size", "1"), ("page", "1"), *await self._api.arrays()])
+        rows = embedded(await self._api.json(request), "media")
         if not rows:
             return ()
         identity = wanted_id(rows[0])
@@ -169,13 +169,15 @@ class Knowledge:
         return (own, *kept) if own else tuple(kept)
 
     async def _served(self, media: str, language: str) -> str:
-        ask = Ask("GET", "medias", "/{mediaId}", (media,), [("fields", "id")], language=language, asset=media)
-        return served_language((await self._tenant.call(ask)).headers)
+        request = HalRequest(
+            "GET", "medias", "/{mediaId}", (media,), [("fields", "id")], language=language, asset=media
+        )
+        return served_language((await self._api.call(request)).headers)
 
     async def _languages_of_a_term(self) -> tuple[str, ...]:
         """An empty library: the keys of the titles of a thesaurus are a second source."""
         for root in await self._roots():
-            whole = await self._tenant.json(Ask("GET", "thesauruses", "/{id}", (wanted_id(root),)))
+            whole = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (wanted_id(root),)))
             if titles := whole.get("titles"):
                 return tuple(sorted(locale.lower().replace("_", "-") for locale in titles))
         return ()

@@ -12,19 +12,19 @@ from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import ROADS, Tenant
+from dam_sync.services.a_hypermedia.api.connection import ENDPOINTS, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import api_path, link, tail
 from dam_sync.transfer.upload import send_ranges, send_single
 
 _WHOLE_BYTES = 4 * MIB
-_FILE = f"{ROADS['files']}/{{fileId}}"
+_FILE = f"{ENDPOINTS['files']}/{{fileId}}"
 
 
-class Uploading:
+class HypermediaUploads:
     """Gives a file descriptor for content; descriptors end within the hour, unused ones vanish by themselves."""
 
-    def __init__(self, tenant: Tenant, budget: Budget | None) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi, budget: Budget | None) -> None:
+        self._api = api
         self._budget = budget
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
@@ -36,7 +36,7 @@ class Uploading:
         if content.size <= facts.SINGLE_BYTES or not await self._takes_chunks():
             handle = await send_single(content, self._single, journal, name, ttl=facts.UPLOAD_LIFE)
         else:
-            wire = Ranges(self._tenant, content)
+            wire = Ranges(self._api, content)
             step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
             handle = await send_ranges(content, wire, step, journal, name, budget=self._budget, ttl=keep)
         return str(handle["path"])
@@ -56,21 +56,21 @@ class Uploading:
             return await self._posted(content, await content.read(0, content.size))
 
     async def _posted(self, content: Content, body: bytes | Callable[[], AsyncIterator[bytes]]) -> Json:
-        reply = await self._tenant.client.send(
+        reply = await self._api.client.send(
             Request(
-                operation=f"POST {ROADS['files']}",
+                operation=f"POST {ENDPOINTS['files']}",
                 method="POST",
-                path=await self._tenant.path("files"),
+                path=await self._api.path("files"),
                 body=body,
                 size=content.size,
-                headers={"Content-Type": content.media_type, **_file_name(self._tenant, content)},
+                headers={"Content-Type": content.media_type, **_file_name(self._api, content)},
                 repeatable=True,  # a second descriptor does no harm
             )
         )
-        return {"path": _descriptor(reply, await self._tenant.path("files"))}
+        return {"path": _descriptor(reply, await self._api.path("files"))}
 
     async def _takes_chunks(self) -> bool:
-        return (await self._tenant.gate.get()).has(facts.CHUNKS)
+        return (await self._api.entry.get()).has(facts.CHUNKS)
 
 
 def largest(takes_chunks: bool) -> int:
@@ -81,33 +81,33 @@ def largest(takes_chunks: bool) -> int:
 class Ranges:
     """A chunked upload: one range in flight, the service says which byte it expects next."""
 
-    def __init__(self, tenant: Tenant, content: Content) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi, content: Content) -> None:
+        self._api = api
         self._content = content
 
     async def begin(self, size: int) -> Json:
         """Announce the file; a ticket."""
-        words = self._tenant.words
-        reply = await self._tenant.client.send(
+        rels = self._api.rels
+        reply = await self._api.client.send(
             Request(
-                operation=f"POST {ROADS['files']}",
+                operation=f"POST {ENDPOINTS['files']}",
                 method="POST",
-                path=await self._tenant.path("files"),
+                path=await self._api.path("files"),
                 body=b"",
                 headers={
-                    words.header("Upload-Content-Type"): self._content.media_type,
-                    words.header("Upload-Content-Length"): str(size),
-                    **_file_name(self._tenant, self._content),
+                    rels.header("Upload-Content-Type"): self._content.media_type,
+                    rels.header("Upload-Content-Length"): str(size),
+                    **_file_name(self._api, self._content),
                 },
                 repeatable=True,
             )
         )
-        return {"path": _descriptor(reply, await self._tenant.path("files")), "size": size}
+        return {"path": _descriptor(reply, await self._api.path("files")), "size": size}
 
     async def offset(self, ticket: Json) -> int:
         """The next byte the service wants. Raises SessionGone when the descriptor ended."""
         request = Request(operation=f"GET {_FILE}", method="GET", path=ticket["path"])
-        return next_expected((await self._tenant.client.send(request)).json(), ticket["size"])
+        return next_expected((await self._api.client.send(request)).json(), ticket["size"])
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
         """Send one range; the next byte wanted. After a lost answer the service is asked what it has, so that no range
@@ -119,11 +119,11 @@ class Ranges:
                 wanted = await self.offset(ticket)
                 if wanted != part.start:
                     return wanted
-                await self._tenant.clock.sleep(getattr(error, "retry_after", None) or pause)
+                await self._api.clock.sleep(getattr(error, "retry_after", None) or pause)
         return await self._sent(ticket, part, total, body)
 
     async def _sent(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
-        reply = await self._tenant.client.send(
+        reply = await self._api.client.send(
             Request(
                 operation=f"PUT {_FILE}",
                 method="PUT",
@@ -177,6 +177,6 @@ def _descriptor(reply: Response, files: str) -> str:
     return api_path(link(body, "self")) if link(body, "self") else f"{files}/{tail(str(body['id']))}"
 
 
-def _file_name(tenant: Tenant, content: Content) -> dict[str, str]:
+def _file_name(api: HypermediaApi, content: Content) -> dict[str, str]:
     encoded = base64.b64encode(content.name.encode()).decode()
-    return {tenant.words.header("Base64FileName"): encoded}
+    return {api.rels.header("Base64FileName"): encoded}

@@ -14,8 +14,8 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.codec.envelope import Document, document_of, made_of
-from dam_sync.services.c_brandlibrary.options import Options, credential_of, limits_of
+from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument, document_of, made_of
+from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions, credential_of, limits_of
 
 ROOT = "/api/v4"
 JSON_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}  # spec 001, Endpoints, Service C
@@ -24,20 +24,20 @@ Pairs = Sequence[tuple[str, str]]
 
 
 @dataclass(slots=True)
-class Line:
+class BrandLibraryApi:
     """The calls of one connection."""
 
     client: Client
     clock: Clock
-    options: Options
+    options: BrandLibraryOptions
     limits: Limits
     read_only: bool
     _proven: float | None = field(default=None)
 
     @classmethod
-    def open(cls, context: Context) -> Line:
+    def open(cls, context: Context) -> BrandLibraryApi:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
-        options = Options.of(context.options)
+        options = BrandLibraryOptions.of(context.options)
         limits = limits_of(context, options)
         wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
         bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
@@ -51,7 +51,7 @@ class Line:
 
     async def listed(
         self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
-    ) -> Document:
+    ) -> ApiDocument:
         """One page of a list; where it is empty the key is proven first, for a bad one sees empty lists (wire C 1).
 
         An accepted refusal is a document that says so by `refused`.
@@ -59,7 +59,7 @@ class Line:
         request = replace(self.reading(operation, ids, params), accept=accept, timeout=facts.LIST_SECONDS)
         reply = await self.client.send(request)
         if reply.status in accept:
-            return Document((), refused=reply.status)
+            return ApiDocument((), refused=reply.status)
         document = document_of(reply.json(), operation)
         if not document.rows and not document.total:
             await self.prove()
@@ -105,24 +105,24 @@ class Line:
         body: Json = None,
         *,
         asset: str = "",
-        again: bool = False,
+        repeatable: bool = False,
         accept: frozenset[int] = frozenset(),
     ) -> Response:
-        """Send JSON with the operation's method; `again`: harmless to repeat."""
+        """Send JSON with the operation's method; `repeatable`: harmless to repeat."""
         method = operation.partition(" ")[0]
         try:
             path = self.path(operation, ids)
         except NotFound as error:
             raise error.within(asset=asset) from None
         return await self.client.send(
-            Request(operation, method, path, json=body, asset=asset, repeatable=again, accept=accept)
+            Request(operation, method, path, json=body, asset=asset, repeatable=repeatable, accept=accept)
         )
 
-    async def edit(self, asset: str, attributes: Mapping[str, Json], *, again: bool = False) -> Json:
+    async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
         """Change an asset's own attributes; the asset as it is told then. Raises ContractBroken for an answer that does
         not tell it, for then nothing says that it was done (wire C 6.4)."""
         body = {"data": {"attributes": dict(attributes)}}
-        reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, again=again)
+        reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, repeatable=repeatable)
         return made_of(reply.json(), facts.PUT_ASSET)
 
     def path(self, operation: str, ids: Sequence[str]) -> str:

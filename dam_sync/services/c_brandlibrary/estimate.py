@@ -12,24 +12,24 @@ from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.target.create import DATED, cleans, hiding_form
 from dam_sync.services.c_brandlibrary.target.plan import one_of, values_of
-from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy, place_key
-from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy, place_key
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
 
 
 @dataclass(slots=True)
-class Costs:
+class BrandLibraryEstimate:
     """Needs `schema()` to have been read. What is made once for all assets is told once."""
 
-    line: Line
-    library: Library
-    taxonomy: Taxonomy
+    api: BrandLibraryApi
+    tenant: BrandLibraryTenant
+    taxonomy: BrandLibraryTaxonomy
     proven: Proven
     _told: set[str] = field(default_factory=set)
     _made: int = 0  # of those made at the same time, who share calls
@@ -67,10 +67,10 @@ class Costs:
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
         texts = values_of(fields, self._keys, marker.field if marker else "")
-        shared, self._made = self._made, (self._made + 1) % self.line.made_at_once
+        shared, self._made = self._made, (self._made + 1) % self.api.made_at_once
         if shared == 0:
             self._held.clear()
-        form = hiding_form(draft, self.line.clock.now())
+        form = hiding_form(draft, self.api.clock.now())
         looked = {form} - {""}
         collected = bool(one_of(draft.placements, "collection"))
         calls = Counter(
@@ -79,7 +79,7 @@ class Costs:
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
                 facts.ADD_VALUES: self._values(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
-                facts.PUT_ASSET: int(cleans(draft, self.line.options) or form == DATED),
+                facts.PUT_ASSET: int(cleans(draft, self.api.options) or form == DATED),
                 facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))) + len(self.proven.new(looked)),
             }
         )
@@ -105,7 +105,7 @@ class Costs:
             places = self.taxonomy.places.now
             if places is None:
                 calls += Counter({facts.SECTIONS: 1, facts.COLLECTIONS: 1, facts.LABELS: 1})
-            if place_key("section", (self.line.options.section,)) not in (places or {}):
+            if place_key("section", (self.api.options.section,)) not in (places or {}):
                 calls += Counter({facts.ADD_SECTION: 1})
         return calls
 
@@ -130,7 +130,7 @@ class Costs:
     @property
     def _keys(self) -> Keys:
         """The keys; lists refuse nothing once they would have what a plan only counts."""
-        known = self.library.keys.now or Keys()
+        known = self.tenant.keys.now or Keys()
         if not self._extended:
             return known
         return replace(known, rows=tuple(replace(row, restricted=False) for row in known.rows))

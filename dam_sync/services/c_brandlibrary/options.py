@@ -59,7 +59,7 @@ FLOWS = {"token": ("token",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BrandLibraryOptions:
     """What the job says about this library; see `SETTINGS`."""
 
     library: str = ""
@@ -80,7 +80,7 @@ class Options:
     libraries_word: str = "libraries"
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Options:
+    def of(cls, given: Mapping[str, object]) -> BrandLibraryOptions:
         """The options of a job, checked. Raises ConfigError."""
         return cls(
             library=str(given.get("library") or ""),
@@ -102,7 +102,7 @@ class Options:
         )
 
 
-def limits_of(context: Context, options: Options) -> Limits:
+def limits_of(context: Context, options: BrandLibraryOptions) -> Limits:
     """The documented limits, and what the job asks for; calls a second are not documented, so the job's count."""
     at_once = max(1, context.concurrency or facts.AT_ONCE)
     pace = replace(

@@ -15,21 +15,21 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
-from dam_sync.services.c_brandlibrary.estimate import Costs
-from dam_sync.services.c_brandlibrary.source.crawl import Reader
-from dam_sync.services.c_brandlibrary.source.listing import Listing
-from dam_sync.services.c_brandlibrary.source.missing import Presence
-from dam_sync.services.c_brandlibrary.source.open import Links
-from dam_sync.services.c_brandlibrary.target.create import Creator
-from dam_sync.services.c_brandlibrary.target.find import Finder
-from dam_sync.services.c_brandlibrary.target.plan import Planner
-from dam_sync.services.c_brandlibrary.target.update import Changer
-from dam_sync.services.c_brandlibrary.target.values import Values
-from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
-from dam_sync.services.c_brandlibrary.tenant import Library
-from dam_sync.services.c_brandlibrary.uploads import Uploader
+from dam_sync.services.c_brandlibrary.estimate import BrandLibraryEstimate
+from dam_sync.services.c_brandlibrary.source.crawl import BrandLibraryReader
+from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing
+from dam_sync.services.c_brandlibrary.source.missing import ExistenceCheck
+from dam_sync.services.c_brandlibrary.source.open import DownloadLinks
+from dam_sync.services.c_brandlibrary.target.create import BrandLibraryCreator
+from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
+from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
+from dam_sync.services.c_brandlibrary.target.update import BrandLibraryUpdater
+from dam_sync.services.c_brandlibrary.target.values import FieldValueWriter
+from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own
@@ -41,41 +41,41 @@ class BrandLibraryService(Service):
     kind = facts.NAME
 
     def __init__(self, context: Context) -> None:
-        self._line = Line.open(context)
-        pace = self._line.limits.pace
-        self.limits = replace(self._line.limits, pace=replace(pace, at_once=self._line.made_at_once))
-        self._library = Library(self._line)
-        self._links = Links(self._line)
-        listing = Listing(self._line)
-        self._reader = Reader(self._line, self._library, listing, self._links)
-        self._presence = Presence(self._line, self._library, listing, self._reader)
-        self._taxonomy = Taxonomy(self._line, self._library, listing)
-        self._finder = Finder(self._line, self._library)
+        self._api = BrandLibraryApi.open(context)
+        pace = self._api.limits.pace
+        self.limits = replace(self._api.limits, pace=replace(pace, at_once=self._api.made_at_once))
+        self._tenant = BrandLibraryTenant(self._api)
+        self._links = DownloadLinks(self._api)
+        listing = BrandLibraryListing(self._api)
+        self._reader = BrandLibraryReader(self._api, self._tenant, listing, self._links)
+        self._presence = ExistenceCheck(self._api, self._tenant, listing, self._reader)
+        self._taxonomy = BrandLibraryTaxonomy(self._api, self._tenant, listing)
+        self._finder = BrandLibraryFinder(self._api, self._tenant)
         proven = Proven(context.clock)
-        self._costs = Costs(self._line, self._library, self._taxonomy, proven)
-        planner = Planner(self._library)
-        uploader = Uploader(self._line, context.budget or MemoryBudget(MEMORY), context.vault)
-        values = Values(self._line, self._library, self._finder)
-        self._creator = Creator(self._line, planner, self._taxonomy, uploader, self._finder, values, proven)
-        self._changer = Changer(self._line, planner, uploader, self._finder, values)
+        self._costs = BrandLibraryEstimate(self._api, self._tenant, self._taxonomy, proven)
+        planner = ValuePlanner(self._tenant)
+        uploads = BrandLibraryUploads(self._api, context.budget or MemoryBudget(MEMORY), context.vault)
+        values = FieldValueWriter(self._api, self._tenant, self._finder)
+        self._creator = BrandLibraryCreator(self._api, planner, self._taxonomy, uploads, self._finder, values, proven)
+        self._changer = BrandLibraryUpdater(self._api, planner, uploads, self._finder, values)
 
     @property
     def calls(self) -> Calls:
         """See `Service.calls`."""
-        return self._line.client.calls
+        return self._api.client.calls
 
     @property
     def measured_pace(self) -> MeasuredPace:
         """See `Service.measured_pace`."""
-        return self._line.client.measured_pace
+        return self._api.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
-        return await self._library.probe()
+        return await self._tenant.probe()
 
     async def schema(self) -> Schema:
         """See `Service.schema`."""
-        return await self._library.schema()
+        return await self._tenant.schema()
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""
@@ -91,7 +91,7 @@ class BrandLibraryService(Service):
 
     async def close(self) -> None:
         """See `Service.close`."""
-        await self._line.client.close()
+        await self._api.client.close()
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`; one call, and one more for an asset with files."""
@@ -151,7 +151,7 @@ class BrandLibraryService(Service):
 
     async def sweep(self, recorded: IsReferenced) -> int:
         """See `Service.sweep`."""
-        return await self._creator.uploader.sweep(recorded)
+        return await self._creator.uploads.sweep(recorded)
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`. Exact once `schema()` was read, but for patches, whose calls depend on the values

@@ -23,23 +23,23 @@ from dam_sync.model.errors import (
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec.envelope import made_of
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, is_closed
 from dam_sync.services.c_brandlibrary.codec.values import composed, term_of
-from dam_sync.services.c_brandlibrary.source.listing import Listing, Wanted
-from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing, ListingQuery
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
 @dataclass(slots=True)
-class Taxonomy:
+class BrandLibraryTaxonomy:
     """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
 
-    line: Line
-    library: Library
-    listing: Listing
+    api: BrandLibraryApi
+    tenant: BrandLibraryTenant
+    listing: BrandLibraryListing
     places: SingleFlight[Places] = field(init=False)
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
@@ -50,7 +50,7 @@ class Taxonomy:
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """The list of a key, in its order."""
-        key = await self._key(vocabulary, await self.library.refresh())
+        key = await self._key(vocabulary, await self.tenant.refresh())
         for text in key.allowed:
             yield term_of(text)
 
@@ -59,14 +59,14 @@ class Taxonomy:
         label = term.label.strip()
         if not label:
             raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
-        if label in (await self._key(vocabulary, await self.library.keys.get())).allowed:
+        if label in (await self._key(vocabulary, await self.tenant.keys.get())).allowed:
             return term_of(label)
         async with self._turns.of(vocabulary):
             return await self._add_term(vocabulary, label)
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
         """The list is read anew before it is written: a PUT takes the whole of it, also what others added meanwhile."""
-        for read in (self.library.keys.get, self.library.refresh):
+        for read in (self.tenant.keys.get, self.tenant.refresh):
             key = await self._key(vocabulary, await read())
             if label in key.allowed:
                 return term_of(label)
@@ -74,13 +74,13 @@ class Taxonomy:
         try:
             kept = await self._put_list(key, (*key.allowed, label))
         except DamSyncError:
-            self.library.keys.forget()
+            self.tenant.keys.forget()
             raise
-        self.library.replace_key(replace(key, allowed=kept))
+        self.tenant.replace_key(replace(key, allowed=kept))
         return term_of(label)
 
     def _refuse_closed(self, key: Key, label: str) -> None:
-        if is_closed(key, self.line.options.extends_lists):
+        if is_closed(key, self.api.options.extends_lists):
             raise Unsupported(
                 f"the list {key.name} is restricted and does not have {label!r}",
                 hint="map the value to one of the list, or set `options: {extend_lists: on}`",
@@ -89,7 +89,7 @@ class Taxonomy:
     async def _put_list(self, key: Key, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """The whole list with the new value behind it; the answer must have it."""
         body = {"data": {"attributes": {"name": key.name, "allowed_values": list(allowed)}}}
-        reply = await self.line.write(facts.PUT_KEY, (key.id,), body, again=True)
+        reply = await self.api.write(facts.PUT_KEY, (key.id,), body, repeatable=True)
         told = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
         kept = tuple(str(text) for text in told) if isinstance(told, list) else allowed
         if allowed[-1] not in kept:
@@ -139,15 +139,15 @@ class Taxonomy:
         return Placement(kind, path, made["id"])
 
     async def _added(self, kind: str, name: str, parent: str) -> Json:
-        library = await self.library.id()
+        library = await self.tenant.id()
         operation, attributes = _new(kind, name, parent)
         try:
-            reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
+            reply = await self.api.write(operation, (library,), {"data": {"attributes": attributes}})
         except (InvalidValue, Conflict):
             if kind != "collection":
                 raise
-            attributes["slug"] = _slug(name, self.line.clock.token())  # the name's own slug is in use (wire C 13)
-            reply = await self.line.write(operation, (library,), {"data": {"attributes": attributes}})
+            attributes["slug"] = _slug(name, self.api.clock.token())  # the name's own slug is in use (wire C 13)
+            reply = await self.api.write(operation, (library,), {"data": {"attributes": attributes}})
         made = made_of(reply.json(), operation)
         if made["attributes"].get("public") is True:
             raise Rejected(
@@ -162,10 +162,10 @@ class Taxonomy:
         return made
 
     async def _places(self) -> Places:
-        library = await self.library.id()
+        library = await self.tenant.id()
         found: Places = {}
         for kind, operation in (("section", facts.SECTIONS), ("collection", facts.COLLECTIONS)):
-            for row in await self.line.everything(operation, (library,)):
+            for row in await self.api.everything(operation, (library,)):
                 path = (str(row["attributes"].get("name") or ""),)
                 found.setdefault(place_key(kind, path), Placement(kind, path, row["id"]))
         for placement in await self.labels():
@@ -175,9 +175,9 @@ class Taxonomy:
     async def labels(self) -> list[Placement]:
         """Labels, parents first; none where the account has no such feature (wire C 10)."""
         try:
-            rows = await self.line.everything(facts.LABELS, (await self.library.id(),))
+            rows = await self.api.everything(facts.LABELS, (await self.tenant.id(),))
         except (Denied, NotFound):
-            await self.line.prove()
+            await self.api.prove()
             return []
         names = {row["id"]: str(row["attributes"].get("name") or "") for row in rows}
         parents = {row["id"]: _parent(row) for row in rows}
@@ -195,14 +195,14 @@ class Taxonomy:
 
     async def _members_of(self, label: Placement) -> AsyncGenerator[Membership, None]:
         """Those of one label; none of one that was deleted since the labels were listed."""
-        wanted = Wanted(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
+        wanted = ListingQuery(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
         try:
             async with aclosing(self.listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     if rows:
                         yield Membership(label, tuple(AssetId(row["id"]) for row in rows))
         except NotFound:
-            await self.line.prove()
+            await self.api.prove()
 
 
 def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:

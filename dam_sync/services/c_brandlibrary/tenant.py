@@ -14,7 +14,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import fields, wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
@@ -23,7 +23,7 @@ UNKNOWN = frozenset({400, 404})  # what a search that is not understood is answe
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenLibrary:
     """One library."""
 
     id: str
@@ -31,11 +31,11 @@ class Chosen:
     organization: str = ""
 
 
-class Library:
+class BrandLibraryTenant:
     """Reads what is true of the library as a whole."""
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    def __init__(self, api: BrandLibraryApi) -> None:
+        self.api = api
         self.counted: int | None = None  # assets, as the library itself told when the key was proven
         self.chosen = SingleFlight(self._choose)
         self.keys = SingleFlight(self._keys)
@@ -49,16 +49,16 @@ class Library:
 
     async def probe(self) -> Account:
         """Prove the key on its own user and on an organization it must see (wire C 1). Raises Denied."""
-        reply = await self.line.whoami()
+        reply = await self.api.whoami()
         user, email = _user_of(reply)
-        if not (await self.line.listed(facts.ORGANIZATIONS)).rows:
+        if not (await self.api.listed(facts.ORGANIZATIONS)).rows:
             raise Denied(
                 "the key sees no organization",
                 operation=facts.ORGANIZATIONS,
                 hint="use the key of an owner or administrator of the organization",
             )
         library = await self.chosen.get()
-        counted = await self.line.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
+        counted = await self.api.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
         total = counted["attributes"].get("asset_count")
         self.counted = total if isinstance(total, int) else None
         return Account(
@@ -66,24 +66,24 @@ class Library:
             user=email or user,
             release="v4",
             total=self.counted,
-            clock_skew=reply.ahead_of(self.line.clock.now()),
+            clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=(*await self._notes(library, user), *self._openness(counted["attributes"])),
         )
 
     async def schema(self) -> Schema:
         """Fields, vocabularies, what an asset can be given."""
         keys, payload = await self.keys.get(), await self._payload.get()
-        options = self.line.options
+        options = self.api.options
         return fields.schema_of(keys, extends=options.extends_lists, payload=payload, section=options.section)
 
     async def has_payload(self) -> bool:
         """Whether some assets are no files."""
         return await self._payload.get()
 
-    async def sense(self) -> wire.Sense:
+    async def decode_context(self) -> wire.AssetDecodeContext:
         """All that is needed to read assets."""
-        view_only = await self._view_only.get() if self.line.read_only else frozenset[str]()
-        return wire.Sense(await self.keys.get(), view_only=view_only)
+        view_only = await self._view_only.get() if self.api.read_only else frozenset[str]()
+        return wire.AssetDecodeContext(await self.keys.get(), view_only=view_only)
 
     async def _find_view_only(self) -> frozenset[str]:
         """Ids of the assets that may be seen and not downloaded, which nothing but a search tells (wire C 2.4); none
@@ -92,20 +92,20 @@ class Library:
         number, total = 1, 0
         while True:
             asked = (("search", "view_only:true"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
-            document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked, accept=UNKNOWN)
+            document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked, accept=UNKNOWN)
             found |= {str(row["id"]) for row in document.rows}
             if document.refused or document.ends(total, len(found)):
                 return frozenset(found)
             number, total = number + 1, len(found)
 
-    async def _choose(self) -> Chosen:
-        rows = await self.line.everything(facts.LIBRARIES, (), (("include", "organization"),))
-        wanted = self.line.options.library
+    async def _choose(self) -> ChosenLibrary:
+        rows = await self.api.everything(facts.LIBRARIES, (), (("include", "organization"),))
+        wanted = self.api.options.library
         found = [row for row in rows if not wanted or wanted in _names(row)]
         if len(found) == 1:
             organization = related(found[0], "organization")
             name = str(found[0]["attributes"].get("name") or "")
-            return Chosen(found[0]["id"], name, organization[0]["id"] if organization else "")
+            return ChosenLibrary(found[0]["id"], name, organization[0]["id"] if organization else "")
         names = ", ".join(f"{row['attributes'].get('name')} ({row['id']})" for row in rows[:20]) or "none"
         if wanted:
             text = f"no library is called {wanted!r}" if not found else f"several libraries are called {wanted!r}"
@@ -116,7 +116,7 @@ class Library:
     async def _keys(self) -> Keys:
         rows = await self.listed_keys()
         several = await self._sample.get() if rows else frozenset()
-        return Keys.of(rows, several | self.line.options.multiple)
+        return Keys.of(rows, several | self.api.options.multiple)
 
     async def refresh(self) -> Keys:
         """The keys read anew; what was seen of several values stays."""
@@ -131,26 +131,26 @@ class Library:
 
     async def listed_keys(self) -> tuple[Key, ...]:
         """The custom field keys as they are now."""
-        return fields.keys_of(await self.line.everything(facts.KEYS, (await self.id(),)))
+        return fields.keys_of(await self.api.everything(facts.KEYS, (await self.id(),)))
 
     async def _several(self) -> frozenset[str]:
         """Names of keys that a sample of assets holds several values of; no call tells it (wire C 5.1)."""
         asked = (
             ("page", "1"),
-            ("per", str(self.line.options.page)),
+            ("per", str(self.api.options.page)),
             ("sort_by", "updated_at"),
             ("order", "DESC"),
             ("include", "custom_fields"),
         )
-        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked)
+        document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked)
         seen = Counter(name for row in document.rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
         return frozenset(seen)
 
     async def _has_payload(self) -> bool:
         """Whether there are sections for colours, fonts, people and the like (wire C 3.1)."""
-        return any(is_fileless(row) for row in await self.line.everything(facts.SECTIONS, (await self.id(),)))
+        return any(is_fileless(row) for row in await self.api.everything(facts.SECTIONS, (await self.id(),)))
 
-    async def _notes(self, library: Chosen, user: str) -> list[str]:
+    async def _notes(self, library: ChosenLibrary, user: str) -> list[str]:
         role = await self._role(library, user)
         notes = []
         if role in facts.ROLES:
@@ -162,7 +162,7 @@ class Library:
             )
         else:
             notes.append("the role of the key's user cannot be seen; only administrators see every asset")
-        if not self.line.read_only:
+        if not self.api.read_only:
             notes.append(
                 "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
             )
@@ -171,17 +171,17 @@ class Library:
     def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
         """What a target shows to people who have no login."""
         privacy = str(attributes.get("privacy") or "")
-        if self.line.read_only or privacy in ("", "private"):
+        if self.api.read_only or privacy in ("", "private"):
             return []
         whom = "whoever has its address" if privacy == "public" else "whoever was given its address"
         return [f"the library is {privacy}: {whom} sees its published assets without a login"]
 
-    async def _role(self, library: Chosen, user: str) -> str:
+    async def _role(self, library: ChosenLibrary, user: str) -> str:
         """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
         if not user:
             return ""
         try:
-            rows = await self.line.everything(facts.PERMISSIONS, (library.id,))
+            rows = await self.api.everything(facts.PERMISSIONS, (library.id,))
         except (Denied, Rejected, TruncatedListing):
             return ""
         levels = [

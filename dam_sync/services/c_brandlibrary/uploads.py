@@ -17,7 +17,7 @@ from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.transfer.upload import send_ranges, send_single
 
 BINARY = "application/octet-stream"
@@ -34,7 +34,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class UploadSlot:
     """Where one file goes: `object` names it afterwards; the others are secrets."""
 
     upload: str = field(repr=False)
@@ -43,10 +43,10 @@ class Slot:
 
 
 @dataclass(slots=True)
-class Uploader:
+class BrandLibraryUploads:
     """Sends files; which way the upload link takes bytes is found out once."""
 
-    line: Line
+    api: BrandLibraryApi
     budget: Budget
     vault: CredentialStore | None
     way: int | None = None
@@ -54,7 +54,7 @@ class Uploader:
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
         """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
-        if content.size <= self.line.options.resumable_above:
+        if content.size <= self.api.options.resumable_above:
             return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
         wire = SessionWire(self, content)
         handle = await send_ranges(
@@ -67,15 +67,15 @@ class Uploader:
         """Send it anew: what it was given to may have used it up (wire C 6.9)."""
         await journal.discard(name, f"{name}:*")
 
-    async def slot(self) -> Slot:
+    async def slot(self) -> UploadSlot:
         """Fresh addresses; the answer has no `data` around it, though it may (wire C 11.8)."""
-        reply = (await self.line.client.send(self.line.reading(facts.UPLOAD_REQUEST))).json()
+        reply = (await self.api.client.send(self.api.reading(facts.UPLOAD_REQUEST))).json()
         body = reply
         for name in ("data", "attributes"):
             body = body[name] if isinstance(body, dict) and isinstance(body.get(name), dict) else body
         try:
             upload, named = str(body["upload_url"]), str(body["object_url"])
-            return Slot(upload, str(body.get("resumable_upload_url") or ""), named)
+            return UploadSlot(upload, str(body.get("resumable_upload_url") or ""), named)
         except (KeyError, TypeError):
             raise ContractBroken(
                 "an upload request came without its addresses", operation=facts.UPLOAD_REQUEST
@@ -98,7 +98,7 @@ class Uploader:
             )
         return slot.object
 
-    async def _put(self, slot: Slot, content: Content) -> int | None:
+    async def _put(self, slot: UploadSlot, content: Content) -> int | None:
         """None when the storage took it, else its refusal; all ways are tried until one worked, then that one alone."""
         status = 0
         for way in self._ways():
@@ -114,9 +114,9 @@ class Uploader:
     def _ways(self) -> tuple[int, ...]:
         if self.way is not None:
             return (self.way,)
-        return {"auto": (0, 1, 2), "put": (0, 1), "post": (2,)}[self.line.options.upload_method]
+        return {"auto": (0, 1, 2), "put": (0, 1), "post": (2,)}[self.api.options.upload_method]
 
-    async def _sent(self, slot: Slot, sent: _Sent, method: str, typed: bool) -> Response:
+    async def _sent(self, slot: UploadSlot, sent: _Sent, method: str, typed: bool) -> Response:
         """The whole body again after a broken connection: it overwrites."""
         request = Request(
             facts.SEND_FILE,
@@ -129,7 +129,7 @@ class Uploader:
             accept=REFUSALS,
             bare=True,
         )
-        return await self.line.client.send(request)
+        return await self.api.client.send(request)
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Uploader:
             if self.vault is None or not await self.vault.load(place):
                 return place
             del self._sessions[place]
-        return f"{_PLACE}{self.line.clock.token()[:2]}"  # the session there has long ended, or begins anew
+        return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or begins anew
 
     async def address(self, ticket: Json) -> str:
         """The session's address. Raises SessionGone when nobody kept it."""
@@ -189,7 +189,7 @@ class Uploader:
         accept = GONE | {CANCELLED}
         with suppress(Rejected, Denied, Transient):
             request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept, bare=True)
-            return (await self.line.client.send(request)).status not in GONE
+            return (await self.api.client.send(request)).status not in GONE
         return False
 
     async def _kept(self, ticket: Json) -> str:
@@ -225,58 +225,58 @@ class _Sent:
 class SessionWire:
     """The resumable protocol of the storage, as `RangesWire`."""
 
-    uploader: Uploader
+    uploads: BrandLibraryUploads
     content: Content
 
     async def begin(self, size: int) -> Json:
         """A session; the ticket holds no address of it."""
-        slot = await self.uploader.slot()
+        slot = await self.uploads.slot()
         headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
         request = Request(
             facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True, bare=True
         )
-        reply = await self.uploader.line.client.send(request)
+        reply = await self.uploads.api.client.send(request)
         address = reply.headers.get("location", "") or _told_location(reply)
         if not address:
             raise ContractBroken("an upload session began without its address", operation=facts.START_RANGES)
-        return {**await self.uploader.remember(address), "object": slot.object, "size": size}
+        return {**await self.uploads.remember(address), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
         """The next byte wanted; the size when all is there. Raises SessionGone."""
-        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         return int(ticket["size"]) if reply.status in DONE else _next_byte(reply)
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
         """Send one range; after a broken connection the storage is asked how much of it arrived (wire C 6.2)."""
         try:
             told = f"bytes {part.start}-{part.stop - 1}/{total}"
-            reply = await self._ask(ticket, body, told, again=False)
+            reply = await self._ask(ticket, body, told, repeatable=False)
         except Transient:
             return await self.offset(ticket)
         return total if reply.status in DONE else _next_byte(reply)
 
     async def finish(self, ticket: Json) -> Json:
         """The object's address, and where the session's is kept, once the storage says that it is complete."""
-        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", again=True)
+        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
         return ticket
 
-    async def _ask(self, ticket: Json, body: bytes, told: str, *, again: bool) -> Response:
+    async def _ask(self, ticket: Json, body: bytes, told: str, *, repeatable: bool) -> Response:
         request = Request(
             facts.SEND_RANGES,
             "PUT",
-            await self.uploader.address(ticket),
+            await self.uploads.address(ticket),
             body=(lambda: _in_blocks(body)) if body else b"",
             size=len(body),
             headers={"Content-Range": told},
-            repeatable=again,
+            repeatable=repeatable,
             accept=GONE | {GOES_ON},
             bare=True,
         )
-        reply = await self.uploader.line.client.send(request)
+        reply = await self.uploads.api.client.send(request)
         if reply.status in GONE:
-            await self.uploader.done(ticket)
+            await self.uploads.done(ticket)
             raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
         return reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from urllib.parse import quote
 
@@ -15,10 +15,10 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.hal import Words, api_path, either, link, oddity, tail, total_of
+from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, either, link, oddity, tail, total_of
 
 # wire A 1.1: paths of the current layout, for relations the instance does not show
-ROADS: Mapping[str, str] = {
+ENDPOINTS: Mapping[str, str] = {
     "medias": "/api/dam/medias",
     "media-search": "/api/dam/search/media",
     "trash-search": "/api/dam/search/trash",
@@ -39,32 +39,32 @@ _PAGES_AT_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One call: a road (see ROADS) and a template below it, whose slots are filled from `ids` in order.
+class HalRequest:
+    """One call: an endpoint (see `ENDPOINTS`) and a template below it, whose slots are filled from `ids` in order.
 
     language: Accept-Language of a read, Content-Language of a write. again: may be repeated after an unknown outcome.
     """
 
     method: str
-    road: str
+    endpoint: str
     template: str = ""
     ids: Sequence[str] = ()
     params: Sequence[tuple[str, str]] = ()
     json: Json = None
     language: str = ""
     asset: str = ""
-    again: bool | None = None
+    repeatable: bool | None = None
     accept: frozenset[int] = frozenset()
     timeout: float | None = None
 
     @property
     def operation(self) -> str:
         """The endpoint, as counted: `PUT /api/dam/medias/{id}/metadatas/{metadataId}`."""
-        return f"{self.method} {ROADS[self.road]}{self.template}"
+        return f"{self.method} {ENDPOINTS[self.endpoint]}{self.template}"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class EntryPoints:
     """What the two entry points say: release, addresses by relation, the own user, how far our clock is behind."""
 
     release: tuple[int, ...] = ()
@@ -77,56 +77,56 @@ class Gate:
         return not self.release or self.release >= release
 
 
-class Tenant:
+class HypermediaApi:
     """One instance behind one client."""
 
-    def __init__(self, client: Client, base_url: str, words: Words, clock: Clock, *, signed: bool = False) -> None:
+    def __init__(self, client: Client, base_url: str, rels: Rels, clock: Clock, *, signed: bool = False) -> None:
         """signed: whether the credential is a token that we sign ourselves."""
         self.client = client
         self.base_url = base_url.rstrip("/")
-        self.words = words
+        self.rels = rels
         self.clock = clock
         self._signed = signed
-        self.gate = SingleFlight(self._enter)
+        self.entry = SingleFlight(self._enter)
 
-    async def call(self, ask: Ask) -> Response:
+    async def call(self, request: HalRequest) -> Response:
         """One call. Raises what the rules say."""
         headers = {}
-        if ask.language:
-            headers["Accept-Language" if ask.method == "GET" else "Content-Language"] = ask.language
+        if request.language:
+            headers["Accept-Language" if request.method == "GET" else "Content-Language"] = request.language
         return await self.client.send(
             Request(
-                operation=ask.operation,
-                method=ask.method,
-                path=await self.path(ask.road, ask.template, ask.ids),
-                params=ask.params,
-                json=ask.json,
+                operation=request.operation,
+                method=request.method,
+                path=await self.path(request.endpoint, request.template, request.ids),
+                params=request.params,
+                json=request.json,
                 headers=headers,
-                repeatable=ask.again,
-                accept=ask.accept,
-                asset=ask.asset,
-                timeout=ask.timeout,
+                repeatable=request.repeatable,
+                accept=request.accept,
+                asset=request.asset,
+                timeout=request.timeout,
             )
         )
 
-    async def json(self, ask: Ask) -> Json:
+    async def json(self, request: HalRequest) -> Json:
         """The same, as JSON. Raises ContractBroken when a read answers no resource; a write may answer nothing."""
-        reply = await self.call(ask)
-        if ask.method == "GET" and reply.status == 200:
+        reply = await self.call(request)
+        if request.method == "GET" and reply.status == 200:
             return resource_of(reply)
         return reply.json() if reply.body.strip() else {}
 
-    async def path(self, road: str, template: str = "", ids: Sequence[str] = ()) -> str:
+    async def path(self, endpoint: str, template: str = "", ids: Sequence[str] = ()) -> str:
         """The path of a resource: the instance's own relation where it shows one."""
-        links = (await self.gate.get()).links
+        links = (await self.entry.get()).links
         parts = iter(ids)
-        return links.get(road, ROADS[road]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
+        return links.get(endpoint, ENDPOINTS[endpoint]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
 
-    async def href(self, road: str, template: str, *ids: str) -> str:
+    async def href(self, endpoint: str, template: str, *ids: str) -> str:
         """An absolute address, for bodies that link to a resource."""
-        return self.base_url + await self.path(road, template, ids)
+        return self.base_url + await self.path(endpoint, template, ids)
 
-    async def listed(self, ask: Ask, key: str, *, counted: bool = True) -> list[Json]:
+    async def listed(self, request: HalRequest, key: str, *, counted: bool = True) -> list[Json]:
         """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
 
         Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
@@ -134,8 +134,8 @@ class Tenant:
         rows: list[Json] = []
         before: list[Json] = []
         for number in range(1, _PAGES_AT_MOST):
-            paged = [*ask.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
-            page = await self.json(_with_params(ask, paged))
+            paged = [*request.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
+            page = await self.json(replace(request, params=paged))
             found, total = either(page, key), total_of(page)
             if found and found == before:
                 break  # the same page again: there is nothing else to be had
@@ -143,36 +143,38 @@ class Tenant:
             if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
                 break
         if counted and total is not None and len(rows) < total:
-            raise TruncatedListing(f"{len(rows)} of {total} items came", operation=ask.operation, asset=ask.asset)
+            raise TruncatedListing(
+                f"{len(rows)} of {total} items came", operation=request.operation, asset=request.asset
+            )
         return rows
 
     async def arrays(self) -> list[tuple[str, str]]:
         """Asks for arrays where the release knows how (wire A 10); both shapes are read anyway."""
-        return [("forceArrays", "true")] if (await self.gate.get()).has(facts.FORCE_ARRAYS) else []
+        return [("forceArrays", "true")] if (await self.entry.get()).has(facts.FORCE_ARRAYS) else []
 
     async def user(self) -> tuple[str, tuple[str, ...]]:
         """The login of the own user, and what is wrong with it. Raises Denied."""
-        identity = (await self.gate.get()).user
+        identity = (await self.entry.get()).user
         if not identity:
             return "", ("the instance does not show its current user: bulk writing is not possible",)
-        ask = Ask("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
-        reply = await self.call(ask)
+        request = HalRequest("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
+        reply = await self.call(request)
         if reply.status != 200:
             return "", ("the user may not read its own record; its rights cannot be told",)
         body = resource_of(reply)
         return str(body.get("login") or body.get("email") or identity), ()
 
-    async def _enter(self) -> Gate:
+    async def _enter(self) -> EntryPoints:
         reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
         root = resource_of(reply)
-        below = api_path(link(root, self.words.rel("dam")) or "/api/dam")
+        below = api_path(link(root, self.rels.rel("dam")) or "/api/dam")
         release = _release(root.get("release"))
         dam = await self._dam(below, release)
-        relations = {road: link(dam, self.words.rel(road)) for road in ROADS}
-        return Gate(
+        relations = {endpoint: link(dam, self.rels.rel(endpoint)) for endpoint in ENDPOINTS}
+        return EntryPoints(
             release=release,
-            links={road: _bare(href) for road, href in relations.items() if href},
-            user=tail(link(dam, self.words.rel("current-user"))),
+            links={endpoint: _bare(href) for endpoint, href in relations.items() if href},
+            user=tail(link(dam, self.rels.rel("current-user"))),
             skew=reply.ahead_of(self.clock.now()),
         )
 
@@ -180,7 +182,7 @@ class Tenant:
         try:
             return resource_of(await self.client.send(Request(operation="GET /api/dam", method="GET", path=path)))
         except Denied as error:
-            if self._signed and not Gate(release).has(facts.SIGNED_TOKENS):
+            if self._signed and not EntryPoints(release).has(facts.SIGNED_TOKENS):
                 said = ".".join(map(str, release))
                 error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
             raise
@@ -214,10 +216,6 @@ def made_id(reply: Response) -> str:
 def as_number(identity: str) -> int | str:
     """Ids go into bodies as numbers where they are numbers (wire A 0)."""
     return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
-
-
-def _with_params(ask: Ask, params: Sequence[tuple[str, str]]) -> Ask:
-    return Ask(ask.method, ask.road, ask.template, ask.ids, params, language=ask.language, asset=ask.asset)
 
 
 def _bare(href: str) -> str:

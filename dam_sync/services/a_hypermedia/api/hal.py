@@ -19,7 +19,7 @@ _EPOCH_MS = 100_000_000_000  # a smaller number is seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Rels:
     """Tokens a deployment spells its own way: prefix of link relations, prefix of request headers (wire A 13)."""
 
     prefix: str = "svc"
@@ -46,9 +46,9 @@ def link(resource: Json, relation: str) -> str:
 
 
 @interprets_response
-def own_link(resource: Json, words: Words, name: str) -> str:
+def own_link(resource: Json, rels: Rels, name: str) -> str:
     """The address under a relation of the service's own, whose name comes with the prefix or bare (wire A 3.2)."""
-    return link(resource, words.rel(name)) or link(resource, name)
+    return link(resource, rels.rel(name)) or link(resource, name)
 
 
 @interprets_response

@@ -10,7 +10,7 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, resource_of
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of
 from dam_sync.services.a_hypermedia.api.hal import instant, total_of
 
 Query = Sequence[tuple[str, str]]
@@ -20,31 +20,31 @@ _FAR_PAST, _FAR_FUTURE = "1900-01-01T00:00:00.000Z", "2999-12-31T23:59:59.999Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchPage:
     """One page of a search; `body` is empty where the service refused with a status that was expected."""
 
     body: Json
     headers: Mapping[str, str]
 
 
-class Searching:
+class MediaSearch:
     """Asks without facets, which nobody reads."""
 
-    def __init__(self, tenant: Tenant) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi) -> None:
+        self._api = api
 
     async def search(
-        self, query: Query, road: str = "media-search", language: str = "", accept: frozenset[int] = frozenset()
-    ) -> Found:
+        self, query: Query, endpoint: str = "media-search", language: str = "", accept: frozenset[int] = frozenset()
+    ) -> SearchPage:
         """One page. Raises what the rules say, but for the statuses in `accept`."""
-        gate = await self._tenant.gate.get()
-        facets = [("facet-fields", "[]")] if gate.has(facts.FACET_FIELDS) else []
-        params = [*query, *facets, *await self._tenant.arrays()]
-        reply = await self._tenant.call(Ask("GET", road, params=params, language=language, accept=accept))
+        entry = await self._api.entry.get()
+        facets = [("facet-fields", "[]")] if entry.has(facts.FACET_FIELDS) else []
+        params = [*query, *facets, *await self._api.arrays()]
+        reply = await self._api.call(HalRequest("GET", endpoint, params=params, language=language, accept=accept))
         body = resource_of(reply) if reply.status == 200 else {}
         if reply.status == 200 and total_of(body) is None:
             raise ContractBroken("a search answered without `totalCount`", operation=reply.operation)
-        return Found(body, reply.headers)
+        return SearchPage(body, reply.headers)
 
     async def count(self, query: Query) -> int:
         """Hits of a query. The bare search counts every media the user may read, the trash left out (wire A 2.1)."""
@@ -53,15 +53,15 @@ class Searching:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class WindowCounter:
     """Counts windows of one date, in one folder's subtree where one is given; `by` empty: not by date."""
 
-    searching: Searching
+    media_search: MediaSearch
     by: str
 
     async def __call__(self, window: Window, folder: Placement | None = None) -> int:
         """One call."""
-        return await self.searching.count(scope(self.by, window, folder))
+        return await self.media_search.count(scope(self.by, window, folder))
 
 
 def scope(by: str, window: Window, folder: Placement | None = None) -> list[tuple[str, str]]:

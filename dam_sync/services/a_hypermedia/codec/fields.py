@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.codec.forms import Form, FormField, Forms
+from dam_sync.services.a_hypermedia.codec.forms import FormField, MediaForm, MediaForms
 
 _ALWAYS = frozenset({"draft", "published", "archived"})  # spec 000, Media: part of the enumeration everywhere
 _MARKER_TYPES = frozenset({"TEXT", "TEXT_AREA", "EMAIL", "URL", "NUMBER"})
@@ -43,7 +43,7 @@ class Offer:
     link_types: frozenset[str] = frozenset()
 
 
-def schema_of(forms: Forms, offer: Offer) -> Schema:
+def schema_of(forms: MediaForms, offer: Offer) -> Schema:
     """The neutral schema. Tags, release, expiry and groups cannot be held, so they are not in `holds` (wire A 3.1)."""
     return Schema(
         fields=_fields(forms),
@@ -60,11 +60,11 @@ def schema_of(forms: Forms, offer: Offer) -> Schema:
     )
 
 
-def _media(form: Form) -> frozenset[str]:
+def _media(form: MediaForm) -> frozenset[str]:
     return frozenset({form.media}) if form.media else frozenset()
 
 
-def _fields(forms: Forms) -> dict[str, Field]:
+def _fields(forms: MediaForms) -> dict[str, Field]:
     fields: dict[str, Field] = {}
     for form in forms.by_id.values():
         for one in form.fields.values():
@@ -107,7 +107,7 @@ def _merged(before: Field | None, more: Field) -> Field:
     )
 
 
-def _vocabularies(forms: Forms, offer: Offer) -> dict[str, Vocabulary]:
+def _vocabularies(forms: MediaForms, offer: Offer) -> dict[str, Vocabulary]:
     """Thesauri grow, lookups are closed (wire A 5.1); a thesaurus no field uses goes by its id."""
     found: dict[str, Vocabulary] = {}
     for key, (word, identity) in forms.sources.items():
@@ -122,7 +122,7 @@ def _vocabularies(forms: Forms, offer: Offer) -> dict[str, Vocabulary]:
     return found
 
 
-def _label(forms: Forms, key: str) -> str:
+def _label(forms: MediaForms, key: str) -> str:
     known = forms.by_key.get(key)
     return known.title if known else key
 

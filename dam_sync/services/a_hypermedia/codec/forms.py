@@ -72,7 +72,7 @@ class FormField:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MediaForm:
     """A metadata form; `name` is its title, made unique."""
 
     id: str
@@ -82,14 +82,14 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Forms:
+class MediaForms:
     """Every form, and where vocabularies come from: key -> (`thesaurus` or `lookup`, id)."""
 
-    by_id: Mapping[str, Form] = field(default_factory=dict)
+    by_id: Mapping[str, MediaForm] = field(default_factory=dict)
     sources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
-    def by_name(self) -> Mapping[str, Form]:
+    def by_name(self) -> Mapping[str, MediaForm]:
         """Forms by their unique name."""
         return {form.name: form for form in self.by_id.values()}
 
@@ -144,7 +144,7 @@ def _source(links: Mapping[str, Json], prefix: str, kind: str, forced: bool) -> 
 
 
 @interprets_response
-def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> Forms:
+def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> MediaForms:
     """Forms as read, in order of id, with unique names, field keys and vocabulary keys.
 
     A vocabulary is called after the first field that uses it, for that name is the tenant's own and never changes.
@@ -152,7 +152,7 @@ def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> Forms:
     names: set[str] = set()
     natures: dict[str, tuple[object, ...]] = {}
     keys: dict[tuple[str, str], str] = {}
-    by_id: dict[str, Form] = {}
+    by_id: dict[str, MediaForm] = {}
     for item, fields in sorted(items, key=lambda pair: _order(pair[0])):
         identity, title = str(item["id"]), str(item.get("title") or item["id"])
         name = title if title not in names else f"{title}#{identity}"
@@ -162,18 +162,18 @@ def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> Forms:
             key = one.name if natures.setdefault(one.name, one.nature) == one.nature else f"{one.name}@{name}"
             vocabulary = keys.setdefault(one.source, key) if one.source else key if one.type == "THESAURUS" else ""
             known[one.name] = replace(one, key=key, vocabulary=vocabulary)
-        by_id[identity] = Form(identity, name, str(item.get("type") or ""), known)
-    return Forms(by_id, {key: source for source, key in keys.items()})
+        by_id[identity] = MediaForm(identity, name, str(item.get("type") or ""), known)
+    return MediaForms(by_id, {key: source for source, key in keys.items()})
 
 
-def with_choices(forms: Forms, choices: Mapping[str, Mapping[str, str]]) -> Forms:
+def with_choices(forms: MediaForms, choices: Mapping[str, Mapping[str, str]]) -> MediaForms:
     """The same with the values of lookups, lookup id -> title -> id, in the lists whose values are bare titles."""
 
     def filled(one: FormField) -> FormField:
         bare = one.type == "MULTIPLE_LIST" and one.source is not None
         return replace(one, choices=choices.get(one.source[1], {})) if bare and one.source else one
 
-    return Forms(
+    return MediaForms(
         {
             identity: replace(form, fields={name: filled(one) for name, one in form.fields.items()})
             for identity, form in forms.by_id.items()
@@ -182,7 +182,7 @@ def with_choices(forms: Forms, choices: Mapping[str, Mapping[str, str]]) -> Form
     )
 
 
-def bare_lists(forms: Forms) -> list[str]:
+def bare_lists(forms: MediaForms) -> list[str]:
     """Lookup ids whose titles are needed to read values."""
     fields = [one for form in forms.by_id.values() for one in form.fields.values()]
     return sorted({one.source[1] for one in fields if one.type == "MULTIPLE_LIST" and one.source})

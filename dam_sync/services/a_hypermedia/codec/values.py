@@ -18,7 +18,7 @@ _LATITUDE = ("latitude", "lat")
 _LONGITUDE = ("longitude", "lng", "lon", "long")
 
 
-class Strange(ValueError):
+class UnreadableValue(ValueError):
     """JSON that is no value of its type of field."""
 
 
@@ -47,7 +47,7 @@ def _readable(found: Json, read: Callable[[Json], Scalar | None], strange: list[
     for row in found if isinstance(found, list) else [found]:
         try:
             value = read(row)
-        except (Strange, OverflowError, OSError):  # an instant may be beyond the years there are
+        except (UnreadableValue, OverflowError, OSError):  # an instant may be beyond the years there are
             if strange is not None:
                 strange.append(row)
             continue
@@ -61,7 +61,7 @@ def _plain(raw: Json) -> str:
     if raw is None:
         return ""
     if not is_textual(raw):
-        raise Strange(raw)
+        raise UnreadableValue(raw)
     return str(raw)
 
 
@@ -97,7 +97,7 @@ def _term(raw: Json, field: FormField) -> Scalar | None:
         title, identity = _plain(raw.get("title") or raw.get("name")), _plain(raw.get("id"))
         if title or identity:
             return Term(title, identity)
-        raise Strange(raw)
+        raise UnreadableValue(raw)
     text = _plain(raw)
     return Term(text, field.choices.get(text, "")) if text else None
 
@@ -109,7 +109,7 @@ def _person(raw: Json) -> Scalar | None:
     full = " ".join(_plain(raw[part]) for part in ("lastName", "firstName") if raw.get(part))
     person = Person(_plain(raw.get("title") or raw.get("name")) or full, _plain(raw.get("id")))
     if person == Person(""):
-        raise Strange(raw)
+        raise UnreadableValue(raw)
     return person
 
 
@@ -128,7 +128,7 @@ def _place(raw: Json) -> Scalar | None:
     if place != GeoPoint():
         return place
     if any(part not in (None, "") for part in raw.values()):
-        raise Strange(raw)
+        raise UnreadableValue(raw)
     return None
 
 
@@ -136,7 +136,7 @@ def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
     told = next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
     found = degrees(told)
     if told is not None and found is None:
-        raise Strange(raw)
+        raise UnreadableValue(raw)
     return found
 
 
@@ -151,7 +151,7 @@ def _text(raw: Json) -> Scalar | None:
     if isinstance(raw, dict):
         inner = raw.get("title") or raw.get("name") or raw.get("value")
         if inner is None:
-            raise Strange(raw)
+            raise UnreadableValue(raw)
         raw = inner
     return _plain(raw) or None
 
@@ -184,7 +184,7 @@ def _instant(raw: Json) -> Scalar | None:
         return datetime.fromtimestamp(raw / 1000, UTC)
     try:
         return parse_instant(_plain(raw))
-    except Strange:
+    except UnreadableValue:
         raise
     except ValueError:
         return _plain(raw) or None

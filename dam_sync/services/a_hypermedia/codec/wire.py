@@ -12,7 +12,7 @@ from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.mistyped import is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.api.hal import (
-    Words,
+    Rels,
     either,
     embedded,
     file_address,
@@ -23,7 +23,7 @@ from dam_sync.services.a_hypermedia.api.hal import (
     wanted_id,
     whole,
 )
-from dam_sync.services.a_hypermedia.codec.forms import Form, Forms
+from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees
 
 
@@ -42,11 +42,11 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Sense:
+class MediaDecodeContext:
     """What one instance means by its ids: all that is needed to read a media."""
 
-    words: Words = field(default_factory=Words)
-    forms: Forms = field(default_factory=Forms)
+    rels: Rels = field(default_factory=Rels)
+    forms: MediaForms = field(default_factory=MediaForms)
     statuses: Mapping[str, Status] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     zone: tzinfo = UTC
@@ -87,7 +87,7 @@ def status_of(item: Json) -> Status:
 
 
 @interprets_response
-def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
+def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) -> Asset:
     """A media read in one or several languages, the first reading whole; `versions` holds only the current file.
 
     A reading is (language really served, JSON). Relations, older versions and attachments take calls of their own.
@@ -98,8 +98,8 @@ def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
         for key, path in DATES.items()
         if media.get(key) and moment(media[key]) is None
     ]
-    form = sense.forms.by_id.get(tail(link(media, sense.words.rel("form"))))
-    base, substatus = _status(media, sense, losses)
+    form = context.forms.by_id.get(tail(link(media, context.rels.rel("form"))))
+    base, substatus = _status(media, context, losses)
     return Asset(
         id=AssetId(wanted_id(media)),
         revision=revision_of(media),
@@ -108,9 +108,9 @@ def asset_of(readings: Sequence[tuple[str, Json]], sense: Sense) -> Asset:
         substatus=substatus,
         form_type=text_in(media, "formType", "form_type", losses),
         type=form.name if form else "",
-        fields={**_own_fields(media, sense, losses), **metadata_of(readings, form, sense.zone, losses)},
-        versions=current_file(media, sense.words),
-        placements=_placements(media, sense, losses),
+        fields={**_own_fields(media, context, losses), **metadata_of(readings, form, context.zone, losses)},
+        versions=current_file(media, context.rels),
+        placements=_placements(media, context, losses),
         rights=Rights(restrictions=restrictions_of(media)),
         created_at=moment(media.get("creationDate")),
         changed_at=moment(media.get("updateDate")),
@@ -131,7 +131,7 @@ def restrictions_of(media: Json) -> frozenset[Restriction]:
 
 @interprets_response
 def metadata_of(
-    readings: Sequence[tuple[str, Json]], form: Form | None, zone: tzinfo, losses: list[Loss]
+    readings: Sequence[tuple[str, Json]], form: MediaForm | None, zone: tzinfo, losses: list[Loss]
 ) -> dict[str, Value]:
     """The form's values; localized ones gathered over the readings, each under the language really served."""
     values: dict[str, Value] = {}
@@ -147,7 +147,7 @@ def metadata_of(
 
 
 def _read_item(
-    values: dict[str, Value], item: Json, form: Form | None, zone: tzinfo, language: str, strange: list[Json]
+    values: dict[str, Value], item: Json, form: MediaForm | None, zone: tzinfo, language: str, strange: list[Json]
 ) -> None:
     name = str(item.get("id") or "")
     known = form.fields.get(name) if form else None
@@ -175,21 +175,21 @@ def _add_language(values: dict[str, Value], key: str, language: str, value: Valu
 
 
 @interprets_response
-def current_file(media: Json, words: Words) -> tuple[FileRef, ...]:
+def current_file(media: Json, rels: Rels) -> tuple[FileRef, ...]:
     """The file of the media; nothing for a media that is metadata only."""
     name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
     if not name and not size:
         return ()
     version = tail(link(media, "current"))
     identity = wanted_id(media) + (f"/{version}" if version else "")
-    return (_file(media, identity, name, link(media, words.rel("hires"))),)
+    return (_file(media, identity, name, link(media, rels.rel("hires"))),)
 
 
 @interprets_response
-def version_of(media: str, item: Json, words: Words) -> FileRef:
+def version_of(media: str, item: Json, rels: Rels) -> FileRef:
     """One item of the list of file versions (wire A 3.2)."""
     name = text_in(item, "originalFileName", "filename", [])
-    return _file(item, f"{media}/{wanted_id(item)}", name, link(item, words.rel("hires")))
+    return _file(item, f"{media}/{wanted_id(item)}", name, link(item, rels.rel("hires")))
 
 
 @interprets_response
@@ -202,10 +202,10 @@ def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
 
 
 @interprets_response
-def attachment_of(media: str, item: Json, words: Words) -> FileRef:
+def attachment_of(media: str, item: Json, rels: Rels) -> FileRef:
     """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
     name = text_in(item, "fileName", "attachments", []) or text_in(item, "title", "attachments", [])
-    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, words, "download-link"))
+    return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, rels, "download-link"))
 
 
 @interprets_response
@@ -294,17 +294,17 @@ def attachment_count(media: Json) -> int:
     return sum(whole(value) or 0 for value in counts.values()) if isinstance(counts, dict) else 0
 
 
-def _status(media: Json, sense: Sense, losses: list[Loss]) -> tuple[str, str]:
-    known = sense.statuses.get(tail(link(media, sense.words.rel("custom-status"))))
+def _status(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> tuple[str, str]:
+    known = context.statuses.get(tail(link(media, context.rels.rel("custom-status"))))
     base = (text_in(media, "status", "status", losses) or (known.base if known else "")).lower()
     return base, known.title if known and known.custom else ""
 
 
-def _placements(media: Json, sense: Sense, losses: list[Loss]) -> frozenset[Placement]:
+def _placements(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> frozenset[Placement]:
     """Folders by their path, labels by their title."""
     places = set()
     for folder in placed_in(media, "folder"):
-        path = sense.folders.get(wanted_id(folder)) or (
+        path = context.folders.get(wanted_id(folder)) or (
             text_in(folder, "title", "folder", losses) or wanted_id(folder),
         )
         places.add(Placement("folder", path, wanted_id(folder)))
@@ -315,7 +315,7 @@ def _placements(media: Json, sense: Sense, losses: list[Loss]) -> frozenset[Plac
     return frozenset(places)
 
 
-def _own_fields(media: Json, sense: Sense, losses: list[Loss]) -> dict[str, Value]:
+def _own_fields(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> dict[str, Value]:
     """Properties of the media itself that are told as fields; absent and unset ones are left out."""
     point = media.get("pointOfInterest") or {}
     if not isinstance(point, dict) or not all(is_textual(part) for part in point.values()):
@@ -338,7 +338,7 @@ def _own_fields(media: Json, sense: Sense, losses: list[Loss]) -> dict[str, Valu
         "point_of_interest": f"{point['x']},{point['y']}" if "x" in point and "y" in point else None,
         "annotation": annotation if annotation not in ("", "NONE") else None,
     }
-    return {sense.forms.own_key(key): value for key, value in own.items() if value is not None}
+    return {context.forms.own_key(key): value for key, value in own.items() if value is not None}
 
 
 def _seconds(value: Json) -> float | int | None:

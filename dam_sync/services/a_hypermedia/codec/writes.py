@@ -10,7 +10,7 @@ from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import Json, Value
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode, point_of
-from dam_sync.services.a_hypermedia.codec.forms import WRITABLE_OWN, FormField, Forms
+from dam_sync.services.a_hypermedia.codec.forms import WRITABLE_OWN, FormField, MediaForms
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Writes:
 
 def writes_of(
     fields: Mapping[str, Value | None],
-    forms: Forms,
+    forms: MediaForms,
     locales: Sequence[str],
     status: str = "",
     *,

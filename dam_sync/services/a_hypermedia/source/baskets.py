@@ -8,7 +8,7 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import total_of, wanted_id
 
 KIND = "collection"
@@ -20,13 +20,13 @@ REFUSED = frozenset({403, 404, 405})
 class Baskets:
     """The baskets that the integration user may see: everybody's for an administrator, else its own."""
 
-    def __init__(self, tenant: Tenant) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi) -> None:
+        self._api = api
 
     async def notes(self) -> tuple[str, ...]:
         """What a source leaves behind without the option; one call."""
-        ask = Ask("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
-        reply = await self._tenant.call(ask)
+        request = HalRequest("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
+        reply = await self._api.call(request)
         number = total_of(reply.json()) if reply.status == 200 else None
         if not number:
             return ()
@@ -40,9 +40,9 @@ class Baskets:
         for basket in await self._all():
             place = Placement(KIND, (str(basket.get("title") or wanted_id(basket)),), wanted_id(basket))
             params = [("fields", "id")]
-            ask = Ask("GET", "baskets", MEMBERS, (wanted_id(basket),), params)
+            request = HalRequest("GET", "baskets", MEMBERS, (wanted_id(basket),), params)
             try:
-                medias = await self._tenant.listed(ask, "media")
+                medias = await self._api.listed(request, "media")
             except NotFound:
                 continue  # deleted since the baskets were listed
             if medias:
@@ -50,6 +50,6 @@ class Baskets:
 
     async def _all(self) -> list[Json]:
         try:
-            return await self._tenant.listed(Ask("GET", "baskets", params=[EVERYBODYS]), "basket")
+            return await self._api.listed(HalRequest("GET", "baskets", params=[EVERYBODYS]), "basket")
         except (Denied, Rejected):
-            return await self._tenant.listed(Ask("GET", "baskets"), "basket")
+            return await self._api.listed(HalRequest("GET", "baskets"), "basket")

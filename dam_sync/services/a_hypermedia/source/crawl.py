@@ -15,45 +15,47 @@ from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Tenant
+from dam_sync.services.a_hypermedia.api.connection import HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import embedded, total_of, wanted_id, whole
-from dam_sync.services.a_hypermedia.api.search import ALL_IDS, Counter, Query, Searching, between, scope
+from dam_sync.services.a_hypermedia.api.search import ALL_IDS, MediaSearch, Query, WindowCounter, between, scope
 from dam_sync.services.a_hypermedia.codec.wire import entry_of
-from dam_sync.services.a_hypermedia.source.bulk_read import Rich
-from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
+from dam_sync.services.a_hypermedia.source.bulk_read import BulkReader
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
 
 _THIN = ("fields", "id,updateDate,fileSize,trashDate")
 _EPOCH = datetime(facts.EPOCH_YEAR, 1, 1, tzinfo=UTC)
 
 
-class Crawling:
-    """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were cut by, `road` the
-    search, `rich` whether rows carry whole media."""
+class MediaCrawler:
+    """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were cut by, `endpoint` the
+    search, `bulk` whether rows carry whole media."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, searching: Searching, rich: Rich, keyset: bool) -> None:
+    def __init__(
+        self, api: HypermediaApi, tenant: HypermediaTenant, media_search: MediaSearch, bulk: BulkReader, keyset: bool
+    ) -> None:
+        self._api = api
         self._tenant = tenant
-        self._knowledge = knowledge
-        self._searching = searching
-        self._rich = rich
+        self._media_search = media_search
+        self._bulk = bulk
         self._keyset = keyset
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library; or what changed in a window, and what went into the trash in it."""
-        rich = {"rich": await self._rich.proven.get()}
+        bulk = {"rich": await self._bulk.proven.get()}
         whole_library = window.since is None and window.until is None
         async with aclosing(self._library() if whole_library else self._changes(window)) as pieces:
             async for shard in pieces:
-                yield replace(shard, params={**shard.params, **rich})
+                yield replace(shard, params={**shard.params, **bulk})
 
     async def _library(self) -> AsyncGenerator[Shard, None]:
-        total = await self._searching.count([])
+        total = await self._media_search.count([])
         if await self._ids_work(total):
             yield Shard("all by id", {"scan": "keyset"}, total)
             return
         if total <= facts.REACH:
             yield Shard("all", {"scan": "pages"}, total)
             return
-        dated = await self._searching.count([between("importDate", Window())])
+        dated = await self._media_search.count([between("importDate", Window())])
         pieces = self._by_date("importDate", Window()) if dated == total else self._by_folder()
         async with aclosing(pieces):  # media without importDate would be lost by date (wire A 2.4)
             async for shard in pieces:
@@ -62,10 +64,10 @@ class Crawling:
     async def _changes(self, window: Window) -> AsyncGenerator[Shard, None]:
         """By updateDate, earlier by the overlap. What went into the trash leaves the search (wire A 2.6)."""
         since = window.since - facts.OVERLAP if window.since else None
-        asked = Window(since, window.until or self._tenant.clock.now() + facts.AHEAD)
-        whole_window = await anext(aiter(Whole().shards(asked, Counter(self._searching, "updateDate"))))
+        asked = Window(since, window.until or self._api.clock.now() + facts.AHEAD)
+        whole_window = await anext(aiter(Whole().shards(asked, WindowCounter(self._media_search, "updateDate"))))
         by = {**whole_window.params, "by": "updateDate"}
-        if await self._ids_work(await self._searching.count([])):
+        if await self._ids_work(await self._media_search.count([])):
             yield Shard(f"changed {whole_window.id}", {**by, "scan": "keyset"})
         else:
             async with aclosing(self._by_date("updateDate", asked)) as pieces:
@@ -78,32 +80,32 @@ class Crawling:
         if not self._keyset:
             return False
         query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(facts.PAGE))]
-        found = await self._searching.search(query, accept=frozenset({400, 404}))
+        found = await self._media_search.search(query, accept=frozenset({400, 404}))
         ids = [whole(row.get("id")) for row in embedded(found.body, "media")]
         numbers = [number for number in ids if number is not None]
         return total_of(found.body) == total and len(numbers) == len(ids) and sorted(set(numbers)) == numbers
 
     async def _by_date(self, by: str, window: Window) -> AsyncGenerator[Shard, None]:
-        counter = Counter(self._searching, by)
-        until = self._tenant.clock.now() + facts.AHEAD
+        counter = WindowCounter(self._media_search, by)
+        until = self._api.clock.now() + facts.AHEAD
         then = ByContainer(self._top_folders, counter, facts.REACH)
         cut = ByDate(_EPOCH, until, facts.LIMITS.precision, facts.REACH, then)
         async for shard in cut.shards(window, counter):
             yield replace(shard, params={**shard.params, "scan": "pages", "by": by})
 
     async def _by_folder(self) -> AsyncGenerator[Shard, None]:
-        counter = Counter(self._searching, "")
+        counter = WindowCounter(self._media_search, "")
         async for shard in ByContainer(self._top_folders, counter, facts.REACH).shards(Window(), counter):
             yield replace(shard, params={**shard.params, "scan": "pages"})
 
     async def _top_folders(self) -> AsyncIterator[Placement]:
         """A folder filter takes the whole subtree (wire A 2.2), so the top of the tree is enough."""
-        for child in embedded(await self._knowledge.folder(""), "child"):
+        for child in embedded(await self._tenant.folder(""), "child"):
             yield Placement("folder", (str(child.get("title") or ""),), wanted_id(child))
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""
-        scan = _Scan(self._searching, self._rich, shard)
+        scan = _Scan(self._media_search, self._bulk, shard)
         async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
                 yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
@@ -112,12 +114,12 @@ class Crawling:
 class _Scan:
     """One shard being read; `whole` are the assets of the page at hand."""
 
-    def __init__(self, searching: Searching, rich: Rich, shard: Shard) -> None:
-        self._searching = searching
-        self._rich = rich
+    def __init__(self, media_search: MediaSearch, bulk: BulkReader, shard: Shard) -> None:
+        self._media_search = media_search
+        self._bulk = bulk
         self._keyset = shard.params["scan"] == "keyset"
-        self._road = str(shard.params.get("road") or "media-search")
-        self._is_rich = bool(shard.params.get("rich")) and not self.trash
+        self._endpoint = str(shard.params.get("road") or "media-search")
+        self._whole_rows = bool(shard.params.get("rich")) and not self.trash
         self._by = str(shard.params.get("by") or "")
         self._window = window_of(shard)
         self._scope = scope(self._by, self._window, container_of(shard))
@@ -126,7 +128,7 @@ class _Scan:
     @property
     def trash(self) -> bool:
         """Whether the rows are deleted ones."""
-        return self._road == "trash-search"
+        return self._endpoint == "trash-search"
 
     def pager(self) -> Pager:
         """Ids are immutable and grow, so a keyset misses nothing; pages stay within the reach."""
@@ -138,19 +140,19 @@ class _Scan:
         """One page."""
         query = self._query(params)
         accept = frozenset({403, 404}) if self.trash else frozenset[int]()
-        language = await self._rich.language() if self._is_rich else ""
-        found = await self._searching.search(query, self._road, language, accept=accept)
+        language = await self._bulk.language() if self._whole_rows else ""
+        found = await self._media_search.search(query, self._endpoint, language, accept=accept)
         rows = embedded(found.body, "media")
         self._whole = {}
-        if self._is_rich and rows:
-            self._whole = await self._rich.assets(query, self._road, served_language(found.headers), rows)
+        if self._whole_rows and rows:
+            self._whole = await self._bulk.assets(query, self._endpoint, served_language(found.headers), rows)
         total = total_of(found.body)
         if self.trash and total is not None:
             total = min(total, facts.REACH)  # the rest of a huge trash is found missing by the next whole scan
         return Page(rows, total)
 
     def _query(self, params: Params) -> Query:
-        fields = self._rich.fields if self._is_rich else _THIN
+        fields = self._bulk.fields if self._whole_rows else _THIN
         query = [*self._scope, fields, ("size", str(params["size"]))]
         if self._keyset:
             after = params["after"]

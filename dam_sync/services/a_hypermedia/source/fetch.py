@@ -10,10 +10,10 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, resource_of
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of
 from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.codec.wire import (
-    Sense,
+    MediaDecodeContext,
     asset_of,
     attachment_count,
     attachment_of,
@@ -27,51 +27,51 @@ from dam_sync.services.a_hypermedia.codec.wire import (
     version_of,
     version_order,
 )
-from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
 
 MEDIA_GONE = "media-not-found"  # wire A 7
 T = TypeVar("T")
 
 
-class Reading:
+class MediaReader:
     """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
     versions, attachments and links only where the media counts some (wire A 3.3)."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, public_links: bool = False) -> None:
+    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, public_links: bool = False) -> None:
         """public_links: whether permalinks are read, by a call for each media."""
+        self._api = api
         self._tenant = tenant
-        self._knowledge = knowledge
         self._public_links = public_links
         self._embeds_folders = False
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole media. Raises NotFound."""
-        locales = await self._knowledge.locales.get()
+        locales = await self._tenant.locales.get()
         served, media = await self.media(asset, locales[0])
         media = await self._with_folders(media)
-        sense = await self._knowledge.sense([media])
+        context = await self._tenant.decode_context([media])
         readings = [(served, media)]
-        if self._has_languages(media, sense):
+        if self._has_languages(media, context):
             for language in locales[1:]:
                 served, more = await self._metadata(asset, language)
                 if served not in [known for known, _ in readings]:
                     readings.append((served, more))
-        return await self.completed(asset_of(readings, sense), media)
+        return await self.completed(asset_of(readings, context), media)
 
     async def media(self, asset: str, language: str = "") -> tuple[str, Json]:
         """The media as JSON, and the language it came in."""
-        params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._tenant.arrays()]
+        params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._api.arrays()]
         return await self._read(asset, language, params)
 
     async def _with_folders(self, media: Json) -> Json:
         """A media that embeds no folder may be in none; until one showed that this instance embeds them, the list of
         its folders is asked for (wire A 3.3)."""
         self._embeds_folders = self._embeds_folders or bool(folder_ids(media))
-        if self._embeds_folders or not own_link(media, self._tenant.words, "folders"):
+        if self._embeds_folders or not own_link(media, self._api.rels, "folders"):
             return media
         asset = wanted_id(media)
-        ask = Ask("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
-        folders = await given(lambda: self._tenant.listed(ask, "folder"), "placements", [])
+        request = HalRequest("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
+        folders = await given(lambda: self._api.listed(request, "folder"), "placements", [])
         return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
@@ -103,20 +103,20 @@ class Reading:
 
     async def permalinks(self, asset: str) -> dict[str, str]:
         """Public addresses by format, `original` among them where it is configured (wire A 3.2)."""
-        ask = Ask("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
-        items = await self._tenant.listed(ask, "permalink")
+        request = HalRequest("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
+        items = await self._api.listed(request, "permalink")
         links = {wanted_id(item): file_address(link(item, "latest-version")) for item in items}
         return {name: address for name, address in links.items() if address}
 
     async def versions(self, media: Json) -> tuple[FileRef, ...]:
         """Oldest first, the current one last, whatever its number (a restored version is current again)."""
         asset = wanted_id(media)
-        ask = Ask("GET", "medias", "/{mediaId}/file-versions", (asset,), asset=asset)
-        items = await self._tenant.listed(ask, "file-version")
-        now = current_file(media, self._tenant.words)
+        request = HalRequest("GET", "medias", "/{mediaId}/file-versions", (asset,), asset=asset)
+        items = await self._api.listed(request, "file-version")
+        now = current_file(media, self._api.rels)
         current = tail(link(media, "current"))
         items.sort(key=lambda item: version_order(item, current))
-        files = [version_of(asset, item, self._tenant.words) for item in items]
+        files = [version_of(asset, item, self._api.rels) for item in items]
         if files and now and version_order(items[-1], current)[0]:
             files[-1] = replace(now[0], id=files[-1].id)
         return tuple(files) or now
@@ -125,14 +125,14 @@ class Reading:
         """Attachments in order of id; those that are not online cannot be had, and are told as losses."""
         items = await self.attachment_items(asset)
         away = [item for item in items if not is_online(item)]
-        files = [attachment_of(asset, item, self._tenant.words) for item in items if item not in away]
+        files = [attachment_of(asset, item, self._api.rels) for item in items if item not in away]
         strange = [loss for item in items for loss in file_losses(item, "attachments")]
         return tuple(files), (*(offline_loss(item) for item in away), *strange)
 
     async def attachment_items(self, asset: str) -> list[Json]:
         """The same as JSON."""
-        ask = Ask("GET", "medias", "/{mediaId}/attachments", (asset,), asset=asset)
-        return sorted(await self._tenant.listed(ask, "attachment"), key=lambda item: wanted_id(item).zfill(20))
+        request = HalRequest("GET", "medias", "/{mediaId}/attachments", (asset,), asset=asset)
+        return sorted(await self._api.listed(request, "attachment"), key=lambda item: wanted_id(item).zfill(20))
 
     async def relations(self, asset: str) -> frozenset[Relation]:
         """Linked media by the title of the link's type."""
@@ -141,28 +141,30 @@ class Reading:
             if whole(kind.get("mediaCount")) != 0:
                 ids = (asset, wanted_id(kind))
                 params = [("fields", "id")]
-                ask = Ask("GET", "medias", "/{mediaId}/media-links/{linkId}/medias", ids, params, asset=asset)
-                for row in await self._tenant.listed(ask, "media"):
+                request = HalRequest(
+                    "GET", "medias", "/{mediaId}/media-links/{linkId}/medias", ids, params, asset=asset
+                )
+                for row in await self._api.listed(request, "media"):
                     found.add(Relation(str(kind.get("title") or kind["id"]), AssetId(wanted_id(row))))
         return frozenset(found)
 
     async def link_types(self, asset: str) -> list[Json]:
         """Types of links a media shows, with their counts; no other call lists them (wire A 14)."""
-        ask = Ask("GET", "medias", "/{mediaId}/media-links", (asset,), asset=asset)
-        return await self._tenant.listed(ask, "media-link")
+        request = HalRequest("GET", "medias", "/{mediaId}/media-links", (asset,), asset=asset)
+        return await self._api.listed(request, "media-link")
 
     async def _metadata(self, asset: str, language: str) -> tuple[str, Json]:
-        params = [("fields", "id,_embedded{metadata}"), *await self._tenant.arrays()]
+        params = [("fields", "id,_embedded{metadata}"), *await self._api.arrays()]
         return await self._read(asset, language, params)
 
     async def _read(self, asset: str, language: str, params: list[tuple[str, str]]) -> tuple[str, Json]:
-        ask = Ask("GET", "medias", "/{mediaId}", (asset,), params, language=language, asset=asset)
-        reply = await self._tenant.call(ask)
+        request = HalRequest("GET", "medias", "/{mediaId}", (asset,), params, language=language, asset=asset)
+        reply = await self._api.call(request)
         return served_language(reply.headers) or language, resource_of(reply)
 
     @interprets_response
-    def _has_languages(self, media: Json, sense: Sense) -> bool:
-        form = sense.forms.by_id.get(tail(link(media, self._tenant.words.rel("form"))))
+    def _has_languages(self, media: Json, context: MediaDecodeContext) -> bool:
+        form = context.forms.by_id.get(tail(link(media, self._api.rels.rel("form"))))
         return form is not None and any(field.localized for field in form.fields.values())
 
 

@@ -9,20 +9,20 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id
-from dam_sync.services.a_hypermedia.source.fetch import Reading
+from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 
 _API = "/api/"
 _RAISE_LEVEL = "give the integration user's group the download level HD on this media"
 
 
-class Opening:
+class MediaOpener:
     """Opens originals, old versions and attachments."""
 
-    def __init__(self, tenant: Tenant, reading: Reading) -> None:
-        self._tenant = tenant
-        self._reading = reading
+    def __init__(self, api: HypermediaApi, reader: MediaReader) -> None:
+        self._api = api
+        self._reader = reader
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`; a link that no longer answers is read anew, once. Raises Rejected where the user may
@@ -38,7 +38,7 @@ class Opening:
         return await self._original(file, media, rest, offset)
 
     async def _original(self, file: FileRef, media: str, version: str, offset: int) -> Stream:
-        _, now = await self._reading.media(media)
+        _, now = await self._reader.media(media)
         current = tail(link(now, "current"))
         if version and current and version != current:
             return await self._static(file, await self._version_link(media, version), offset)
@@ -47,7 +47,7 @@ class Opening:
             reason = "not at all" if level == "NONE" else "only in low definition"
             text = f"the user may download this media {reason} (download level {level})"
             raise Rejected(text, asset=media, code="download-level", hint=_RAISE_LEVEL)
-        address = file_address(link(now, self._tenant.words.rel("hires")))
+        address = file_address(link(now, self._api.rels.rel("hires")))
         if address:
             return await self._static(file, address, offset)
         request = Request(
@@ -57,27 +57,27 @@ class Opening:
             params=[("mid", media)],
             asset=media,
         )
-        return await self._tenant.client.stream(request)
+        return await self._api.client.stream(request)
 
     async def _static(self, file: FileRef, address: str, offset: int) -> Stream:
         asset = file.id.partition("/")[0]
         bare = not urlsplit(address).path.startswith(_API)  # files are public at their address (wire A 4)
         request = Request(operation="GET the file", method="GET", path=address, asset=asset, bare=bare)
-        return await self._tenant.client.stream(request, offset)
+        return await self._api.client.stream(request, offset)
 
     async def _version_link(self, media: str, version: str) -> str:
-        ask = Ask("GET", "medias", "/{mediaId}/file-versions/{versionId}", (media, version), asset=media)
-        item: Json = await self._tenant.json(ask)
-        address = file_address(link(item, self._tenant.words.rel("hires")))
+        request = HalRequest("GET", "medias", "/{mediaId}/file-versions/{versionId}", (media, version), asset=media)
+        item: Json = await self._api.json(request)
+        address = file_address(link(item, self._api.rels.rel("hires")))
         if not address:
             text = f"the service shows no download link for the older version {version}"
             raise Rejected(text, asset=media, code="no-link", hint=_RAISE_LEVEL)
         return address
 
     async def _attachment_link(self, media: str, identity: str) -> str:
-        for item in await self._reading.attachment_items(media):
+        for item in await self._reader.attachment_items(media):
             if wanted_id(item) == identity:
-                address = file_address(own_link(item, self._tenant.words, "download-link"))
+                address = file_address(own_link(item, self._api.rels, "download-link"))
                 if address:
                     return address
                 state = str(item.get("status") or "without a link")

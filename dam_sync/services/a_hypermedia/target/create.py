@@ -12,88 +12,93 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, made_id
-from dam_sync.services.a_hypermedia.codec.forms import Form, Forms
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
+from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, writes_of
-from dam_sync.services.a_hypermedia.target.find import Finding
+from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
     FOLDER_MEDIAS,
     PUBLISHED,
-    Writing,
+    MediaUpdater,
     chosen_status,
     in_order,
     status_to_write,
 )
-from dam_sync.services.a_hypermedia.tenant import Knowledge
-from dam_sync.services.a_hypermedia.uploads import Uploading
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
+from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 HIDDEN = "hidden at first"  # what is looked at of the first new media that must be hidden
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedMedia:
     """A draft turned into calls: the marker's value, all other writes, the form."""
 
     marker: Put | None
     writes: Writes
-    form: Form | None
+    form: MediaForm | None
 
 
-class Creating:
+class MediaCreator:
     """Creates in the staging folder, marks first, places; fields and status come last, so that nothing is published
     half-made. Once marked it is found by its mark, and staging is left."""
 
     def __init__(
-        self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, writing: Writing, proofs: Proofs
+        self,
+        api: HypermediaApi,
+        tenant: HypermediaTenant,
+        uploads: HypermediaUploads,
+        updater: MediaUpdater,
+        proofs: Proofs,
     ) -> None:
-        self._tenant = tenant
+        self._api = api
         self._proofs = proofs
         self._published_at_once = False
-        self._knowledge = knowledge
-        self._uploading = uploading
-        self._writing = writing
+        self._tenant = tenant
+        self._uploads = uploads
+        self._updater = updater
 
-    async def create(self, draft: Draft, content: Content | None, journal: Journal, finding: Finding) -> AssetId:
+    async def create(self, draft: Draft, content: Content | None, journal: Journal, finder: MediaFinder) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
-        hidden = is_hidden(plan.writes, await self._knowledge.statuses.get())
+        hidden = is_hidden(plan.writes, await self._tenant.statuses.get())
         if hidden and self._published_at_once:
             raise published_at_once()
-        staging = await finding.staging_if_any()
-        path = await self._uploading.send(content, journal) if content else ""
-        asset, resumed = await self._made(plan, path, content, journal, finding)
+        staging = await finder.staging_if_any()
+        path = await self._uploads.send(content, journal) if content else ""
+        asset, resumed = await self._made(plan, path, content, journal, finder)
         with _what_stays(asset):
             if hidden:
                 await self._refuse_published(asset)
-            await finding.claim(asset, draft.marker, journal, resumed)
+            await finder.claim(asset, draft.marker, journal, resumed)
             if plan.marker:
-                await self._writing.put(asset, plan.marker)
-            finding.release(asset)
-            await self._writing.place(asset, draft.placements)
+                await self._updater.put(asset, plan.marker)
+            finder.release(asset)
+            await self._updater.place(asset, draft.placements)
             if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
-                await self._writing.out_of_folder(asset, staging)
-            await self._writing.apply(asset, plan.writes)
+                await self._updater.out_of_folder(asset, staging)
+            await self._updater.apply(asset, plan.writes)
         return AssetId(asset)
 
     async def _refuse_published(self, asset: str) -> None:
         """The first new media that must be hidden is looked at. Raises Rejected when the instance has published it,
         after it was hidden."""
-        if await self._proofs.holds(HIDDEN, lambda: self._writing.is_hidden(asset), patient=False):
+        if await self._proofs.holds(HIDDEN, lambda: self._updater.is_hidden(asset), patient=False):
             return
         self._published_at_once = True
-        await self._writing.hide(asset)
+        await self._updater.hide(asset)
         raise published_at_once(asset)
 
-    async def _checked(self, draft: Draft, content: Content | None) -> Planned:
-        forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
+    async def _checked(self, draft: Draft, content: Content | None) -> PlannedMedia:
+        forms, locales = await self._tenant.forms.get(), await self._tenant.locales.get()
         in_order(draft.placements)
         if content is not None:
-            await self._uploading.check(content)
+            await self._uploads.check(content)
         if draft.status:
-            chosen_status(draft.status, await self._knowledge.statuses.get())
+            chosen_status(draft.status, await self._tenant.statuses.get())
         form = forms.by_name.get(draft.profile)
         if draft.profile and form is None:
             raise InvalidValue(f"the target has no form {draft.profile!r}", hint=nearest(draft.profile, forms.by_name))
@@ -102,7 +107,7 @@ class Creating:
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
     async def _made(
-        self, plan: Planned, path: str, content: Content | None, journal: Journal, finding: Finding
+        self, plan: PlannedMedia, path: str, content: Content | None, journal: Journal, finder: MediaFinder
     ) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt made it."""
         fresh: list[str] = []
@@ -110,14 +115,14 @@ class Creating:
 
         async def call() -> Json:
             try:
-                fresh.append(await self._post(await self._body(plan, path), await finding.staging_if_any()))
+                fresh.append(await self._post(await self._body(plan, path), await finder.staging_if_any()))
             except (Rejected, SessionGone) as error:
                 refused.append(error)
                 raise
             return {"id": fresh[0]}
 
         async def found() -> Json:
-            asset = await finding.created(content, plan.marker)
+            asset = await finder.created(content, plan.marker)
             return {"id": asset} if asset else None
 
         try:
@@ -128,24 +133,24 @@ class Creating:
             raise
         return str(made["id"]), not fresh
 
-    async def _body(self, plan: Planned, path: str) -> Json:
+    async def _body(self, plan: PlannedMedia, path: str) -> Json:
         links = {}
         if path:
-            links["from"] = {"href": self._tenant.base_url + path}
+            links["from"] = {"href": self._api.base_url + path}
         if plan.form:
-            links[self._tenant.words.rel("form")] = {"href": await self._tenant.href("forms", "/{id}", plan.form.id)}
+            links[self._api.rels.rel("form")] = {"href": await self._api.href("forms", "/{id}", plan.form.id)}
         return {"_links": links}
 
     async def _post(self, body: Json, staging: str) -> str:
         """The one call that must not happen twice. An older release makes media outside of folders (wire A 10)."""
         force = [("forceNew", "true")]  # wire A 6.3: else a known XMP id merges the file into an older media
         if staging:
-            ask = Ask("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
-            return made_id(await self._tenant.call(ask))
-        return made_id(await self._tenant.call(Ask("POST", "medias", params=force, json=body)))
+            request = HalRequest("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
+            return made_id(await self._api.call(request))
+        return made_id(await self._api.call(HalRequest("POST", "medias", params=force, json=body)))
 
 
-def _form_with(fields: Iterable[str], forms: Forms) -> Form:
+def _form_with(fields: Iterable[str], forms: MediaForms) -> MediaForm:
     """The first form that has all these fields, for a media without a file tells no class of document. Raises
     InvalidValue where there is none."""
     wanted = frozenset(fields) & forms.by_key.keys()
@@ -155,13 +160,13 @@ def _form_with(fields: Iterable[str], forms: Forms) -> Form:
     raise InvalidValue("a media without a file needs a form", hint="give a profile in the mapping")
 
 
-def planned(draft: Draft, writes: Writes, form: Form | None) -> Planned:
+def planned(draft: Draft, writes: Writes, form: MediaForm | None) -> PlannedMedia:
     """The marker goes first and alone, so it is taken out of the rest."""
     marker = next((put for put in writes.puts if draft.marker and put.field == draft.marker.field), None)
     rest = tuple(put for put in writes.puts if put is not marker)
     if draft.marker and marker is None:
         marker = Put(draft.marker.field, draft.marker.value)
-    return Planned(marker, replace(writes, puts=rest), form)
+    return PlannedMedia(marker, replace(writes, puts=rest), form)
 
 
 @contextmanager

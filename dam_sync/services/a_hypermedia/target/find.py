@@ -11,22 +11,22 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.api.search import between
 from dam_sync.services.a_hypermedia.codec.writes import Put
 from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, holds, md5_of
-from dam_sync.services.a_hypermedia.tenant import Knowledge
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
 
 _POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to look again, as shares of the lag
 
 
-class Finding:
+class MediaFinder:
     """Looks for media of ours. `claims` tells which unmarked media of the staging folder belongs to which marker."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, staging: str, lag: timedelta) -> None:
+    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, staging: str, lag: timedelta) -> None:
+        self._api = api
         self._tenant = tenant
-        self._knowledge = knowledge
         self.title = staging
         self._lag = lag
         self._claims: dict[str, str] = {}
@@ -44,7 +44,7 @@ class Finding:
     async def marked(self, asset: str, field: str) -> str:
         """What the media carries in the marker field now; reading by id is not behind as the index may be."""
         accept = frozenset({404})
-        reply = await self._tenant.call(Ask("GET", "medias", METADATA, (asset, field), asset=asset, accept=accept))
+        reply = await self._api.call(HalRequest("GET", "medias", METADATA, (asset, field), asset=asset, accept=accept))
         if reply.status == 404 or not reply.body.strip():
             return ""
         return str(reply.object().get("value") or "")
@@ -82,22 +82,22 @@ class Finding:
 
     async def staging_if_any(self) -> str:
         """The staging folder; empty for a release that makes media outside of folders (wire A 10)."""
-        return await self.staging.get() if (await self._tenant.gate.get()).has(facts.FOLDER_CREATE) else ""
+        return await self.staging.get() if (await self._api.entry.get()).has(facts.FOLDER_CREATE) else ""
 
     async def _staged(self) -> list[str]:
         """Members of the staging folder, as the folder and as the search see them (wire A 14), the folder maybe showing
         fewer than it counts (wire A 2.1); in an older release whatever came in since yesterday."""
         folder = await self.staging_if_any()
         if not folder:
-            return await self._search([between("importDate", Window(self._tenant.clock.now() - facts.AHEAD))])
-        ask = Ask("GET", "folders", FOLDER_MEDIAS, (folder,), [("fields", "id")])
-        direct = [wanted_id(row) for row in await self._tenant.listed(ask, "media", counted=False)]
+            return await self._search([between("importDate", Window(self._api.clock.now() - facts.AHEAD))])
+        request = HalRequest("GET", "folders", FOLDER_MEDIAS, (folder,), [("fields", "id")])
+        direct = [wanted_id(row) for row in await self._api.listed(request, "media", counted=False)]
         searched = await self._search([("fq", f"folderId:{folder}")])
         return sorted({*direct, *searched}, key=lambda asset: asset.zfill(20))
 
     async def _fits(self, asset: str, content: Content | None, md5: str) -> bool:
         accept = frozenset({403, 404})
-        reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=accept))
+        reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=accept))
         if reply.status != 200:
             return False
         media = reply.object()
@@ -113,30 +113,30 @@ class Finding:
         if await self.staging_if_any():
             return True
         importers = {str(user.get("id")) for user in embedded(media, "importUser") if user.get("id") is not None}
-        own = (await self._tenant.gate.get()).user
+        own = (await self._api.entry.get()).user
         return not (importers and own.isdigit()) or own in importers
 
     async def _search(self, filters: list[tuple[str, str]]) -> list[str]:
-        facets = [("facet-fields", "[]")] if (await self._tenant.gate.get()).has(facts.FACET_FIELDS) else []
-        ask = Ask("GET", "media-search", params=[*filters, ("fields", "id"), *facets])
-        ids = [wanted_id(row) for row in await self._tenant.listed(ask, "media")]
+        facets = [("facet-fields", "[]")] if (await self._api.entry.get()).has(facts.FACET_FIELDS) else []
+        request = HalRequest("GET", "media-search", params=[*filters, ("fields", "id"), *facets])
+        ids = [wanted_id(row) for row in await self._api.listed(request, "media")]
         return sorted(ids, key=lambda asset: asset.zfill(20))
 
     async def _wait(self, attempt: int) -> None:
         """Before each attempt: nothing at first, by the last the index cannot be behind any more."""
         earlier = _POLLS[attempt - 1] if attempt else 0.0
-        await self._tenant.clock.sleep(self._lag.total_seconds() * (_POLLS[attempt] - earlier))
+        await self._api.clock.sleep(self._lag.total_seconds() * (_POLLS[attempt] - earlier))
 
     async def _staging_folder(self) -> str:
         """The folder new media are made in, at the top of the tree; made where it is missing."""
-        top = await self._knowledge.top.get()
+        top = await self._tenant.top.get()
         for child in embedded(top, "child"):
             if child.get("title") == self.title:
                 return wanted_id(child)
         try:
-            return made_id(await self._tenant.call(Ask("POST", "folder-tree", json={"title": self.title})))
+            return made_id(await self._api.call(HalRequest("POST", "folder-tree", json={"title": self.title})))
         except DamSyncError:  # it may have been made: the next attempt looks anew
-            self._knowledge.top.forget()
+            self._tenant.top.forget()
             raise
 
 

@@ -1,4 +1,4 @@
-"""Attachments and links between media: optional, and told in plain words where an instance has not got them."""
+"""Attachments and links between media: optional, reported in plain words where an instance lacks them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, as_number, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, as_number, made_id
 from dam_sync.services.a_hypermedia.api.hal import file_address, own_link, same_name, wanted_id, whole
-from dam_sync.services.a_hypermedia.source.fetch import Reading, is_gone
+from dam_sync.services.a_hypermedia.source.fetch import MediaReader, is_gone
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
 
 ATTACHMENTS = "/{mediaId}/attachments"
@@ -22,13 +22,13 @@ LINK, ATTACHMENT = "link", "attachment"  # forms that are read back when they ar
 _MISSING = frozenset({404, 405})
 
 
-class Relating:
+class MediaRelations:
     """Writes attachments and media links (wire A 6.7, 6.9)."""
 
-    def __init__(self, tenant: Tenant, reading: Reading, link_types: Mapping[str, str], proofs: Proofs) -> None:
-        self._tenant = tenant
+    def __init__(self, api: HypermediaApi, reader: MediaReader, link_types: Mapping[str, str], proofs: Proofs) -> None:
+        self._api = api
         self._proofs = proofs
-        self._reading = reading
+        self._reader = reader
         self._kinds = dict(link_types)  # ids by title
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
@@ -40,7 +40,7 @@ class Relating:
         async def announce() -> Json:
             await content.check()
             reply = await self._announce(asset, content)
-            links.append(file_address(own_link(_body(reply), self._tenant.words, "upload-link")))
+            links.append(file_address(own_link(_body(reply), self._api.rels, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
         made = await journal.run(name, announce, reconcile=lambda: self._found(asset, content))
@@ -72,7 +72,7 @@ class Relating:
 
     async def _upload(self, asset: str, content: Content, address: str) -> None:
         await content.check()
-        await self._tenant.client.send(
+        await self._api.client.send(
             Request(
                 operation="PUT the attachment",
                 method="PUT",
@@ -88,8 +88,8 @@ class Relating:
 
     async def _announce(self, asset: str, content: Content) -> Response:
         body = {"fileName": content.name, "mediaType": content.media_type, "fileSize": content.size}
-        ask = Ask("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
-        reply = await self._tenant.call(ask)
+        request = HalRequest("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
+        reply = await self._api.call(request)
         if reply.status == 405:
             raise Unsupported("the instance takes no attachments by its API", asset=asset)
         return reply
@@ -102,7 +102,7 @@ class Relating:
         return None
 
     async def _items(self, asset: str) -> list[Json]:
-        return await _shown(self._reading.attachment_items(asset), asset, "attachments")
+        return await _shown(self._reader.attachment_items(asset), asset, "attachments")
 
     async def _upload_link(self, asset: str, identity: str) -> str:
         """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
@@ -110,7 +110,7 @@ class Relating:
             if wanted_id(item) == identity:
                 if _is_online(item):
                     return ""
-                address = file_address(own_link(item, self._tenant.words, "upload-link"))
+                address = file_address(own_link(item, self._api.rels, "upload-link"))
                 if address:
                     return address
         raise Unsupported("the instance gives no upload link for the attachment", asset=asset)
@@ -120,16 +120,16 @@ class Relating:
         kind = await self._kind(asset, relation.kind)
         body = {"id": as_number(relation.target)}
         accept = _MISSING | {409}
-        reply = await self._tenant.call(
-            Ask("POST", "medias", LINKED, (asset, kind), json=body, asset=asset, again=True, accept=accept)
+        reply = await self._api.call(
+            HalRequest("POST", "medias", LINKED, (asset, kind), json=body, asset=asset, repeatable=True, accept=accept)
         )
         if reply.status in _MISSING:
             raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not taken", asset=asset)
 
         async def look() -> bool:
-            params = [("fields", "id"), *await self._tenant.arrays()]
-            ask = Ask("GET", "medias", LINKED, (asset, kind), params, asset=asset)
-            linked = await self._tenant.listed(ask, "media", counted=False)
+            params = [("fields", "id"), *await self._api.arrays()]
+            request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+            linked = await self._api.listed(request, "media", counted=False)
             return str(relation.target) in map(wanted_id, linked)
 
         if not await self._proofs.holds(LINK, look):
@@ -143,7 +143,7 @@ class Relating:
 
     async def _kind(self, asset: str, title: str) -> str:
         if title not in self._kinds:
-            types = await _shown(self._reading.link_types(asset), asset, "links")
+            types = await _shown(self._reader.link_types(asset), asset, "links")
             self._kinds |= {str(item.get("title") or ""): wanted_id(item) for item in types}
         if title in self._kinds:
             return self._kinds[title]

@@ -24,14 +24,20 @@ from dam_sync.model.errors import (
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import Ask, Tenant, as_number, made_id, resource_of
+from dam_sync.services.a_hypermedia.api.connection import (
+    HalRequest,
+    HypermediaApi,
+    as_number,
+    made_id,
+    resource_of,
+)
 from dam_sync.services.a_hypermedia.api.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.codec.wire import Status, placed_in
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, writes_of
 from dam_sync.services.a_hypermedia.source.fetch import is_gone
 from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, Proofs, first_of_each, kept
-from dam_sync.services.a_hypermedia.tenant import Knowledge, served_language
-from dam_sync.services.a_hypermedia.uploads import Uploading
+from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
+from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 DONE, GONE = 204, 404
 MEDIA = "/{mediaId}"
@@ -50,13 +56,15 @@ ABSENT = frozenset({GONE})
 STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
 
 
-class Writing:
+class MediaUpdater:
     """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
 
-    def __init__(self, tenant: Tenant, knowledge: Knowledge, uploading: Uploading, proofs: Proofs) -> None:
+    def __init__(
+        self, api: HypermediaApi, tenant: HypermediaTenant, uploads: HypermediaUploads, proofs: Proofs
+    ) -> None:
+        self._api = api
         self._tenant = tenant
-        self._knowledge = knowledge
-        self._uploading = uploading
+        self._uploads = uploads
         self._proofs = proofs
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -65,7 +73,7 @@ class Writing:
         No call renames a file (wire A 6.6), so `filename` is not among what the schema holds, and is not written; a new
         name comes with the next version.
         """
-        forms, locales = await self._knowledge.forms.get(), await self._knowledge.locales.get()
+        forms, locales = await self._tenant.forms.get(), await self._tenant.locales.get()
         status = "" if patch.closed else patch.status or ""
         writes = writes_of(patch.fields, forms, locales, status, whole=True)
         await self.status_of(writes)
@@ -81,14 +89,14 @@ class Writing:
 
     async def is_hidden(self, asset: str) -> bool:
         """Whether ordinary users do not see a media by its status."""
-        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         return str(media.get("status") or "").lower() != PUBLISHED
 
     async def apply(self, asset: str, writes: Writes) -> None:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
         it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
         status = await self.status_of(writes)
-        writes = replace(writes, selectable=self._proofs.bulk and bool((await self._tenant.gate.get()).user))
+        writes = replace(writes, selectable=self._proofs.bulk and bool((await self._api.entry.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
         forms = bulk_forms(writes, rides) if writes.bulked else set()
         doubtful = not self._proofs.proven(forms)
@@ -108,7 +116,7 @@ class Writing:
         if lost:
             raise Rejected(
                 f"field {lost[0].field} was not written: the service accepted the value and does not have it",
-                operation=Ask("PUT", "medias", METADATA).operation,
+                operation=HalRequest("PUT", "medias", METADATA).operation,
                 asset=asset,
                 code="not-written",
                 hint="write this value by hand to see what the field takes, then change its line in the mapping",
@@ -138,16 +146,18 @@ class Writing:
         return status is None or await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status))
 
     async def _kept(self, asset: str, put: Put) -> bool:
-        ask = Ask("GET", "medias", METADATA, (asset, put.field), language=put.language, asset=asset, accept=ABSENT)
-        reply = await self._tenant.call(ask)
+        request = HalRequest(
+            "GET", "medias", METADATA, (asset, put.field), language=put.language, asset=asset, accept=ABSENT
+        )
+        reply = await self._api.call(request)
         served = served_language(reply.headers)
         elsewhere = bool(put.language and served) and served != put.language  # it has none of its own (wire A 0)
         empty = reply.status == GONE or elsewhere or not reply.body.strip()
-        return kept(put, {} if empty else resource_of(reply), self._knowledge.zone)
+        return kept(put, {} if empty else resource_of(reply), self._tenant.zone)
 
     async def _has_status(self, asset: str, status: Status) -> bool:
-        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
-        now = tail(link(media, self._tenant.words.rel("custom-status")))
+        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
+        now = tail(link(media, self._api.rels.rel("custom-status")))
         return now == status.id if status.id and now else str(media.get("status") or "").lower() == status.base
 
     async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
@@ -157,8 +167,8 @@ class Writing:
         for number, (language, puts) in enumerate(bulks, 1):
             body = bulk_body(puts)
             if status is not None and number == len(bulks):
-                href = await self._tenant.href("custom-statuses", "/{id}", status.id)
-                body["_links"] = {self._tenant.words.rel("custom-status"): {"href": href}}
+                href = await self._api.href("custom-statuses", "/{id}", status.id)
+                body["_links"] = {self._api.rels.rel("custom-status"): {"href": href}}
             if not await self._bulk(asset, selection, body, language):
                 return False
         return True
@@ -166,30 +176,30 @@ class Writing:
     async def put(self, asset: str, put: Put) -> None:
         """Write one field in one language."""
         ids, body = (asset, put.field), {"value": put.value}
-        await self._tenant.call(
-            Ask("PUT", "medias", METADATA, ids, json=body, language=put.language, asset=asset, again=True)
+        await self._api.call(
+            HalRequest("PUT", "medias", METADATA, ids, json=body, language=put.language, asset=asset, repeatable=True)
         )
 
     async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
         """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
-        reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+        reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
         if writes.sets_status:
             with interpreting_response("the links of a media"):
                 links = dict(body.get("_links") or {})
-            relation = self._tenant.words.rel("custom-status")
+            relation = self._api.rels.rel("custom-status")
             links.pop(relation, None)
             if status.id:
-                links[relation] = {"href": await self._tenant.href("custom-statuses", "/{id}", status.id)}
+                links[relation] = {"href": await self._api.href("custom-statuses", "/{id}", status.id)}
             body |= {"status": status.base.upper(), "_links": links}
         language = served_language(reply.headers)
-        await self._tenant.call(
-            Ask("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, again=True)
+        await self._api.call(
+            HalRequest("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, repeatable=True)
         )
         if writes.sets_status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
             raise Rejected(
                 f"the status {status.title} was not written: the service accepted it and shows another one",
-                operation=Ask("PUT", "medias", MEDIA).operation,
+                operation=HalRequest("PUT", "medias", MEDIA).operation,
                 asset=asset,
                 code="not-written",
                 hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
@@ -197,15 +207,24 @@ class Writing:
 
     async def status_of(self, writes: Writes) -> Status:
         """The status that is written; one without a name where none is. Raises InvalidValue."""
-        return status_to_write(writes, await self._knowledge.statuses.get() if writes.sets_status else {})
+        return status_to_write(writes, await self._tenant.statuses.get() if writes.sets_status else {})
 
     async def place(self, asset: str, placements: Iterable[Placement]) -> None:
         """Labels on, folders in; harmless to repeat."""
         for place in in_order(placements):
             if place.kind == "label":
                 body = {"id": as_number(place.id)}
-                await self._tenant.call(
-                    Ask("POST", "medias", LABELS, (asset,), json=body, asset=asset, again=True, accept=frozenset({409}))
+                await self._api.call(
+                    HalRequest(
+                        "POST",
+                        "medias",
+                        LABELS,
+                        (asset,),
+                        json=body,
+                        asset=asset,
+                        repeatable=True,
+                        accept=frozenset({409}),
+                    )
                 )
             else:
                 await self.into_folder(asset, place.id)
@@ -216,8 +235,8 @@ class Writing:
 
         async def look() -> bool:
             try:
-                items = await self._tenant.listed(
-                    Ask("GET", "medias", WITHIN[place.kind], (asset,), asset=asset), place.kind
+                items = await self._api.listed(
+                    HalRequest("GET", "medias", WITHIN[place.kind], (asset,), asset=asset), place.kind
                 )
             except NotFound as error:
                 if is_gone(error):
@@ -237,9 +256,16 @@ class Writing:
     async def into_folder(self, asset: str, folder: str) -> None:
         """Put an existing media into a folder; harmless to repeat."""
         body = {"id": as_number(asset)}
-        await self._tenant.call(
-            Ask(
-                "POST", "folders", FOLDER_MEDIAS, (folder,), json=body, asset=asset, again=True, accept=frozenset({409})
+        await self._api.call(
+            HalRequest(
+                "POST",
+                "folders",
+                FOLDER_MEDIAS,
+                (folder,),
+                json=body,
+                asset=asset,
+                repeatable=True,
+                accept=frozenset({409}),
             )
         )
 
@@ -247,31 +273,33 @@ class Writing:
         """Labels off, folders out; what is not there is no fault."""
         for place in in_order(placements):
             if place.kind == "label":
-                await self._taken_out(asset, "label", place.id, Ask("DELETE", "medias", LABEL, (asset, place.id)))
+                await self._taken_out(
+                    asset, "label", place.id, HalRequest("DELETE", "medias", LABEL, (asset, place.id))
+                )
                 await self._refuse_unplaced(asset, place, inside=False)
             else:
                 await self.out_of_folder(asset, place.id)
 
     async def out_of_folder(self, asset: str, folder: str) -> None:
         """Take a media out of a folder; it stays in the library (wire A 6.7)."""
-        await self._taken_out(asset, "folder", folder, Ask("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
+        await self._taken_out(asset, "folder", folder, HalRequest("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
         await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
 
-    async def _taken_out(self, asset: str, kind: str, place: str, ask: Ask) -> None:
+    async def _taken_out(self, asset: str, kind: str, place: str, request: HalRequest) -> None:
         """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
         the way may have said that all is well. Raises Rejected when it is in there though the service says no."""
-        ask = replace(ask, asset=asset, again=True, accept=frozenset({GONE}))
-        reply = await self._tenant.call(ask)
+        request = replace(request, asset=asset, repeatable=True, accept=frozenset({GONE}))
+        reply = await self._api.call(request)
         if reply.status not in (DONE, GONE):
-            reply = await self._tenant.call(ask)
+            reply = await self._api.call(request)
         if reply.status != GONE:
             return
-        params = (("embeddedFolders", "true"), *await self._tenant.arrays())
-        media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
+        params = (("embeddedFolders", "true"), *await self._api.arrays())
+        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
         if place in map(wanted_id, placed_in(media, kind)):
             raise Rejected(
                 f"the media stays in {kind} {place}, of which the service says that it is not in there",
-                operation=ask.operation,
+                operation=request.operation,
                 asset=asset,
                 hint="take it out there by hand, or `errors JOB --retry` and run again",
             )
@@ -279,20 +307,20 @@ class Writing:
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
-        path = await self._uploading.send(content, journal, f"{name}:file")
+        path = await self._uploads.send(content, journal, f"{name}:file")
         refused: list[DamSyncError] = []
 
         async def add() -> Json:
-            body = {"_links": {"from": {"href": self._tenant.base_url + path}}}
-            ask = Ask("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
+            body = {"_links": {"from": {"href": self._api.base_url + path}}}
+            request = HalRequest("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
             try:
-                return {"id": made_id(await self._tenant.call(ask))}
+                return {"id": made_id(await self._api.call(request))}
             except (Rejected, SessionGone) as error:
                 refused.append(error)
                 raise
 
         async def found() -> Json:
-            media = await self._tenant.json(Ask("GET", "medias", MEDIA, (asset,), asset=asset))
+            media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
             return {"id": ""} if holds(media, content, await md5_of(content)) else None
 
         try:
@@ -306,16 +334,16 @@ class Writing:
         """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
 
         async def gone() -> bool:
-            reply = await self._tenant.call(Ask("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
+            reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
             return reply.status == GONE or str(reply.object().get("status", "")).upper() == "TRASH"
 
         if await gone():
             return
-        await self._tenant.call(Ask("DELETE", "medias", MEDIA, (asset,), asset=asset))
+        await self._api.call(HalRequest("DELETE", "medias", MEDIA, (asset,), asset=asset))
         if not await self._proofs.holds(TRASH, gone):
             raise Rejected(
                 "the media was to go to the trash and is still there, though the service accepted its removal",
-                operation=Ask("DELETE", "medias", MEDIA).operation,
+                operation=HalRequest("DELETE", "medias", MEDIA).operation,
                 asset=asset,
                 code="not-written",
                 hint="remove it by hand",
@@ -323,20 +351,22 @@ class Writing:
 
     async def _select(self, asset: str) -> str:
         """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
-        user = (await self._tenant.gate.get()).user
+        user = (await self._api.entry.get()).user
         if not user:
             raise Unsupported("the instance does not tell who we are, so nothing can be selected", asset=asset)
-        ask = Ask("POST", "users", SELECTIONS, (user,), asset=asset, again=True)
-        selection = made_id(await self._tenant.call(ask))
+        request = HalRequest("POST", "users", SELECTIONS, (user,), asset=asset, repeatable=True)
+        selection = made_id(await self._api.call(request))
         body = {"id": as_number(asset)}
-        await self._tenant.call(Ask("POST", "users", SELECTED, (user, selection), json=body, asset=asset, again=True))
+        await self._api.call(
+            HalRequest("POST", "users", SELECTED, (user, selection), json=body, asset=asset, repeatable=True)
+        )
         return selection
 
     async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> bool:
         """REPLACE and CLEAR give the same result twice, so a bulk may be repeated. False where no media was updated."""
-        ids = ((await self._tenant.gate.get()).user, selection)
-        reply = await self._tenant.call(
-            Ask(
+        ids = ((await self._api.entry.get()).user, selection)
+        reply = await self._api.call(
+            HalRequest(
                 "POST",
                 "users",
                 BULKS,
@@ -344,7 +374,7 @@ class Writing:
                 json=body,
                 language=language,
                 asset=asset,
-                again=True,
+                repeatable=True,
                 timeout=facts.BULK_TIMEOUT,
             )
         )

@@ -11,7 +11,7 @@ from dam_sync.model.values import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ApiDocument:
     """What one answer holds. more: whether another page follows, None where it does not say.
 
     A row is `{"id", "type", "attributes", "related": {name: [rows]}}`; a related row that was not included has empty
@@ -37,7 +37,7 @@ class Document:
 
 
 @interprets_response
-def document_of(reply: Json, operation: str) -> Document:
+def document_of(reply: Json, operation: str) -> ApiDocument:
     """A document from an answer; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
     if not isinstance(reply, dict):
         raise ContractBroken("the answer has no `data`", operation=operation)
@@ -53,7 +53,7 @@ def document_of(reply: Json, operation: str) -> Document:
     meta = reply.get("meta") or {}
     total = meta.get("total_count")
     more = meta["next_page"] is not None if "next_page" in meta else None
-    return Document(tuple(_row(row, included) for row in data), total if isinstance(total, int) else None, more)
+    return ApiDocument(tuple(_row(row, included) for row in data), total if isinstance(total, int) else None, more)
 
 
 @interprets_response

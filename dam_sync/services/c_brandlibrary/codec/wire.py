@@ -34,7 +34,7 @@ PENDING, PUBLISHED = "pending", "published"
 
 
 @dataclass(frozen=True, slots=True)
-class Sense:
+class AssetDecodeContext:
     """What is needed to read a row: the keys, and the names of sections and collections that were not included."""
 
     keys: Keys
@@ -47,7 +47,7 @@ Counts = Mapping[str, int]
 
 
 @interprets_response
-def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
+def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
     """A whole asset from a row with its relations."""
     attributes = row["attributes"]
     lost: list[Loss] = []
@@ -61,16 +61,16 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
         status=PENDING if attributes.get("approved") is False else PUBLISHED,
         form_type=row["type"],
         type=row["type"],
-        fields=_fields(row, sense.keys, name, lost),
+        fields=_fields(row, context.keys, name, lost),
         versions=tuple(files[:1]),
         attachments=tuple(files[1:]),
-        placements=frozenset(_placements(row, sense, lost)),
+        placements=frozenset(_placements(row, context, lost)),
         tags=frozenset(_tags(row, lost, machine=False)),
         machine_tags=frozenset(_tags(row, lost, machine=True)),
         rights=Rights(
             parse_timestamp(attributes.get(DATES[0])),
             parse_timestamp(attributes.get(DATES[1])),
-            restrictions=restrictions_of(row, sense),
+            restrictions=restrictions_of(row, context),
         ),
         created_at=parse_timestamp(attributes.get("created_at")),
         changed_at=changed,
@@ -81,7 +81,7 @@ def asset_of(row: Json, sense: Sense, counts: Counts) -> Asset:
 
 
 @interprets_response
-def restrictions_of(row: Json, sense: Sense) -> frozenset[Restriction]:
+def restrictions_of(row: Json, context: AssetDecodeContext) -> frozenset[Restriction]:
     """What narrows who has the asset: collections that lists leave out, and view-only, which shows as a file that was
     looked at and has no link (wire C 4), or by a search."""
     found = set()
@@ -92,7 +92,7 @@ def restrictions_of(row: Json, sense: Sense) -> frozenset[Restriction]:
             name = attributes.get("name") or collection["id"]
             found.add(Restriction(RestrictionKind.CONTAINER, f"collection {name} ({', '.join(flags)})"))
     without_link = any(is_ready(each) and not each["attributes"].get("url") for each in attachments_of(row))
-    if without_link or row["id"] in sense.view_only:
+    if without_link or row["id"] in context.view_only:
         found.add(Restriction(RestrictionKind.DOWNLOAD, "view-only"))
     return frozenset(found)
 
@@ -314,9 +314,9 @@ def _tags(row: Json, lost: list[Loss], *, machine: bool) -> Iterable[str]:
             yield name
 
 
-def _placements(row: Json, sense: Sense, lost: list[Loss]) -> Iterable[Placement]:
+def _placements(row: Json, context: AssetDecodeContext, lost: list[Loss]) -> Iterable[Placement]:
     for section in related(row, "section"):
-        name = text_in(section["attributes"], "name", "section", lost) or sense.names.get(section["id"])
+        name = text_in(section["attributes"], "name", "section", lost) or context.names.get(section["id"])
         if name:
             yield Placement("section", (name,), section["id"])
     for collection in related(row, "collections"):

@@ -13,9 +13,9 @@ from dam_sync.model.errors import NotFound, Transient, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line, Pairs
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, Pairs
 from dam_sync.services.c_brandlibrary.codec import wire
-from dam_sync.services.c_brandlibrary.codec.envelope import Document
+from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
 
 SPLIT = 5  # a page that is too heavy is asked for in so many parts
@@ -53,7 +53,7 @@ class Pages:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListingQuery:
     """One listing. search: in the service's query language. payload: also what assets without files are made of."""
 
     operation: str
@@ -67,21 +67,21 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Listing:
+class BrandLibraryListing:
     """Reads listings. dates: whether availability dates come on lists; None until a list was seen."""
 
-    line: Line
+    api: BrandLibraryApi
     dates: bool | None = None
     parts: int = 1
     _read: int = field(default=0)
 
-    async def count(self, wanted: Wanted) -> int:
+    async def count(self, wanted: ListingQuery) -> int:
         """Rows a listing has, by one call; a search may say 404 for none (wire C 2.4)."""
         document = await self._page({**_sorted(wanted), "page": "1", "per": "1"}, wanted)
         return document.total or 0
 
     async def rows(
-        self, wanted: Wanted, cursor: Cursor | None = None
+        self, wanted: ListingQuery, cursor: Cursor | None = None
     ) -> AsyncGenerator[tuple[list[Json], Cursor | None], None]:
         """Rows that were not given before, page by page, with the cursor behind them, None behind the last.
 
@@ -111,7 +111,7 @@ class Listing:
                 return
             start, before = None, 0
 
-    async def page(self, wanted: Wanted, number: int, size: int) -> Document:
+    async def page(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
         """One page, in parts where whole pages turned out to be too heavy for the service (wire C 11.35)."""
         try:
             return await self._in_parts(wanted, number, size)
@@ -121,18 +121,18 @@ class Listing:
             self.parts = SPLIT
             return await self._in_parts(wanted, number, size)
 
-    async def _in_parts(self, wanted: Wanted, number: int, size: int) -> Document:
+    async def _in_parts(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
         parts = self.parts if size % self.parts == 0 else 1
         rows: list[Json] = []
-        document = Document(())
+        document = ApiDocument(())
         for part in range((number - 1) * parts + 1, number * parts + 1):
             document = await self._whole({**_sorted(wanted), "page": str(part), "per": str(size // parts)}, wanted)
             rows += document.rows
             if not document.rows or document.more is False:
                 break
-        return Document(tuple(rows), document.total, document.more)
+        return ApiDocument(tuple(rows), document.total, document.more)
 
-    async def _whole(self, asked: dict[str, str], wanted: Wanted) -> Document:
+    async def _whole(self, asked: dict[str, str], wanted: ListingQuery) -> ApiDocument:
         """A page with everything; a list that refuses the availability dates is asked without them (wire C 3.2)."""
         if wanted.thin:
             return await self._page(asked, wanted)
@@ -146,17 +146,19 @@ class Listing:
             self.dates = wire.DATES[0] in document.rows[0]["attributes"]
         return document
 
-    def _fields(self, wanted: Wanted) -> str:
+    def _fields(self, wanted: ListingQuery) -> str:
         more = () if self.dates is False else wire.DATES
         return ",".join((wire.FIELDS, *more, *((PAYLOAD,) if wanted.payload else ())))
 
-    async def _page(self, asked: Mapping[str, str], wanted: Wanted, accept: frozenset[int] = frozenset()) -> Document:
+    async def _page(
+        self, asked: Mapping[str, str], wanted: ListingQuery, accept: frozenset[int] = frozenset()
+    ) -> ApiDocument:
         pairs: Pairs = tuple({**asked, **({"search": wanted.search} if wanted.search else {})}.items())
         try:
-            return await self.line.listed(wanted.operation, wanted.ids, pairs, accept=accept)
+            return await self.api.listed(wanted.operation, wanted.ids, pairs, accept=accept)
         except NotFound:
             if wanted.search:
-                return Document((), 0, False)
+                return ApiDocument((), 0, False)
             raise
 
     def stamp(self) -> int:
@@ -169,8 +171,8 @@ class Listing:
 class _Fetch:
     """Pages for `paginate`, each row with the number of its reading, for a page may rightly come a second time."""
 
-    listing: Listing
-    wanted: Wanted
+    listing: BrandLibraryListing
+    wanted: ListingQuery
 
     async def __call__(self, params: Params) -> Page:
         document = await self.listing.page(self.wanted, int(params["page"]), int(params["size"]))
@@ -178,11 +180,11 @@ class _Fetch:
         return Page([(stamp, row) for row in document.rows], document.total, document.more)
 
 
-def _sorted(wanted: Wanted) -> dict[str, str]:
+def _sorted(wanted: ListingQuery) -> dict[str, str]:
     return {"sort_by": wanted.sort, "order": wanted.order}
 
 
-def _short(total: int, got: int, wanted: Wanted) -> TruncatedListing:
+def _short(total: int, got: int, wanted: ListingQuery) -> TruncatedListing:
     return TruncatedListing(
         f"a listing counts {total} assets and gave {got} of them, in every order",
         operation=wanted.operation,

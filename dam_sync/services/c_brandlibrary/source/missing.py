@@ -12,20 +12,20 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Window
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
-from dam_sync.services.c_brandlibrary.source.crawl import Reader
-from dam_sync.services.c_brandlibrary.source.listing import Listing, ids_of
-from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.source.crawl import BrandLibraryReader
+from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing, ids_of
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class ExistenceCheck:
     """Listings of ids in long pages; what they do not show is asked for by its id, which alone says that it is gone."""
 
-    line: Line
-    library: Library
-    listing: Listing
-    reader: Reader
+    api: BrandLibraryApi
+    tenant: BrandLibraryTenant
+    listing: BrandLibraryListing
+    reader: BrandLibraryReader
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """See `Service.missing`."""
@@ -36,13 +36,13 @@ class Presence:
 
     async def _newest(self, unseen: set[AssetId], since: datetime) -> bool:
         """Take out those that the newest assets show; whether these lie within reach."""
-        library = await self.library.id()
+        library = await self.tenant.id()
         for number in range(1, facts.REACH // facts.LONG_PAGE + 1):
             asked = (
                 *(("page", str(number)), ("per", str(facts.LONG_PAGE))),
                 *(("sort_by", "created_at"), ("order", "DESC"), ("fields", "created_at")),
             )
-            document = await self.line.listed(facts.LIBRARY_ASSETS, (library,), asked)
+            document = await self.api.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
             made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
             if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
@@ -61,7 +61,7 @@ class Presence:
 
     async def _is_gone(self, asset: AssetId) -> bool:
         try:
-            await self.line.one(facts.ASSET, (asset,), asset=asset)
+            await self.api.one(facts.ASSET, (asset,), asset=asset)
         except NotFound:
             return True
         return False

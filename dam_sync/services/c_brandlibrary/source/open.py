@@ -13,16 +13,16 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import related
 
 
 @dataclass(slots=True)
-class Links:
+class DownloadLinks:
     """Opens files. Links are secrets: they are held in memory and nowhere else."""
 
-    line: Line
+    api: BrandLibraryApi
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
     @interprets_response
@@ -52,20 +52,20 @@ class Links:
         return await self._stream(await self._link(file), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+        return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef) -> str:
         kept = self._kept.get(file.id, "")
-        if kept and wire.is_fresh(kept, self.line.clock.now()):
+        if kept and wire.is_fresh(kept, self.api.clock.now()):
             return kept
         asset, attachment, count = wire.parts_of(file.id)
         asked = (("fields", "version_count"), ("include", "asset"))
-        row = await self.line.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
+        row = await self.api.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
         owners = [each["id"] for each in related(row, "asset")]
         if owners and asset not in owners:
             raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
         told = row["attributes"].get("version_count")
-        if isinstance(told, int) and max(told, 1) != count and self.line.options.counts_versions:
+        if isinstance(told, int) and max(told, 1) != count and self.api.options.counts_versions:
             raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
         link = str(row["attributes"].get("url") or "")
         if not link:

@@ -16,12 +16,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Seat:
+class CoalescedCall:
     """One of those who may ask."""
 
 
 @dataclass(slots=True)
-class Shared(Generic[T, R]):
+class RequestCoalescer(Generic[T, R]):
     """What several ask for is sent for all of them: once all who have a seat ask and nobody else came for `linger`
     seconds, once `most` ask, or once nothing moved for a while, so that a slow one holds up nobody for long. `send`
     gives the results in order, or fails for all."""
@@ -30,14 +30,14 @@ class Shared(Generic[T, R]):
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
     most: int
     linger: float = facts.SHARED_TICK
-    _seats: set[Seat] = field(default_factory=set)
-    _waiting: list[tuple[T, asyncio.Future[R], Seat]] = field(default_factory=list)
+    _seats: set[CoalescedCall] = field(default_factory=set)
+    _waiting: list[tuple[T, asyncio.Future[R], CoalescedCall]] = field(default_factory=list)
     _moved: float = 0.0
 
     @contextmanager
-    def seat(self) -> Iterator[Seat]:
+    def seat(self) -> Iterator[CoalescedCall]:
         """Held by one who will ask, or who has asked and will soon be followed by another."""
-        mine = Seat()
+        mine = CoalescedCall()
         self._seats.add(mine)
         self._moved = self.clock.monotonic()
         try:
@@ -46,7 +46,7 @@ class Shared(Generic[T, R]):
             self._seats.discard(mine)
             self._moved = self.clock.monotonic()
 
-    async def ask(self, item: T, seat: Seat) -> R:
+    async def ask(self, item: T, seat: CoalescedCall) -> R:
         """The result for this one; an error of the call is raised for each who shared it."""
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = not self._waiting

@@ -14,18 +14,18 @@ from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
-from dam_sync.services.c_brandlibrary.options import Options
-from dam_sync.services.c_brandlibrary.target.coalescing import Seat, Shared
-from dam_sync.services.c_brandlibrary.target.find import Finder
-from dam_sync.services.c_brandlibrary.target.plan import Planner
-from dam_sync.services.c_brandlibrary.target.resend import Anew
-from dam_sync.services.c_brandlibrary.target.values import Values
-from dam_sync.services.c_brandlibrary.taxonomy import Taxonomy
-from dam_sync.services.c_brandlibrary.uploads import Uploader
+from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
+from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
+from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
+from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
+from dam_sync.services.c_brandlibrary.target.resend import Resend
+from dam_sync.services.c_brandlibrary.target.values import FieldValueWriter
+from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
 GONE = frozenset({403, 404})
@@ -33,20 +33,20 @@ READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *w
 
 
 @dataclass(slots=True)
-class Creator:
+class BrandLibraryCreator:
     """Makes assets, one create call each, and completes them."""
 
-    line: Line
-    planner: Planner
-    taxonomy: Taxonomy
-    uploader: Uploader
-    finder: Finder
-    values: Values
+    api: BrandLibraryApi
+    planner: ValuePlanner
+    taxonomy: BrandLibraryTaxonomy
+    uploads: BrandLibraryUploads
+    finder: BrandLibraryFinder
+    values: FieldValueWriter
     proven: Proven
-    looks: Shared[AssetId, Json] = field(init=False)
+    looks: RequestCoalescer[AssetId, Json] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.looks = Shared(self.line.clock, self._looked, self.line.made_at_once)
+        self.looks = RequestCoalescer(self.api.clock, self._looked, self.api.made_at_once)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
@@ -66,7 +66,7 @@ class Creator:
         with self.looks.seat() as looking:
             if draft.tags:
                 await self.values.add_tags(made, draft.tags, journal)
-            if cleans(draft, self.line.options) or self._approves(draft):
+            if cleans(draft, self.api.options) or self._approves(draft):
                 await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
             await journal.run(
                 "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
@@ -75,7 +75,7 @@ class Creator:
     async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
         hides it, after it was hidden in another way, or deleted."""
-        form = hiding_form(draft, self.line.clock.now())
+        form = hiding_form(draft, self.api.clock.now())
         if not form:
             return
 
@@ -94,41 +94,41 @@ class Creator:
 
     def hides_at_first(self, draft: Draft) -> bool:
         """Whether a new asset waits for its approval until its dates were read back."""
-        form = hiding_form(draft, self.line.clock.now())
+        form = hiding_form(draft, self.api.clock.now())
         return form == DATED and not self.proven.proven([form])
 
     async def _hide(self, made: AssetId, journal: Journal) -> None:
         """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
-        await self.line.edit(made, wire.approval(wire.PENDING), again=True)
+        await self.api.edit(made, wire.approval(wire.PENDING), repeatable=True)
         if (await self.reread(made))["attributes"].get("approved") is not False:
-            await self.line.write(facts.DELETE_ASSET, (made,), asset=made, again=True, accept=GONE)
+            await self.api.write(facts.DELETE_ASSET, (made,), asset=made, repeatable=True, accept=GONE)
             await journal.discard("*")
 
     async def _default_section(self) -> Placement:
-        return await self.taxonomy.ensure_container("section", (self.line.options.section,), "")
+        return await self.taxonomy.ensure_container("section", (self.api.options.section,), "")
 
     def _approves(self, draft: Draft) -> bool:
         """Whether the approval may have been held back until the dates were read back."""
-        return hiding_form(draft, self.line.clock.now()) == DATED
+        return hiding_form(draft, self.api.clock.now()) == DATED
 
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
         """The description without its token; approval once more, which a create may have passed over, or held back."""
         status = draft.status or (wire.PUBLISHED if self._approves(draft) else "")
         attributes = {NAME: wire.name_of(draft)} if wire.name_of(draft) else {}
-        if cleans(draft, self.line.options):
+        if cleans(draft, self.api.options):
             attributes[DESCRIPTION] = wire.text_at(draft.fields, DESCRIPTION)
-        await self.line.edit(
-            made, {**attributes, **wire.approval(wire.PENDING if draft.closed else status)}, again=True
+        await self.api.edit(
+            made, {**attributes, **wire.approval(wire.PENDING if draft.closed else status)}, repeatable=True
         )
         return True
 
     async def _read_back(
-        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: Seat
+        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
     ) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
-        waits = content is not None and self.line.options.waits_ready
+        waits = content is not None and self.api.options.waits_ready
         if waits:
-            await self.line.clock.sleep(self.line.options.first_look)
+            await self.api.clock.sleep(self.api.options.first_look)
         row = await self.looks.ask(made, seat)
         if row is None or not _tells(row, draft, content):
             row = await self.reread(made)
@@ -136,7 +136,7 @@ class Creator:
             row = await self._ready(made)
             files = wire.attachments_of(row)
             if content is not None and files and not wire.is_settled(row):
-                sent = await Anew(self.line, self.uploader).sent(made, files[0]["id"], content, journal)
+                sent = await Resend(self.api, self.uploads).sent(made, files[0]["id"], content, journal)
                 row = await self._ready(made) if sent else row
         try:
             refuse_swallowed(row, draft)
@@ -145,7 +145,7 @@ class Creator:
                 await self._hide(made, journal)
             raise
         if content is not None:
-            refuse_other_file(row, content, self.line.options.waits_ready)
+            refuse_other_file(row, content, self.api.options.waits_ready)
         return True
 
     async def _ready(self, made: AssetId) -> Json:
@@ -163,7 +163,7 @@ class Creator:
 
     async def reread(self, made: AssetId) -> Json:
         """The asset with its files and dates."""
-        return await self.line.one(facts.ASSET, (made,), READ_BACK, asset=made)
+        return await self.api.one(facts.ASSET, (made,), READ_BACK, asset=made)
 
     async def _looked(self, several: Sequence[AssetId]) -> Sequence[Json]:
         """Those made at the same time are the newest of the library, so one list shows them (wire C 6.8), or None."""
@@ -173,7 +173,7 @@ class Creator:
             *(("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC")),
             *READ_BACK,
         )
-        document = await self.line.listed(facts.LIBRARY_ASSETS, (await self.planner.library.id(),), asked)
+        document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.planner.tenant.id(),), asked)
         rows = {row["id"]: row for row in document.rows}
         return [rows.get(made) for made in several]
 
@@ -182,7 +182,7 @@ class Creator:
 class _Making:
     """The one call that makes the asset: its intent is journalled, and it is looked for before it is made again."""
 
-    creator: Creator
+    creator: BrandLibraryCreator
     draft: Draft
     section: str
     collection: str
@@ -192,7 +192,7 @@ class _Making:
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
         if self.content is not None and await self.journal.get("create") is None:
-            await self.creator.uploader.send(self.content, self.journal)  # before the intent: it makes no asset
+            await self.creator.uploads.send(self.content, self.journal)  # before the intent: it makes no asset
         begun = await self.journal.run("intent", self._now, idempotent=True)
 
         async def found() -> Json:
@@ -204,7 +204,7 @@ class _Making:
         return await self.journal.run("create", self._post, reconcile=known)
 
     async def _now(self) -> Json:
-        return instant_text(self.creator.line.clock.now())
+        return instant_text(self.creator.api.clock.now())
 
     async def _post(self) -> Json:
         """Never repeated blindly."""
@@ -213,10 +213,10 @@ class _Making:
             uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
         hidden = self.draft.closed or self.creator.hides_at_first(self.draft)
         body = wire.create_body(self.draft, self.section, uploads, hidden=hidden)
-        operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.library.id()
+        operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.tenant.id()
         if self.collection:
             operation, home = facts.ADD_TO_COLLECTION, self.collection
-        reply = await self.creator.line.write(operation, (home,), body)
+        reply = await self.creator.api.write(operation, (home,), body)
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
@@ -227,10 +227,10 @@ class _Making:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is
         sent anew (wire C 6.9), once however often that is broken off."""
         used = await self.journal.get("used")
-        address = await self.creator.uploader.send(content, self.journal)
+        address = await self.creator.uploads.send(content, self.journal)
         if address == used:
-            await self.creator.uploader.discard(self.journal)
-            address = await self.creator.uploader.send(content, self.journal)
+            await self.creator.uploads.discard(self.journal)
+            address = await self.creator.uploads.send(content, self.journal)
         await self.journal.discard("used")
         return str(await self.journal.run("used", lambda: _given(address), idempotent=True))
 
@@ -247,7 +247,7 @@ def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
     return all(name in row["attributes"] for name in wire.availability(draft.rights))
 
 
-def cleans(draft: Draft, options: Options) -> bool:
+def cleans(draft: Draft, options: BrandLibraryOptions) -> bool:
     """Whether the token leaves the description again."""
     return draft.marker is not None and not options.keeps_marker
 

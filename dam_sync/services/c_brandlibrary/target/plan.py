@@ -11,21 +11,21 @@ from dam_sync.model.values import Value
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME, PAYLOAD, Key, Keys
 from dam_sync.services.c_brandlibrary.codec.values import encode
-from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 STATUSES = ("published", "pending")
 _PLAIN = frozenset({NAME, DESCRIPTION})
 
 
 @dataclass(frozen=True, slots=True)
-class Planner:
+class ValuePlanner:
     """Checks against the keys of the library."""
 
-    library: Library
+    tenant: BrandLibraryTenant
 
     async def texts(self, draft: Draft) -> dict[str, tuple[str, ...]]:
         """The custom values of a draft by field, without empty ones. Raises InvalidValue for what cannot be written."""
-        keys = await self.library.keys.get()
+        keys = await self.tenant.keys.get()
         refuse_profile(draft.profile)
         refuse_status(draft.status)
         refuse_groups(draft.rights.groups)
@@ -41,7 +41,7 @@ class Planner:
         refuse_moves(patch)
         if patch.rights is not None:
             refuse_groups(patch.rights.groups)
-        return values_of(patch.fields, await self.library.keys.get())
+        return values_of(patch.fields, await self.tenant.keys.get())
 
     def homes(self, draft: Draft) -> tuple[str, str]:
         """Ids of the section and the collection, empty where none is named. Raises InvalidValue, Unsupported."""

@@ -8,16 +8,16 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
-from dam_sync.services.c_brandlibrary.uploads import Uploader
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Resend:
     """An object may go before the service looks at it (wire C 6.1: after seven days), and then it never will."""
 
-    line: Line
-    uploader: Uploader
+    api: BrandLibraryApi
+    uploads: BrandLibraryUploads
 
     async def sent(
         self, asset: AssetId, attachment: str, content: Content, journal: Journal, name: str = "file"
@@ -28,10 +28,10 @@ class Anew:
         if await journal.get(waited) is None:
             await journal.run(waited, _remembered, idempotent=True)
             return False
-        await self.uploader.discard(journal, name)
-        address = await self.uploader.send(content, journal, name)
+        await self.uploads.discard(journal, name)
+        address = await self.uploads.send(content, journal, name)
         body = {"data": {"attributes": {"url": address, "filename": content.name}}}
-        await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, again=True)
+        await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, repeatable=True)
         return True
 
 

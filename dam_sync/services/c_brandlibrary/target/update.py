@@ -11,14 +11,14 @@ from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, 
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.values import composed
-from dam_sync.services.c_brandlibrary.target.find import Finder
-from dam_sync.services.c_brandlibrary.target.plan import Planner
-from dam_sync.services.c_brandlibrary.target.resend import Anew
-from dam_sync.services.c_brandlibrary.target.values import Values
-from dam_sync.services.c_brandlibrary.uploads import Uploader
+from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
+from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
+from dam_sync.services.c_brandlibrary.target.resend import Resend
+from dam_sync.services.c_brandlibrary.target.values import FieldValueWriter
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
@@ -30,14 +30,14 @@ VERSION_FIELDS = "version_count"
 
 
 @dataclass(frozen=True, slots=True)
-class Changer:
+class BrandLibraryUpdater:
     """Each method says what is safe to repeat."""
 
-    line: Line
-    planner: Planner
-    uploader: Uploader
-    finder: Finder
-    values: Values
+    api: BrandLibraryApi
+    planner: ValuePlanner
+    uploads: BrandLibraryUploads
+    finder: BrandLibraryFinder
+    values: FieldValueWriter
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for what the asset itself holds, one for each record of a custom field. Safe to repeat."""
@@ -46,7 +46,7 @@ class Changer:
         wanted = await self.planner.changes(patch)
         row = await self._current(asset, patch, wanted)
         attributes = named(wire.patch_attributes(patch), row)
-        told = await self.line.edit(asset, attributes, again=True) if attributes else None
+        told = await self.api.edit(asset, attributes, repeatable=True) if attributes else None
         if told is not None and patch.closed:
             refuse_unkept(told, attributes)
         if row is not None:
@@ -54,7 +54,7 @@ class Changer:
         if told is not None:
             refuse_unkept(told, attributes)
         if opening := named(wire.opening(patch), row):
-            refuse_unkept(await self.line.edit(asset, opening, again=True), opening)
+            refuse_unkept(await self.api.edit(asset, opening, repeatable=True), opening)
 
     async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
         await self.values.change(row, wanted)
@@ -71,7 +71,7 @@ class Changer:
         ]
         if not parts:
             return None
-        return await self.line.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
+        return await self.api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:
         files = wire.attachments_of(row)
@@ -80,18 +80,18 @@ class Changer:
         if files[0]["attributes"].get("filename") == name:
             return
         body = {"data": {"attributes": {"filename": name}}}
-        await self.line.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], again=True)
+        await self.api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], repeatable=True)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
         before = await journal.run("before", lambda: self._before(asset), idempotent=True)
-        address = await self.uploader.send(content, journal)
+        address = await self.uploads.send(content, journal)
         attachment = str(before["attachment"])
 
         async def put() -> Json:
             attributes = {"url": address, "filename": content.name}
             body = {"data": {"attributes": attributes}}
-            await self.line.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
+            await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
             return True
 
         async def newer() -> Json:
@@ -99,7 +99,7 @@ class Changer:
             return True if row is not None and wire.count_of(row) > before["count"] else None
 
         async def landed() -> Json:
-            return await self.finder.asked_again(newer, self.line.options.index_lag, facts.READY_WAITS)
+            return await self.finder.asked_again(newer, self.api.options.index_lag, facts.READY_WAITS)
 
         await journal.run("put", put, reconcile=landed)
         try:
@@ -107,13 +107,13 @@ class Changer:
                 "ready", lambda: self._arrived(asset, attachment, before["count"], content), idempotent=True
             )
         except NotReady:
-            await self.uploader.discard(journal)  # its object may have gone before anybody looked at it: sent anew
+            await self.uploads.discard(journal)  # its object may have gone before anybody looked at it: sent anew
             await journal.discard("put")
             raise
 
     async def _before(self, asset: AssetId) -> Json:
         """The first attachment, once the service has done with it."""
-        row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        row = await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
             raise Unsupported("an asset without a file takes no new version", asset=asset)
@@ -138,7 +138,7 @@ class Changer:
             return row if wire.is_ready(row) and wire.count_of(row) > count else None
 
         row = await self.finder.asked_again(
-            newer, facts.READY_SECONDS, facts.READY_WAITS, first=self.line.options.first_look
+            newer, facts.READY_SECONDS, facts.READY_WAITS, first=self.api.options.first_look
         )
         if row is None:
             raise _not_ready(asset)
@@ -148,7 +148,7 @@ class Changer:
         return True
 
     async def _attachment(self, asset: str, attachment: str) -> Json:
-        return await self.line.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
+        return await self.api.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
@@ -156,17 +156,17 @@ class Changer:
         rows: list[Json] = []
 
         async def attached() -> Json:
-            rows.append(await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
+            rows.append(await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
             return _file_names(rows[-1])
 
         before = await journal.run(f"{name}:before", attached, idempotent=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
-        address = await self.uploader.send(content, journal, f"{name}:file")
+        address = await self.uploads.send(content, journal, f"{name}:file")
 
         async def put() -> Json:
             files = [{"url": address, "filename": content.name}]
-            await self.line.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
+            await self.api.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
             return True
 
         async def found() -> Json:
@@ -183,11 +183,11 @@ class Changer:
 
     async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
-        waits = self.line.options.waits_ready
+        waits = self.api.options.waits_ready
         fresh: list[Json] = []
 
         async def ready() -> Json:
-            row = await self.line.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+            row = await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
             files = [file for file in wire.attachments_of(row) if file["id"] not in before]
             fresh[:] = [
                 file
@@ -196,10 +196,10 @@ class Changer:
             ]
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
-        first = self.line.options.first_look if waits else 0.0
+        first = self.api.options.first_look if waits else 0.0
         done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         if not done and fresh:
-            if not await Anew(self.line, self.uploader).sent(
+            if not await Resend(self.api, self.uploads).sent(
                 asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
             ):
                 raise _not_ready(asset)
@@ -215,11 +215,11 @@ class Changer:
     async def remove(self, asset: AssetId) -> None:
         """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
         try:
-            reply = await self.line.write(facts.DELETE_ASSET, (asset,), asset=asset, again=True, accept=GONE)
+            reply = await self.api.write(facts.DELETE_ASSET, (asset,), asset=asset, repeatable=True, accept=GONE)
         except NotFound:
             return  # no id of this service
         if reply.status in GONE:
-            await self.line.prove()
+            await self.api.prove()
 
 
 def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:

@@ -14,20 +14,20 @@ from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Reject
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import Line
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.codec.values import composed
-from dam_sync.services.c_brandlibrary.target.coalescing import Seat, Shared
-from dam_sync.services.c_brandlibrary.target.find import Finder
-from dam_sync.services.c_brandlibrary.tenant import Library
+from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
+from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 GONE = frozenset({403, 404})
 
 
 @dataclass(slots=True)
-class Owed:
+class PendingValues:
     """Values that a new asset is still to be given, by key. alone: they were sent with nobody else's."""
 
     asset: AssetId
@@ -39,36 +39,36 @@ IN_PART = "values in part"  # the step that remembers that some values may be th
 
 
 @dataclass(slots=True)
-class Values:
+class FieldValueWriter:
     """Writes what hangs on an asset by calls of its own; a record posted twice is there twice (wire C 6.7)."""
 
-    line: Line
-    library: Library
-    finder: Finder
-    shared: Shared[Owed, None] = field(init=False)
+    api: BrandLibraryApi
+    tenant: BrandLibraryTenant
+    finder: BrandLibraryFinder
+    shared: RequestCoalescer[PendingValues, None] = field(init=False)
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        self.shared = Shared(self.line.clock, self._pay, self.line.made_at_once, facts.SHARED_LINGER)
+        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Make the key of our mark where the library has none (wire C 6.9)."""
         for name in {facts.MARK_KEY, marker.field if marker else facts.MARK_KEY} & set(texts):
-            if (await self.library.keys.get()).named(name) is not None:
+            if (await self.tenant.keys.get()).named(name) is not None:
                 continue
             async with self._turns.of(name):
-                if (await self.library.refresh()).named(name) is None:
+                if (await self.tenant.refresh()).named(name) is None:
                     await self._add_key(name)
 
     async def _add_key(self, name: str) -> None:
         attributes = {"name": name, "restricted": False, "required": False, "prioritized": False}
         body = {"data": {"attributes": [attributes]}}  # an array, other than in updates (wire C 11.4)
         try:
-            await self.line.write(facts.ADD_KEY, (await self.library.id(),), body)
+            await self.api.write(facts.ADD_KEY, (await self.tenant.id(),), body)
         except DamSyncError:
-            self.library.keys.forget()
+            self.tenant.keys.forget()
             raise
-        if (await self.library.refresh()).named(name) is None:
+        if (await self.tenant.refresh()).named(name) is None:
             raise Rejected(
                 f"the library did not take the custom field {name}",
                 code="custom fields",
@@ -78,7 +78,7 @@ class Values:
     # -- while an asset is made ------------------------------------------------------------------------------------
 
     async def add(
-        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: Seat
+        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: CoalescedCall
     ) -> None:
         """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
         before all; after a lost answer, or one that refused others', what is missing."""
@@ -88,7 +88,7 @@ class Values:
             if await journal.get(IN_PART) and await found():
                 return True
             try:
-                await self._shared(Owed(asset, left), found, seat)
+                await self._shared(PendingValues(asset, left), found, seat)
             except DamSyncError:  # of several calls the last was refused: those before it were not
                 await journal.run(IN_PART, _true, idempotent=True)
                 raise
@@ -104,7 +104,7 @@ class Values:
         if left:
             await journal.run("values", post, reconcile=found)
 
-    async def _shared(self, owed: Owed, found: Call, seat: Seat) -> None:
+    async def _shared(self, owed: PendingValues, found: Call, seat: CoalescedCall) -> None:
         """Together with others; what was refused because of theirs goes alone, as far as it is missing."""
         try:
             await self.shared.ask(owed, seat)
@@ -114,7 +114,7 @@ class Values:
             if await found() is None:
                 await self._pay([owed])
 
-    async def _pay(self, several: Sequence[Owed]) -> Sequence[None]:
+    async def _pay(self, several: Sequence[PendingValues]) -> Sequence[None]:
         """The values of all, key by key, as many in a call as it takes (wire C 6.7)."""
         for owed in several:
             owed.alone = len(several) == 1
@@ -159,9 +159,9 @@ class Values:
         missing = [text for text in texts if text not in kept]
         while surplus and missing:
             body = {"data": {"attributes": {"value": missing.pop(0)}}}
-            await self.line.write(facts.PUT_VALUE, (surplus.pop(0),), body, asset=asset, again=True)
+            await self.api.write(facts.PUT_VALUE, (surplus.pop(0),), body, asset=asset, repeatable=True)
         for record in surplus:
-            await self.line.write(facts.DELETE_VALUE, (record,), asset=asset, again=True, accept=GONE)
+            await self.api.write(facts.DELETE_VALUE, (record,), asset=asset, repeatable=True, accept=GONE)
         if missing:
             await self._post(key, [(text, asset) for text in missing])
 
@@ -171,14 +171,14 @@ class Values:
         gone, new = sorted(remove & have), sorted(add - have)
         if gone:
             body = {"tags": gone}
-            await self.line.write(facts.DELETE_TAGS, (row["id"],), body, asset=row["id"], again=True)
+            await self.api.write(facts.DELETE_TAGS, (row["id"],), body, asset=row["id"], repeatable=True)
             await self._await_deletion(row["id"], frozenset(gone))
         if new:
             await self._post_tags(row["id"], new)
 
     async def _await_deletion(self, asset: str, gone: frozenset[str]) -> None:
         async def done() -> Json:
-            document = await self.line.listed(facts.ASSET_TAGS, (asset,), (("per", str(facts.LONG_PAGE)),))
+            document = await self.api.listed(facts.ASSET_TAGS, (asset,), (("per", str(facts.LONG_PAGE)),))
             return True if not gone & names_of(document.rows) else None
 
         seconds = sum(facts.TAG_WAITS)
@@ -197,7 +197,7 @@ class Values:
         asset = assets.pop() if len(assets) == 1 else ""
         for start in range(0, len(rows), facts.VALUE_BATCH):
             some = rows[start : start + facts.VALUE_BATCH]
-            reply = await self.line.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
+            reply = await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
             with interpreting_response("the values added"):
                 told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
             if None not in told and Counter(told) < Counter(text for text, _ in some):
@@ -205,7 +205,7 @@ class Values:
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
-        reply = await self.line.write(facts.ADD_TAGS, (asset,), body, asset=asset)
+        reply = await self.api.write(facts.ADD_TAGS, (asset,), body, asset=asset)
         missing = _unnamed(tags, told_names(reply))
         if missing:  # an answer of another shape tells nothing: the asset itself does
             row = await self._row(asset, "tags")
@@ -220,10 +220,10 @@ class Values:
             )
 
     async def _row(self, asset: str, include: str) -> Json:
-        return await self.line.one(facts.ASSET, (asset,), (("include", include),), asset=asset)
+        return await self.api.one(facts.ASSET, (asset,), (("include", include),), asset=asset)
 
     async def _key(self, key: str) -> Key:
-        known: Keys = await self.library.keys.get()
+        known: Keys = await self.tenant.keys.get()
         found = known.named(key)
         if found is None:
             raise NotFound(f"the library has no field {key!r}")
