@@ -105,4 +105,4 @@ async def test_a_release_that_is_no_date_is_a_named_loss_and_stops_nothing(opene
     service = opened.connect(release_field="shoot_date")
     found = await service.fetch(AssetId(script.records[record]["fileId"]))
     assert found.rights.release_at is None
-    assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == [("release_at", "is no date", "2026")]
+    assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == [("release_at", "is not a date", "2026")]

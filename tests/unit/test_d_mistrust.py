@@ -51,9 +51,9 @@ async def test_a_bad_link_of_one_asset_is_its_own_trouble(
 @pytest.mark.parametrize(
     ("more", "loss"),
     [
-        (["text"], Loss("fields", "is no attribute and was not read", "text")),
-        ([7], Loss("fields", "is no attribute and was not read", "7")),
-        ({"title": "One"}, Loss("fields", "is no attribute and was not read", "{'title': 'One'}")),
+        (["text"], Loss("fields", "is not an attribute and was not read", "text")),
+        ([7], Loss("fields", "is not an attribute and was not read", "7")),
+        ({"title": "One"}, Loss("fields", "is not an attribute and was not read", "{'title': 'One'}")),
     ],
     ids=["text", "number", "object"],
 )

@@ -1,4 +1,4 @@
-"""Service D: every version is a record of its own, and an asset has its ids before its bytes."""
+"""Service D: every version is a record of its own, and an asset gets its ids before its file."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from dam_sync.services.d_templates.options import TemplatesOptions
 V = TypeVar("V")
 
 _RIGHTS = (
-    "give the integration user the right by the security templates of asset or collection, then `errors JOB --retry`"
+    "grant the integration user access in the security templates of the asset or collection, then `errors JOB --retry`"
 )
 # wire D 7: a 403 means five things; its text tells which
 _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
@@ -46,7 +46,7 @@ _REFUSALS: tuple[tuple[str, type[DamSyncError]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class TemplatesApi:
-    """The calls of one connection."""
+    """Sends requests over one connection."""
 
     client: Client
     clock: Clock
@@ -57,7 +57,7 @@ class TemplatesApi:
 
     @classmethod
     def open(cls, context: Context) -> TemplatesApi:
-        """Raises ConfigError for an address, option or credential that cannot be used."""
+        """Raises ConfigError for a URL, option or credential that cannot be used."""
         options = TemplatesOptions.of(context.options)
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
@@ -71,15 +71,17 @@ class TemplatesApi:
         return cls(Client(wiring), context.clock, options, limits, host, context.vault)
 
     def request(self, operation: str, identity: str = "", *, asset: str = "", **more: Any) -> Request:
-        """A request by its endpoint template. Raises NotFound for an id that can be none."""
+        """A request by its endpoint template. Raises NotFound for a malformed id."""
         method, _, template = operation.partition(" ")
         if "{id}" in template and not is_id(identity):
-            raise NotFound(f"{identity[:60]!r} is no id of this service", operation=operation, asset=asset or identity)
+            raise NotFound(
+                f"{identity[:60]!r} is not an id of this service", operation=operation, asset=asset or identity
+            )
         path = self.options.prefix + template.removeprefix("/v1").replace("{id}", quote(identity, safe=""))
         return Request(operation, method, path, asset=asset, **more)
 
     async def send(self, request: Request) -> Response:
-        """One call; its 403 is told by what it says. Raises Denied, NotFound, Rejected, InvalidValue, Conflict."""
+        """Send a request; the text of a 403 decides. Raises Denied, NotFound, Rejected, InvalidValue, Conflict."""
         if 403 in request.accept:
             return await self.client.send(request)
         reply = await self.client.send(replace(request, accept=request.accept | {403}))
@@ -88,14 +90,14 @@ class TemplatesApi:
         return reply
 
     async def ask(self, operation: str, identity: str = "", *, asset: str = "", **more: Any) -> Json:
-        """One call that reads, its answer as JSON."""
+        """Send a request that reads; the response as JSON."""
         request = self.request(operation, identity, asset=asset, **{"reads": True, "repeatable": True, **more})
         return (await self.send(request)).json()
 
     async def write(
         self, operation: str, identity: str, body: Json, *, asset: str = "", again: bool = True
     ) -> Response:
-        """One call that writes; `again`: may be sent twice."""
+        """Send a request that writes. again: it may be sent twice."""
         return await self.send(self.request(operation, identity, asset=asset, json=body, repeatable=again))
 
     async def until(
@@ -107,24 +109,24 @@ class TemplatesApi:
 
 @interprets_response
 def refusal(reply: Response) -> DamSyncError:
-    """What a 403 means (wire D 7): the API key, no such thing, a bad body, or no right to this one."""
+    """The error a 403 stands for (wire D 7): bad API key, missing object, bad body, or no permission."""
     message, _ = explanation(reply.headers, reply.body)
     said = message.casefold()
     context = {"service": reply.service, "operation": reply.operation, "asset": reply.asset}
-    text = redact(f"answered 403 Forbidden: {message}")[:300] if message else "answered 403 Forbidden"
+    text = redact(f"responded 403 Forbidden: {message}")[:300] if message else "responded 403 Forbidden"
     if said == "forbidden":
-        hint = "the API key is missing, unknown or of another environment: check api_key in the job file"
+        hint = "the API key is missing, unknown or belongs to another environment: check api_key in the job file"
         return Denied(f"the API key was refused ({text})", hint=hint, **context)
     for words, error in _REFUSALS:
         if words in said:
             return error(text, **context)
     if reply.asset or reply.operation in facts.OF_ONE_COLLECTION or (reply.operation == facts.CREATE and message):
         return Rejected(text, hint=_RIGHTS, **context)
-    return Denied(text, hint="give the role of the integration user the privilege for this call", **context)
+    return Denied(text, hint="grant the role of the integration user the privilege for this call", **context)
 
 
 def credential_of(context: Context, options: TemplatesOptions) -> Authenticator:
-    """The flow of the job file (wire D 1.3, 1.6). Raises ConfigError."""
+    """The auth method of the job file (wire D 1.3, 1.6). Raises ConfigError."""
     auth, base = context.auth, context.base_url.rstrip("/")
     hide(required(auth, "api_key"))
     match auth.get("flow"):
@@ -133,7 +135,7 @@ def credential_of(context: Context, options: TemplatesOptions) -> Authenticator:
             return SessionLogin(token_url, required(auth, "username"), required(auth, "password"), context.clock)
         case "oauth":
             if context.vault is None:
-                raise ConfigError("the refresh token may rotate and there is no place to keep it")
+                raise ConfigError("the refresh token may rotate and there is no credential store to keep it in")
             return RotatingToken(
                 auth.get("token_url") or f"{base}/v2/oauth/token",
                 required(auth, "client_id"),
@@ -145,4 +147,4 @@ def credential_of(context: Context, options: TemplatesOptions) -> Authenticator:
                 encoding="form",
             )
         case flow:
-            raise ConfigError(f"service {facts.NAME} knows no auth flow {flow!r}", hint="use `session` or `oauth`")
+            raise ConfigError(f"service {facts.NAME} has no auth method {flow!r}", hint="use `session` or `oauth`")

@@ -1,4 +1,4 @@
-"""What writing costs at service D, in API calls by endpoint; no call is made."""
+"""Estimates the API calls of a write, by endpoint, without making any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLANNED = "planned-"  # ids of what a dry run would have made; the run itself kn
 
 
 class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads):
-    """Exact once `schema()` was read, for assets whose ids are known or will be; the index is never asked."""
+    """Exact after `schema()`, for assets whose ids are known or will be; the search index is never used."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -26,7 +26,6 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._planned_tags: set[str] = set()
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
-        """See `Service.forecast`."""
         match change:
             case Draft():
                 return +(self._tag_calls(change.tags) + self._upload_calls(size))
@@ -44,17 +43,17 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
                 return +self._relation_calls(change)
 
     def forecast_terms(self, terms: Sequence[Term]) -> Calls:
-        """See `Service.forecast_terms`: one round for each level of a cascade, for each level is a list of its own."""
+        """One round per level of a cascade, because every level is a vocabulary of its own."""
         rounds = len({max(1, len(term.path)) for term in terms})
         return {facts.ADD_TERMS: rounds, facts.APPLY: rounds, facts.VOCABULARY: rounds}
 
     def _upload_calls(self, size: int) -> Counter[str]:
-        """The record; of a session its end and the look at what the service made of the file."""
+        """The record; for an upload session also its completion and one read of the processed record."""
         completes = size > facts.SINGLE_BYTES or (size > 0 and self.uploader.completes)
         return Counter({facts.CREATE: 1, facts.COMPLETE: int(completes), facts.ASSET: int(completes)})
 
     def _tag_calls(self, tags: frozenset[str]) -> Counter[str]:
-        """Tags nobody had yet, added together."""
+        """New tags are added together."""
         named, forms = self.api.options.named, self.tenant.forms.now
         if not named.tags or forms is None or not tags:
             return Counter()
@@ -80,7 +79,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         return calls + Counter({facts.UPDATE: 1, facts.ASSET: seen})
 
     def _proof_calls(self, metadata: bool, security: bool) -> int:
-        """Looks at the record around the first update of each kind, or before each where all of it is sent."""
+        """Reads around the first update of each kind, or before every update if all attributes have to be sent."""
         proof = self.proof
         first = metadata and proof.partial is None and "metadata" not in self._counted
         secured = security and not proof.replaces and "security" not in self._counted
@@ -88,7 +87,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         return 2 if first else int(secured) + int(metadata and proof.partial is False)
 
     def _empties_status(self, status: str) -> bool:
-        """Whether the status dropdown has no value for it and is emptied, which is read back."""
+        """Whether the status dropdown has no value for this status, so that it is emptied and read back."""
         named, forms = self.api.options.named, self.tenant.forms.now
         if forms is None or not named.status or status != PUBLISHED:
             return False
@@ -107,7 +106,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         return Counter({facts.VERSIONS: lookups, operation: batches, facts.COLLECTION: seen})
 
     def _relation_calls(self, relation: Relation) -> Counter[str]:
-        """The owner was created or changed a moment ago, so it is known, but in a session that has read nothing yet."""
+        """The owner was just created or changed, so it is known, except when nothing was read in this session yet."""
         first = int(not self.version_groups.ids and "relate" not in self._counted)
         self._counted.add("relate")
         return Counter({facts.VERSIONS: first + self._unknown(relation.target), facts.RELATE: 1})

@@ -1,4 +1,4 @@
-"""Numbers, error rules and open questions of service D, each with its source. Nothing here does anything."""
+"""Limits, error rules, assumptions and supported features of the service, each with its source."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ LIMITS = Limits(
     members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 
-_LINK = "the download link was refused though it was fresh; see that the clock of this machine is right"
+_LINK = "the download link was refused although it was fresh; check the clock of this host"
 
 RULES = (
     # wire D 4: expired or tampered signature; renewed by the reader
@@ -109,7 +109,7 @@ RULES = (
     # wire D 6.2: an upload link that ended cannot be renewed
     *(ErrorRule(status, SessionGone, operation=UPLOAD) for status in (400, 401, 403, 404, 410)),
     # wire D 2.1: our own query or cursor was refused
-    ErrorRule(400, ContractBroken, operation=SCAN, hint="run the same command again; the listing begins anew then"),
+    ErrorRule(400, ContractBroken, operation=SCAN, hint="run the same command again; the listing starts over"),
     ErrorRule(400, ContractBroken, operation="POST /v1/search/*"),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
@@ -145,12 +145,12 @@ HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
 }
 
 LEAVES = (
-    OrphanRetention("an upload session without parts of which we lost the number", timedelta(hours=24), "D 6.2"),
-    OrphanRetention("in the recycle bin, a record without a file and without our mark", None, "D 6.8, 6.9"),
+    OrphanRetention("an upload session without parts whose id was lost", timedelta(hours=24), "D 6.2"),
+    OrphanRetention("in the recycle bin, a record without a file and without our marker", None, "D 6.8, 6.9"),
 )
 
 ASSUMPTIONS = (
-    Assumption(1, "both tokens are sent with each call, for either may be the one that is read", "1.2"),
+    Assumption(1, "both tokens are sent with each call, because either may be the one that is read", "1.2"),
     Assumption(2, "the OAuth token call takes a form and may give a new refresh token", "1.6"),
     Assumption(3, "a scan by createdEpoch keeps its order; a record that is added comes at the end", "2.1"),
     Assumption(4, "a scan ends with an empty page, without a cursor, or when the total is reached", "2.1"),
@@ -158,10 +158,12 @@ ASSUMPTIONS = (
     Assumption(6, "a refused cursor is followed by a scan from the start that leaves out what is older", "2.1"),
     Assumption(7, "a soft delete leaves lastUpdatedEpoch alone: deltas look through the bin", "2.5"),
     Assumption(8, "relations and collections do not touch the record, so a delta misses changed relations", "2.5"),
-    Assumption(9, "one record of a family is current; where none says so, the latest living one is", "3.3"),
+    Assumption(
+        9, "one record of an asset is current; if none is flagged, the latest one outside the recycle bin", "3.3"
+    ),
     Assumption(10, "older records keep their own links, so those of all versions are read", "11.2"),
-    Assumption(11, "the version list of a family names the records in the bin as well", "3.3"),
-    Assumption(12, "content of a record without a file is answered by 502, 404 or an empty link", "15"),
+    Assumption(11, "the version list of an asset includes records in the recycle bin", "3.3"),
+    Assumption(12, "the response for the content of a record without a file is 502, 404 or an empty link", "15"),
     Assumption(
         13, "an attribute named by its id alone is cleared; it is read back, then cleared by an empty text", "6.4"
     ),
@@ -175,7 +177,9 @@ ASSUMPTIONS = (
     Assumption(16, "the levels of a cascade are known, which value is below which is not shown", "5.1"),
     Assumption(17, "a small file that got an upload id is completed; a refused completion is read back", "15"),
     Assumption(18, "a file of no bytes is sent like any other; a refusal of the store parks the asset", "6.1"),
-    Assumption(19, "a record that lost its upload link loses its mark, goes to the bin and is made anew", "6.9"),
+    Assumption(
+        19, "a record that lost its upload link loses its marker, goes to the recycle bin and is created again", "6.9"
+    ),
     Assumption(20, "deleting concerns one record or the family: every record is deleted and read back", "15"),
     Assumption(21, "processing may move lastUpdatedEpoch or not: the revision names the checksum as well", "15"),
     Assumption(

@@ -30,7 +30,7 @@ OPTIONS: Mapping[str, Option] = {
         "auto",
         "session",
     ),
-    "api_path": text("what stands between the address and the paths (default /v1)"),
+    "api_path": text("path prefix between `base_url` and the endpoints (default /v1)"),
     "index_lag": seconds(
         "seconds the search index may run behind (default 150), waited before an asset counts as absent"
     ),

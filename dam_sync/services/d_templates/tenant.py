@@ -1,4 +1,4 @@
-"""What must be known of an instance to read and write its records: templates, vocabularies, security templates."""
+"""What is known about this instance: templates, vocabularies, security templates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BOTH = {"includeDeleted": True, "includeVersions": True}
 
 @dataclass(slots=True)
 class TemplatesTenant:
-    """Learnt by calls at first need, then kept; vocabularies are learnt again when an unknown value turns up."""
+    """Loaded on first use, then cached; vocabularies are reloaded when an unknown value turns up."""
 
     api: TemplatesApi
     forms: SingleFlight[MetadataForms] = field(init=False)
@@ -54,16 +54,16 @@ class TemplatesTenant:
         self.security = SingleFlight(self._security)
 
     async def user(self) -> str:
-        """Id of the own user, as records name who made them."""
+        """Id of our user, as it appears as the creator of records."""
         return text_of(await self.api.ask(facts.USER), "userId")
 
     async def total(self, which: Mapping[str, bool]) -> int | None:
-        """Records of this sort that the credential sees, where a scan says so (wire D 2.4)."""
+        """Number of such records visible to the credential, if a scan reports it (wire D 2.4)."""
         return total_of(await self.api.ask(facts.SCAN, json=scan_body(1, which)))
 
     async def counted(self) -> int | None:
-        """All records, by whatever tells it (wire D 15): the scan, whose pages tell it anew; a search within its reach;
-        None: nothing does."""
+        """Number of all records, from the scan or from a search within its reach; None if neither reports it (wire D
+        15)."""
         if self.seen is None:
             self.seen = await self.total(_BOTH)
         if self.seen is not None:
@@ -76,13 +76,13 @@ class TemplatesTenant:
         return found if found is not None and found < facts.SEARCH_REACH else None
 
     async def binned(self) -> int | None:
-        """Records in the bin; None where nobody says."""
+        """Number of records in the recycle bin; None if no total is reported."""
         living = await self.total({"includeDeleted": False, "includeVersions": True})
         everything = await self.total(_BOTH)
         return None if living is None or everything is None else everything - living
 
     async def forms_for(self, values: Iterable[str]) -> MetadataForms:
-        """The forms, learnt anew where a value is in none of their vocabularies; once for each such value."""
+        """The forms, reloaded if one of these values is in no vocabulary; at most once per unknown value."""
         forms = await self.forms.get()
         known = {identity for vocabulary in forms.lexicon.values() for identity in vocabulary.labels}
         unknown = {value for value in values if value not in known and self._strange.get(value) is None}
@@ -94,14 +94,14 @@ class TemplatesTenant:
         return forms
 
     async def vocabulary(self, identity: str) -> VocabularyValues:
-        """One vocabulary as it is now, kept. Raises NotFound."""
+        """One vocabulary as it is now; updates the cache. Raises NotFound."""
         values = values_of(await self.api.ask(facts.VOCABULARY, identity))
         forms = await self.forms.get()
         self.forms.put(replace(forms, lexicon={**forms.lexicon, values.id: values}))
         return values
 
     async def source(self, key: str) -> str:
-        """Vocabulary id, or attribute id of a cascade, by the vocabulary's key or that of a field. Raises NotFound."""
+        """Vocabulary id, or attribute id of a cascade, for the key of a vocabulary or field. Raises NotFound."""
         forms = await self.forms.get()
         sources = forms.sources()
         attribute = forms.by_key.get(key)
@@ -134,7 +134,7 @@ class TemplatesTenant:
 
 
 class TemplatesPart(Service):
-    """What every part of the service works with."""
+    """Base of all parts of the service: client, limits, and what is known about the instance."""
 
     kind: ClassVar[str] = facts.NAME
 
@@ -159,7 +159,7 @@ class TemplatesPart(Service):
         await self.api.client.close()
 
     async def probe(self) -> Account:
-        """The own user, then what this credential sees; 401 and 403 are told apart (wire D 1.8)."""
+        """Our user, then what it can see; 401 and 403 raise different errors (wire D 1.8)."""
         reply = await self.api.send(self.api.request(facts.USER))
         user = reply.json()
         total = await self.tenant.total(_LIVE)
@@ -174,19 +174,19 @@ class TemplatesPart(Service):
 
     @interprets_response
     def _skew(self, reply: Response) -> timedelta:
-        """How far the service's clock is ahead of ours, as far as a header of whole seconds tells."""
+        """How far the service's clock is ahead of ours, with the resolution of the Date header."""
         ahead = reply.ahead_of(self.api.clock.now())
         return ahead if abs(ahead) > _DATE_STEP else timedelta(0)
 
     async def _notes(self, total: int | None) -> tuple[str, ...]:
         everything = self.tenant.seen = await self.tenant.total(_BOTH)
         if total is None or everything is None:
-            return ("the scan tells no total, so listings are counted by a search or a second scan",)
+            return ("the scan reports no total, so listings are counted by a search or a second scan",)
         more = everything - total
         return (f"{more} records are older versions or in the recycle bin",) if more else ()
 
     async def schema(self) -> Schema:
-        """The neutral schema. Raises ConfigError for options that name nothing."""
+        """The neutral schema. Raises ConfigError for options that name a missing attribute."""
         forms = await self.tenant.forms.get()
         security = await self.tenant.security.get()
         schema = schema_of(forms, self.api.options.named, security.known)
@@ -201,7 +201,7 @@ class TemplatesPart(Service):
 
 
 def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
-    """A scan of everything in the order of creation (wire D 2.1)."""
+    """Body of a scan in order of creation (wire D 2.1)."""
     return {
         "limit": limit,
         "searchTerm": ["*"],

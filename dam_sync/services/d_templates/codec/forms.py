@@ -1,4 +1,4 @@
-"""Metadata templates of service D and their attributes, and the neutral schema they make."""
+"""Metadata templates, their attributes, and the neutral schema derived from them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PUBLISHED = "published"  # the status of an asset whose status dropdown is empty
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute; `key` is its search field, the slug that never changes. levels: of a cascade; cells: of a table;
-    vocabulary: id of the list it chooses from."""
+    """One attribute; `key` is its search field, a slug that never changes. levels: of a cascade; cells: of a table;
+    vocabulary: id of its vocabulary."""
 
     id: str
     key: str
@@ -41,7 +41,7 @@ class Attribute:
 
     @property
     def source(self) -> str:
-        """Where its terms come from: a vocabulary's id, or the cascade itself."""
+        """Id of the vocabulary its terms come from, or of the cascade itself."""
         return self.id if self.levels else self.vocabulary
 
 
@@ -56,7 +56,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyValues:
-    """One controlled vocabulary: labels by value id. `closed`: kept by the service itself (wire D 5.3)."""
+    """One controlled vocabulary: labels by value id. closed: maintained by the service (wire D 5.3)."""
 
     id: str
     key: str
@@ -65,16 +65,16 @@ class VocabularyValues:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody can add to it."""
+        """Whether values cannot be added."""
         return self.name.startswith("System ")
 
     @property
     def is_flag(self) -> bool:
-        """Whether it says yes and no, and nothing else."""
+        """Whether its values are exactly yes and no."""
         return len(self.labels) == len(YES_NO) and {label.casefold() for label in self.labels.values()} == YES_NO
 
     def named(self, label: str) -> str:
-        """The id of the value of this name, or empty; one that is written alike letter by letter comes first."""
+        """The id of the value with this label, or empty; an exact match wins over one after normalization."""
         exact = (identity for identity, known in self.labels.items() if known == label)
         alike = (identity for identity, known in self.labels.items() if composed(known) == composed(label))
         return next(exact, "") or next(alike, "")
@@ -82,7 +82,7 @@ class VocabularyValues:
 
 @dataclass(frozen=True, slots=True)
 class NamedAttributes:
-    """Options that give attributes a meaning of their own; empty where there is none."""
+    """Attributes with a special meaning, named by options; empty if not configured."""
 
     release: str = ""
     expiry: str = ""
@@ -91,13 +91,13 @@ class NamedAttributes:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The attributes that are no fields for this reason."""
+        """These attributes; they are not offered as fields."""
         return frozenset({self.release, self.expiry, self.status, self.tags}) - {""}
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataForms:
-    """All templates, and their attributes by id; `lexicon`: vocabularies by id."""
+    """All templates, with attributes by id and by key; lexicon: vocabularies by id."""
 
     templates: Mapping[str, Template]
     lexicon: Mapping[str, VocabularyValues]
@@ -106,7 +106,7 @@ class MetadataForms:
 
     @classmethod
     def of(cls, templates: Iterable[Template], lexicon: Mapping[str, VocabularyValues]) -> MetadataForms:
-        """With yes and no told apart from other dropdowns."""
+        """Dropdowns of yes and no become flags."""
         seen = [_with_flags(template, lexicon) for template in templates]
         every = [attribute for template in seen for attribute in template.attributes.values()]
         return cls(
@@ -117,7 +117,7 @@ class MetadataForms:
         )
 
     def template(self, name: str) -> Template:
-        """The template of this name, the only one there is where none is named. Raises InvalidValue."""
+        """The template of this name; without a name the only template. Raises InvalidValue."""
         if not name and len(self.templates) == 1:
             return next(iter(self.templates.values()))
         for template in self.templates.values():
@@ -127,7 +127,8 @@ class MetadataForms:
         raise InvalidValue(f"there is no metadata template {name!r}", hint=f"map `profile` to one of {known}")
 
     def attribute(self, key: str, template: str = "") -> Attribute:
-        """The attribute of a template (by id), else of any. Raises InvalidValue for one that cannot be written."""
+        """The attribute in this template (by id), or in any if none is given. Raises InvalidValue if it cannot be
+        written."""
         known = self.templates.get(template)
         found = known.attributes.get(key) if known else self.by_key.get(key)
         if found is None:
@@ -136,11 +137,11 @@ class MetadataForms:
                 f"{where} has no attribute {key!r}", hint=nearest(key, known.attributes if known else self.by_key)
             )
         if found.system or not found.editable:
-            raise InvalidValue(f"attribute {key!r} is kept by the service and cannot be written")
+            raise InvalidValue(f"attribute {key!r} is maintained by the service and cannot be written")
         return found
 
     def sources(self) -> Mapping[str, str]:
-        """Vocabulary ids, and attribute ids of cascades, by the key the model knows them by."""
+        """Vocabulary ids, and attribute ids of cascades, by their key in the neutral schema."""
         slugs: dict[str, list[str]] = {}
         for values in self.lexicon.values():
             slugs.setdefault(values.key, []).append(values.id)
@@ -151,7 +152,7 @@ class MetadataForms:
         return found
 
     def vocabulary_key(self, attribute: Attribute) -> str:
-        """The key of the vocabulary an attribute chooses from; empty for none."""
+        """The key of the vocabulary of an attribute; empty if it has none."""
         if attribute.levels:
             return attribute.key
         values = self.lexicon.get(attribute.vocabulary)
@@ -162,13 +163,13 @@ class MetadataForms:
 
 
 def composed(label: str) -> str:
-    """A name for comparisons: one letter may be spelt as one sign or as two."""
+    """A label for comparison: a character may be encoded as one code point or as two."""
     return unicodedata.normalize("NFC", label)
 
 
 @interprets_response
 def template_of(reply: Json) -> Template:
-    """One template as `GET /metadata/template/{id}` tells it, nested or flat (wire D 5.1)."""
+    """One template as returned by `GET /metadata/template/{id}`, nested or flat (wire D 5.1)."""
     data = reply.get("template") if isinstance(reply.get("template"), dict) else reply
     attributes: dict[str, Attribute] = {}
     for group in data.get("metadataGroups") or ():
@@ -181,7 +182,7 @@ def template_of(reply: Json) -> Template:
 
 @interprets_response
 def attribute_of(item: Json) -> Attribute:
-    """One attribute, under the older or the newer names of its flags (wire D 5.1)."""
+    """One attribute, with the older or newer names of its flags (wire D 5.1)."""
     key = text_of(item, "searchField")
     levels = _parts(item, "cascadeFieldsDenormalized", "cascadeOrder")
     cells = _parts(item, "tableFieldsDenormalized", "fieldOrder")
@@ -206,7 +207,7 @@ def attribute_of(item: Json) -> Attribute:
 
 @interprets_response
 def values_of(item: Json) -> VocabularyValues:
-    """One vocabulary; its values come under `metadata` in the list and `metadataDocument` alone (wire D 5.3)."""
+    """One vocabulary; its values are in `metadata` in a list and in `metadataDocument` otherwise (wire D 5.3)."""
     document = item.get("metadataDocument") or item.get("metadata") or {}
     rows = document.get("values") if isinstance(document, dict) else document
     return VocabularyValues(
@@ -218,7 +219,7 @@ def values_of(item: Json) -> VocabularyValues:
 
 
 def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str]) -> Schema:
-    """The neutral schema. Raises ConfigError for an option that names no fitting attribute."""
+    """The neutral schema. Raises ConfigError for an option that names a missing or unsuitable attribute."""
     check(forms, named)
     fields = {}
     for key, attribute in forms.by_key.items():
@@ -245,7 +246,7 @@ def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str
 
 
 def _held_by(forms: MetadataForms, optional: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The templates that have the attribute of a feature, where others have it not."""
+    """Templates that have the attribute of a feature, if others lack it."""
     for name, key in optional.items():
         types = frozenset(template.name for template in forms.templates.values() if key in template.attributes)
         if len(types) < len(forms.templates):
@@ -253,7 +254,7 @@ def _held_by(forms: MetadataForms, optional: Mapping[str, str]) -> Iterator[tupl
 
 
 def check(forms: MetadataForms, named: NamedAttributes) -> None:
-    """Raises ConfigError for an option that names no fitting attribute."""
+    """Raises ConfigError for an option that names a missing or unsuitable attribute."""
     wanted = (
         ("release_field", named.release, FieldKind.DATE, False),
         ("expiry_field", named.expiry, FieldKind.DATE, False),
@@ -268,13 +269,13 @@ def check(forms: MetadataForms, named: NamedAttributes) -> None:
         raise ConfigError(
             f"option {option}: there is no attribute {key!r}" if attribute is None else f"option {option} needs {need}",
             service=facts.NAME,
-            hint=f"name it by its search field; {nearest(key, forms.by_key)}",
+            hint=f"use its search field; {nearest(key, forms.by_key)}",
         )
 
 
 def _statuses(forms: MetadataForms, named: NamedAttributes) -> frozenset[str] | None:
-    """The values of the status dropdown as assets are read with them, in lower case. `published` is among them also
-    where an empty dropdown stands for it."""
+    """The values of the status dropdown in lower case, as they appear on assets, including `published` if an empty
+    dropdown stands for it."""
     if not named.status:
         return None
     attribute = forms.by_key[named.status]

@@ -1,4 +1,4 @@
-"""Security templates of service D: who sees an asset, by the names of the templates it has (wire D 5.4)."""
+"""Security templates: they decide who sees an asset (wire D 5.4)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dam_sync.services.d_templates.codec.forms import MetadataForms
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """The templates there are, ids by name. default: that of assets and collections where nothing else is named;
-    restricted: that of closed assets, which ordinary users do not see. Both may be empty. everybody: those that stand
-    for all users."""
+    """Ids of all security templates by name. default: for assets and collections where nothing else is named;
+    restricted: for closed assets, not visible to ordinary users; both may be empty. everybody: those that stand for all
+    users."""
 
     known: Mapping[str, str]
     default: str = ""
@@ -27,48 +27,48 @@ class Security:
     def of(
         cls, known: Mapping[str, str], default: str, restricted: str, everybody: frozenset[str] = frozenset()
     ) -> Security:
-        """With the templates that options name; the only one there is needs no name. Raises ConfigError."""
+        """Checks the templates named in options; a single existing template is the default. Raises ConfigError."""
         for option, name in (("security", default), ("restricted_security", restricted)):
             if name and name not in known:
-                hint = f"it sees {', '.join(sorted(known)[:10]) or 'none'}"
+                hint = f"visible templates: {', '.join(sorted(known)[:10]) or 'none'}"
                 text = f"option {option}: there is no security template {name!r}"
                 raise ConfigError(text, service=facts.NAME, hint=hint)
         only = next(iter(known)) if len(known) == 1 else ""
         return cls(known, default or only, restricted, everybody)
 
     def named(self, groups: Iterable[str], *, closed: bool = False) -> tuple[str, ...]:
-        """The templates of an asset for these groups; none where nothing says which."""
+        """The templates of an asset for these groups; empty if nothing names one."""
         if closed:
             return (self.restricted,) if self.restricted else ()
         return tuple(sorted(groups)) or ((self.default,) if self.default else ())
 
     def ids(self, groups: Iterable[str], *, closed: bool = False) -> list[str]:
-        """Their ids. Raises InvalidValue."""
+        """The ids of these templates. Raises InvalidValue."""
         wanted = self.named(groups, closed=closed)
         if not wanted:
             option = "restricted_security" if closed else "security"
-            hint = f"name one by the target's option `{option}`" + ("" if closed else ", or map `security.groups`")
-            raise InvalidValue("an asset needs a security template and none is named", hint=hint)
+            hint = f"set the target's option `{option}`" + ("" if closed else ", or map `security.groups`")
+            raise InvalidValue("an asset needs a security template, and none is named", hint=hint)
         for name in wanted:
             if name not in self.known:
-                hint = f"it sees {', '.join(sorted(self.known)[:10]) or 'none'}"
+                hint = f"visible templates: {', '.join(sorted(self.known)[:10]) or 'none'}"
                 raise InvalidValue(f"there is no security template {name!r}", hint=hint)
         if len(wanted) > facts.SECURITY_MOST:
             raise InvalidValue(f"an asset takes {facts.SECURITY_MOST} security templates, not {len(wanted)}")
         return [self.known[name] for name in wanted]
 
     def of_collection(self) -> Sequence[str]:
-        """The templates of a new collection; none: it is private, for nothing says who may see it."""
+        """The templates of a new collection; without any it is private."""
         name = self.default or self.restricted
         return [self.known[name]] if name else []
 
     def readers(self, templates: Iterable[str]) -> frozenset[str]:
-        """The templates that limit who sees an asset; none where one of them stands for everybody."""
+        """The templates that limit who sees an asset; empty if one of them stands for everybody."""
         found = frozenset(templates)
         return frozenset() if found & self.everybody else found
 
     def audience(self, draft: Draft, forms: MetadataForms | None) -> Audience:
-        """See `Service.audience`. Dates and a status are values here, which hide nothing (wire D 6.9)."""
+        """Dates and status are plain values here and hide nothing (wire D 6.9)."""
         templates = self.named(draft.rights.groups, closed=draft.closed)
         kept = sorted(key for key in draft.fields if forms and key in forms.by_key and forms.by_key[key].sensitive)
         return Audience(

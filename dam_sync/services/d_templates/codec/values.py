@@ -1,4 +1,4 @@
-"""Values of service D: what an entry says, and what is sent for a neutral value (wire D 6.4)."""
+"""Converts metadata entries to neutral values and back (wire D 6.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOBODY = VocabularyValues("", "", "", {})
 
 @interprets_response
 def decode(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms, shown: Json = None) -> Value | None:
-    """The value of one attribute; None when it is empty. `shown`: the service's own words for it, where it has any."""
+    """The value of one attribute; None if empty. shown: the display values of the service, if present."""
     if attribute.cells:
         return _rows(attribute, entry, forms)
     if attribute.levels:
@@ -51,7 +51,7 @@ def losses_of(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) 
         known = {level.id for level in attribute.levels}
         levels = [one for one in entries_of(entry.value) if one.id in known and isinstance(one.value, list)]
         if any(len(one.value) > 1 for one in levels):
-            yield Loss(path, "a level of the cascade has several values, the first was taken", "")
+            yield Loss(path, "a level of the cascade has several values; the first was used", "")
     elif attribute.kind is FieldKind.FLAG and entry.value and _flag(attribute, entry.value, forms) is None:
         yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
 
@@ -71,7 +71,7 @@ def _first(value: Json) -> Json:
 
 
 def _flag(attribute: Attribute, value: Json, forms: MetadataForms) -> bool | None:
-    """None for a value that is neither, which a list may have had before."""
+    """None for a value that is neither; the vocabulary may have had one before."""
     return {"yes": True, "no": False}.get(_term(attribute, _first(value), forms, None).label.casefold())
 
 
@@ -93,7 +93,7 @@ def _term(attribute: Attribute, item: Json, forms: MetadataForms, word: Json) ->
 
 
 def _path(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Term | None:
-    """A cascade: its levels, as far as they are filled, are the way down to one term."""
+    """The filled levels of a cascade as the path to one term."""
     by_id = {level.id: level for level in attribute.levels}
     found = {one.id: one for one in entries_of(entry.value)}
     path: list[Term] = []
@@ -108,7 +108,7 @@ def _path(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> T
 
 
 def cascade_term(path: list[Term]) -> Term:
-    """One term for the terms of the levels; its id names them all."""
+    """One term for the terms of all levels; its id joins theirs."""
     ids = [term.id for term in path]
     return Term(path[-1].label, "/".join(ids), tuple(term.label for term in path), "/".join(ids[:-1]))
 
@@ -131,7 +131,7 @@ def _rows(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> V
 
 
 def _day(value: Json) -> Scalar:
-    """A date as written, or in ms since 1970 (wire D 3.2); what is no date stays text."""
+    """A date as written, or in ms since 1970 (wire D 3.2); anything else stays text."""
     text = str(value)
     for spelling in (WRITTEN, "%Y-%m-%d"):
         try:
@@ -146,7 +146,7 @@ def _day(value: Json) -> Scalar:
 
 
 def encode(attribute: Attribute, value: Value | None, forms: MetadataForms) -> Json:
-    """The entry for an attribute, with the id alone to clear it. Raises InvalidValue for what it cannot take."""
+    """The entry for an attribute; only its id in order to clear it. Raises InvalidValue for an unsuitable value."""
     if value is None or value in ("", ()):
         return {"metadataDefinitionId": attribute.id}
     if attribute.cells:
@@ -166,7 +166,7 @@ def encode(attribute: Attribute, value: Value | None, forms: MetadataForms) -> J
 
 
 def row_of(attribute: Attribute, row: Scalar, forms: MetadataForms) -> Json:
-    """One row of a table: its filled cells in the order of the table."""
+    """One row of a table: its filled cells in table order."""
     if not isinstance(row, Row):
         raise InvalidValue(f"attribute {attribute.key!r} takes rows")
     known = {cell.key: cell for cell in attribute.cells}
@@ -218,11 +218,11 @@ def _flag_id(attribute: Attribute, value: Scalar, forms: MetadataForms) -> str:
 
 
 def day_of(attribute: Attribute, value: Scalar) -> date:
-    """The day of a date, or of an instant at midnight UTC. Raises InvalidValue where a time of day would be lost."""
+    """The day of a date or of a timestamp at midnight UTC. Raises InvalidValue if a time of day would be lost."""
     if isinstance(value, datetime):
         utc = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
         if utc.time() != datetime.min.time():
-            hint = "use the verb `date`"
+            hint = "use the transform `date`"
             raise InvalidValue(f"attribute {attribute.key!r} takes a date without a time of day", hint=hint)
         return utc.date()
     if isinstance(value, date):
@@ -239,8 +239,8 @@ def _text(attribute: Attribute, value: Scalar) -> str:
     text = _words(attribute, value)
     if attribute.length is not None and len(text) > attribute.length:
         raise InvalidValue(
-            f"attribute {attribute.key!r} takes {attribute.length} letters, not {len(text)}",
-            hint="use the verb `truncate`",
+            f"attribute {attribute.key!r} takes {attribute.length} characters, not {len(text)}",
+            hint="use the transform `truncate`",
         )
     return text
 
@@ -266,6 +266,6 @@ def _named(attribute: Attribute, value: Term | Person | GeoPoint | Localized | R
         case Person():
             return value.name
         case GeoPoint() | Localized() | Row():
-            raise InvalidValue(f"attribute {attribute.key!r} takes no {type(value).__name__.lower()}")
+            raise InvalidValue(f"attribute {attribute.key!r} does not take {type(value).__name__.lower()}")
         case _:
             assert_never(value)

@@ -1,4 +1,4 @@
-"""Records of service D as they come, brought into one shape; every spelling the documents show is known here alone."""
+"""Parses records of the service; all documented spellings are handled here and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class MetadataEntry:
-    """One attribute's value: `value` as it came, or the rows of a table, each a list of entries."""
+    """The value of one attribute as received, or the rows of a table, each a list of entries."""
 
     id: str
     value: Json = None
@@ -30,7 +30,8 @@ class MetadataEntry:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One version of an asset; instants in ms. `order` sorts the versions of a family, `place` those of a listing."""
+    """One version of an asset; timestamps in ms. order: position among the versions of its group; place: position in a
+    listing."""
 
     object: str
     file: str
@@ -53,29 +54,29 @@ class Record:
 
     @property
     def place(self) -> tuple[int, str]:
-        """Where it stands among others in the order of creation."""
+        """Sort key: order of creation."""
         return (self.created, self.object)
 
     @property
     def is_first(self) -> bool:
-        """Whether the family began with it."""
+        """Whether it is the first version of its asset."""
         return self.file == self.family
 
     @property
     def has_file(self) -> bool:
-        """Whether its bytes are there and were looked at by the service (wire D 6.9)."""
+        """Whether its file was uploaded and processed (wire D 6.9)."""
         return bool(self.md5) or self.size is not None
 
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """All versions of one asset that this credential sees, oldest first. An asset lives as long as one version does."""
+    """All visible versions of one asset, oldest first. The asset exists as long as one version does."""
 
     records: tuple[Record, ...]
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> VersionGroup:
-        """Of the records of one family, each once. Raises NotFound where there are none."""
+        """From the records of one asset, duplicates removed. Raises NotFound if there are none."""
         once = {record.object: record for record in records}
         if not once:
             raise NotFound("there is no such asset, or this credential may not see it")
@@ -83,50 +84,50 @@ class VersionGroup:
 
     @property
     def id(self) -> AssetId:
-        """What names the asset: the file of its first version, for ever (wire D 3.3)."""
+        """The id of the asset: that of the file of its first version; it never changes (wire D 3.3)."""
         return AssetId(self.records[0].family)
 
     @property
     def living(self) -> tuple[Record, ...]:
-        """The versions outside the bin; all where the asset is in the bin."""
+        """The versions outside the recycle bin; all of them if the whole asset is in the bin."""
         return tuple(record for record in self.records if not record.deleted) or self.records
 
     @property
     def deleted(self) -> bool:
-        """Whether every version is in the bin."""
+        """Whether every version is in the recycle bin."""
         return all(record.deleted for record in self.records)
 
     @property
     def current(self) -> Record:
-        """The version that counts (assumption 9)."""
+        """The current version (assumption 9)."""
         told = [record for record in self.living if record.current]
         return (told or self.living)[-1]
 
     @property
     def versions(self) -> tuple[Record, ...]:
-        """Those with bytes, the current one last where it has any."""
+        """The versions with a file; the current one last, if it has a file."""
         current = self.current
         older = [record for record in self.living if record.has_file and record.object != current.object]
         return (*older, current) if current.has_file else tuple(older)
 
     @property
     def revision(self) -> Revision:
-        """Moves with metadata, versions, the bin, and with the file when it was processed (assumption 21)."""
+        """Changes with metadata, versions, the recycle bin, and once the file was processed (assumption 21)."""
         return revision_of(self.current, self.deleted)
 
 
 def revision_of(record: Record, deleted: bool) -> Revision:
-    """See `VersionGroup.revision`; of the current record."""
+    """The revision, from the current record."""
     file = record.md5[:8] or str(record.size or "")
     return Revision(f"{record.changed}/{record.object}/{file}{'/bin' if deleted else ''}")
 
 
 @interprets_response
 def record_of(row: Json) -> Record:
-    """One record of a listing or of a look-up. Raises ContractBroken without its ids."""
+    """One record from a listing or lookup. Raises ContractBroken if its ids are missing."""
     identity, file = text_of(row, "objectId"), text_of(row, "fileId")
     if not identity:
-        raise ContractBroken("a record came without `objectId`")
+        raise ContractBroken("a record has no `objectId`")
     created = number_of(row.get("createdEpoch"))
     told = _told_of(row)
     shown = row.get("metadataDenormalized")
@@ -154,21 +155,21 @@ def record_of(row: Json) -> Record:
 
 @interprets_response
 def is_asset(row: Json) -> bool:
-    """Searches may show records of other kinds (wire D 11.25)."""
+    """Whether a row is an asset; searches may return other kinds of records (wire D 11.25)."""
     return isinstance(row, dict) and row.get("objectType", "Asset") == "Asset" and bool(row.get("objectId"))
 
 
 @interprets_response
 def records_of(reply: Json) -> list[Record]:
-    """The records of a version list; an object around the array is survived."""
+    """The records of a version list, bare or wrapped in an object."""
     rows = reply.get("result") or reply.get("data") if isinstance(reply, dict) else reply
     if not isinstance(rows, list):
-        raise ContractBroken("a list of versions came without records")
+        raise ContractBroken("a list of versions has no records")
     return [record_of(row) for row in rows if is_asset(row)]
 
 
 def file_of(record: Record) -> FileRef:
-    """The file of one version; its id names the family and the record."""
+    """The file of one version; its id names the asset and the record."""
     return FileRef(
         id=f"{record.family}/{record.object}",
         name=record.filename,
@@ -179,7 +180,7 @@ def file_of(record: Record) -> FileRef:
 
 
 def _attributes(items: Json) -> Iterator[MetadataEntry]:
-    """The attributes of a record. What is none is kept without an id, so that it becomes a named loss."""
+    """The attributes of a record. Anything else is kept without an id, so that it is reported as a loss."""
     if items and not isinstance(items, list):
         yield MetadataEntry("", items)
     yield from entries_of(items)
@@ -187,7 +188,7 @@ def _attributes(items: Json) -> Iterator[MetadataEntry]:
 
 @interprets_response
 def entries_of(items: Json) -> Iterator[MetadataEntry]:
-    """A list of attributes, whatever the spelling of their keys (wire D 3.2)."""
+    """A list of attributes, in any spelling of their keys (wire D 3.2)."""
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
             yield MetadataEntry("", item)
@@ -202,7 +203,7 @@ def entries_of(items: Json) -> Iterator[MetadataEntry]:
 
 
 def value_ids(entries: Iterable[MetadataEntry]) -> Iterator[str]:
-    """The vocabulary values that entries name, at any depth."""
+    """Ids of the vocabulary values in these entries, at any depth."""
     for entry in entries:
         for row in entry.rows or ():
             yield from value_ids(row)
@@ -218,19 +219,19 @@ def value_ids(entries: Iterable[MetadataEntry]) -> Iterator[str]:
 
 @interprets_response
 def moment(epoch: Json) -> datetime | None:
-    """An instant from ms since 1970, as number or text; None where there is none."""
+    """A timestamp from ms since 1970, as number or text; None if missing."""
     number = number_of(epoch)
     return datetime.fromtimestamp(number / 1000, UTC) if number else None
 
 
 def milliseconds(when: datetime) -> int:
-    """Ms since 1970."""
+    """Milliseconds since 1970."""
     return round(when.timestamp() * 1000)
 
 
 @interprets_response
 def number_of(value: Json) -> int:
-    """A whole number, 0 where there is none (wire D 3.2: numbers or texts)."""
+    """An integer; 0 if missing (wire D 3.2: numbers or texts)."""
     try:
         return int(float(value))
     except (TypeError, ValueError, OverflowError):
@@ -239,13 +240,13 @@ def number_of(value: Json) -> int:
 
 @interprets_response
 def text_of(data: Json, *names: str) -> str:
-    """The first of these members that holds something, as text."""
+    """The first of these members that is not empty, as text."""
     return next((str(data[name]) for name in names if isinstance(data, dict) and data.get(name)), "")
 
 
 @interprets_response
 def hits(reply: Json) -> list[Json]:
-    """The rows of a search, whose envelope may be an object or an array of one (wire D 2.6)."""
+    """The rows of a search; the envelope may be an object or an array with one object (wire D 2.6)."""
     envelope = reply[0] if isinstance(reply, list) and reply else reply
     rows = envelope.get("result") if isinstance(envelope, dict) else None
     if rows is None and isinstance(envelope, dict):
@@ -253,13 +254,13 @@ def hits(reply: Json) -> list[Json]:
     if reply == []:
         return []
     if not isinstance(rows, list):
-        raise ContractBroken("a search answered without `result`")
+        raise ContractBroken("a search response has no `result`")
     return rows
 
 
 @interprets_response
 def total_of(reply: Json) -> int | None:
-    """All hits of a search, where it says so; `hitCount` is the page's (wire D 2.1)."""
+    """The total number of hits, if reported; `hitCount` is that of the page (wire D 2.1)."""
     envelope = reply[0] if isinstance(reply, list) and reply else reply
     total = envelope.get("totalCount") if isinstance(envelope, dict) else None
     return int(total) if isinstance(total, int | float) and not isinstance(total, bool) else None
@@ -267,19 +268,19 @@ def total_of(reply: Json) -> int | None:
 
 @interprets_response
 def listed(reply: Json, *members: str) -> list[Json]:
-    """The rows of an administrative list: a bare array, or one of these members (wire D 2.7, 5.4)."""
+    """The rows of an administrative list: a bare array, or in one of these members (wire D 2.7, 5.4)."""
     if isinstance(reply, list):
         return reply
     for member in (*members, "results", "result"):
         rows = reply.get(member) if isinstance(reply, dict) else None
         if isinstance(rows, list):
             return rows
-    raise ContractBroken("a list came in no documented shape")
+    raise ContractBroken("a list has no documented shape")
 
 
 @interprets_response
 def message_of(reply: Json) -> str:
-    """What an answer says for people: an object's `message`, or a bare text (wire D 7)."""
+    """The message of a response: an object's `message`, or a bare text (wire D 7)."""
     if isinstance(reply, list):
         return "; ".join(filter(None, map(message_of, reply)))
     return str(reply.get("message") or "") if isinstance(reply, dict) else reply if isinstance(reply, str) else ""
@@ -287,18 +288,18 @@ def message_of(reply: Json) -> str:
 
 @interprets_response
 def failed(reply: Json) -> bool:
-    """Whether a success carries an error (wire D 11.5)."""
+    """Whether a successful response carries an error (wire D 11.5)."""
     one = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     return isinstance(one, dict) and "error" in (one.get("status"), one.get("statusCode"))
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be one of the service's ids, and so be part of a path."""
+    """Whether a text is a well-formed id and can be part of a path."""
     return bool(_ID.fullmatch(text))
 
 
 def signed_headers(url: str) -> dict[str, str]:
-    """The headers an upload link was signed with, whose values it carries itself; no other one (wire D 6.2)."""
+    """The headers that are part of an upload URL's signature, with the values given in the URL (wire D 6.2)."""
     query = {name.lower(): value for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
     names = query.get("x-amz-signedheaders", "").lower().split(";")
     signed = {name: query[name] for name in names if name not in ("", "host") and name in query}
@@ -307,7 +308,7 @@ def signed_headers(url: str) -> dict[str, str]:
 
 @interprets_response
 def upload_links(reply: Json) -> tuple[str, ...]:
-    """The upload links of a create, in order of their parts; one for a single file."""
+    """The upload URLs returned by a create, in order of their parts; one for a single file."""
     parts = reply.get("urls")
     if isinstance(parts, list) and parts:
         return tuple(str(part["url"]) for part in sorted(parts, key=lambda part: int(part["partNumber"])))
@@ -316,16 +317,16 @@ def upload_links(reply: Json) -> tuple[str, ...]:
 
 @interprets_response
 def member_files(row: Json) -> Sequence[str]:
-    """The files in a collection, without the nil id."""
+    """The files in a collection, except the nil id."""
     told = row.get("collectionDocument")
     members = _loaded(told)
     if (members or told) and not isinstance(members, list):
-        raise ContractBroken("a collection came with members that are no list")
+        raise ContractBroken("the members of a collection are not a list")
     return [str(one) for one in members or () if one]
 
 
 def _told_of(row: Json) -> dict[str, Any]:
-    """Name, size and checksum of the file: the one block of the technical metadata that tells them (wire D 0)."""
+    """Name, size and checksum of the file, from the technical metadata (wire D 0)."""
     for name in ("technicalMetadata", "technical_metadata", "technicalMetadataDocument"):
         document = _loaded(row.get(name))
         blocks = document.items() if isinstance(document, dict) else ()
@@ -337,7 +338,7 @@ def _told_of(row: Json) -> dict[str, Any]:
 
 
 def _loaded(value: Json) -> Json:
-    """JSON that may come as a text of JSON."""
+    """JSON that may be encoded a second time as text."""
     if not isinstance(value, str):
         return value
     try:

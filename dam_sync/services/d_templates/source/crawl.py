@@ -1,7 +1,7 @@
-"""The whole library by one scan, and deltas: what changed from the newest backwards, and what went into the bin.
+"""Lists the whole library with one scan, and changes as deltas: newest changes first, then the recycle bin.
 
-Versions of an asset are records of their own and may lie far apart in a listing, so a page is never taken for the whole
-of a family: where it may not be, the family is looked up. An asset is told with its current record.
+The versions of an asset are separate records and may be far apart in a listing. A page is therefore not assumed to
+contain all of them: if some may be missing, they are looked up. An asset is reported with its current record.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _LEAST = 1  # records a page, when pages are too large for the gateway
 
 @dataclass(frozen=True, slots=True)
 class ByCursor:
-    """The scan's own cursor; ends with an empty page, without a cursor, or when all are seen (wire D 2.1). `last` is
-    the creation of the last row: from there a scan goes on whose cursor is refused."""
+    """The cursor of the scan; ends with an empty page, without a cursor, or when the total is reached (wire D 2.1).
+    last: creation time of the last row, from which a scan resumes if its cursor is refused."""
 
     size: int
     reach: int | None = None
@@ -54,7 +54,6 @@ class ByCursor:
     shifting: bool = False
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"cursor": None, "rows": 0, "last": 0}
 
     def params(self, cursor: Cursor) -> Params:
@@ -62,7 +61,6 @@ class ByCursor:
         return {"cursor": cursor["cursor"], "size": self.size, "last": cursor["last"]}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         rows = int(cursor["rows"]) + len(page.rows)
         if not page.rows or not page.next or (page.total is not None and rows >= page.total):
             return None
@@ -70,10 +68,9 @@ class ByCursor:
 
 
 class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
-    """Shards say how they are to be read: `scan` is all, changed or bin; `since` and `until` are ms."""
+    """Shard parameters: `scan` is all, changed or bin; `since` and `until` are in ms."""
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """See `Service.shards`."""
         if window.since is None and window.until is None:
             total = await self.tenant.counted()
             yield Shard(ALL, {"scan": ALL, "total": await self._walked() if total is None else total})
@@ -88,7 +85,7 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
             yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
     async def _walked(self) -> int:
-        """All records counted by a scan of their own, where nothing tells a total (wire D 15)."""
+        """Count all records with a scan of their own, if nothing reports a total (wire D 15)."""
         scan = Scan(self.api, Shard("count", {"scan": BIN}))
         number = 0
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
@@ -97,7 +94,6 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         return number
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`."""
         scan = Scan(self.api, shard)
         telling = _ListingState(self, shard)
         async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
@@ -114,14 +110,14 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
 
 @dataclass(slots=True)
 class Scan:
-    """The calls of one listing, as its shard says."""
+    """Sends the requests of one shard."""
 
     api: TemplatesApi
     shard: Shard
     _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
 
     async def fetch(self, params: Params) -> Page:
-        """One page; smaller and slimmer where the gateway cannot carry it (wire D 7)."""
+        """One page; with fewer rows if the gateway cannot carry it (wire D 7)."""
         body = self._body()
         if params["cursor"]:
             body["cursor"] = params["cursor"]
@@ -142,7 +138,7 @@ class Scan:
         return body
 
     async def _sent(self, body: dict[str, Any], *, resumed: bool) -> Json:
-        """The answer; None where the cursor was refused."""
+        """The response; None if the cursor was refused."""
         accept = frozenset({502, 400} if resumed else {502})
         while body["limit"] > _LEAST:
             request = self.api.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
@@ -156,7 +152,7 @@ class Scan:
         return await self.api.ask(facts.SCAN, json=body)
 
     async def _skipped(self) -> Json:
-        """From the start, up to the page that holds what was not listed yet (assumption 6)."""
+        """Scan from the start up to the first page with rows that were not listed yet (assumption 6)."""
         body = self._body()
         while True:
             reply = await self._sent(body, resumed=False)
@@ -166,7 +162,7 @@ class Scan:
             if fresh or not rows or not cursor:
                 return {**reply, "result": fresh}
             if body.get("cursor") == cursor:
-                raise ContractBroken("the scan gave one cursor twice", operation=facts.SCAN)
+                raise ContractBroken("the scan returned the same cursor twice", operation=facts.SCAN)
             body = {**self._body(), "cursor": cursor}
 
     @interprets_response
@@ -178,7 +174,7 @@ class Scan:
 
 @dataclass(slots=True)
 class _ListingState:
-    """What one listing says of each family, once."""
+    """Reports each asset of one listing once."""
 
     crawler: TemplatesCrawl
     shard: Shard
@@ -194,7 +190,7 @@ class _ListingState:
         return str(self.shard.params["scan"])
 
     def ends(self, records: Sequence[Record]) -> bool:
-        """Whether nothing behind these rows is wanted: older than the window, or all of the bin was seen."""
+        """Whether the listing can stop here: the rows are older than the window, or all of the recycle bin was seen."""
         if self._scan == CHANGED:
             return bool(records) and records[-1].changed < int(self.shard.params["since"])
         if self._scan == BIN:
@@ -204,15 +200,15 @@ class _ListingState:
         return False
 
     def _count(self, records: Sequence[Record]) -> None:
-        """Of the bin, what surely was counted: in there since before the counting, as the index had it, and not met a
-        second time. What came later must not stand for what lies behind."""
+        """Count rows that the earlier count certainly included: in the bin since before it, and seen for the first
+        time. Rows that arrived later must not stand in for rows still to come."""
         counted = int(self.shard.params.get("counted") or 0)
         fresh = [record for record in records if record.created > self._reached]
         self._binned += sum(record.deleted and 0 < record.deleted_at < counted for record in fresh)
         self._reached = max((record.created for record in fresh), default=self._reached)
 
     async def entries(self, records: Sequence[Record]) -> list[Entry]:
-        """The entries of one page."""
+        """The entries for one page."""
         if self._scan == ALL:
             families = await self._families(_grouped(records))
         else:
@@ -238,7 +234,7 @@ class _ListingState:
         return since <= at and (not until or at < until)
 
     async def _families(self, groups: dict[str, list[Record]]) -> list[VersionGroup]:
-        """Those whose current record is on this page, and those told before with too few versions."""
+        """Assets whose current record is on this page, and those reported before with too few versions."""
         found = await gather_or_raise([self._family(key, group) for key, group in groups.items()])
         return [family for family in found if self._is_due(family, groups[family.id])]
 
@@ -250,7 +246,7 @@ class _ListingState:
         return current.object in {record.object for record in here} or current.place < here[0].place
 
     async def _family(self, key: str, here: list[Record]) -> VersionGroup:
-        """Of the rows at hand where they are all of it: from the first version to the current one."""
+        """From the given rows if they are complete, from the first version to the current one; otherwise looked up."""
         if here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
             family = VersionGroup.of(here)
         else:
@@ -266,8 +262,8 @@ class _ListingState:
         return family
 
     async def _load(self, key: str, here: Sequence[Record]) -> VersionGroup:
-        """All versions, or those at hand of one that is gone by now or may not be read: reading it by itself will tell,
-        and the listing goes on."""
+        """All versions; only the given rows if the asset is gone or may not be read. Fetching it later raises the
+        error, and the listing continues."""
         try:
             return await self.crawler.version_groups.load(key)
         except (Denied, Rejected) as error:
@@ -304,7 +300,7 @@ def _grouped(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def _lean(family: VersionGroup) -> VersionGroup:
-    """Without the metadata of older versions, for it is kept."""
+    """Without the metadata of older versions, to save memory."""
     current = family.current.object
     return VersionGroup(
         tuple(one if one.object == current else replace(one, entries=(), shown={}) for one in family.records)

@@ -1,4 +1,4 @@
-"""Whole assets from records: fields, versions, rights, and the relations that only a call for each asset tells."""
+"""Assets from records: fields, versions, rights, and relations, which take one call per asset."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ STATUSES = frozenset({"published", "archived", "draft", "import"})
 
 
 class TemplatesFetch(TemplatesPart):
-    """Reads assets; two calls one by one, one for each in a listing."""
+    """Reads assets: two calls for a single one, one for each in a listing."""
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """See `Service.fetch`: the versions, then the relations."""
+        """The versions, then the relations."""
         family = await self.version_groups.load(asset)
         (bare,) = await self._bare([family])
         return await self._related(bare, family) if self.api.options.relations else bare
 
     async def assets_of(self, families: list[VersionGroup]) -> list[Asset]:
-        """Whole assets in the same order; relations are asked for at the same time. One whose relations are refused is
-        left out, for that is its own trouble and not that of a listing."""
+        """Assets in the same order; relations are read concurrently. An asset whose relations are refused is left out,
+        so that it does not fail the listing."""
         bare = await self._bare(families)
         if not self.api.options.relations:
             return bare
@@ -41,7 +41,7 @@ class TemplatesFetch(TemplatesPart):
         return [asset for asset in found if asset is not None]
 
     async def _bare(self, families: list[VersionGroup]) -> list[Asset]:
-        """The assets, but for their relations."""
+        """The assets without relations."""
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.tenant.forms_for(wanted)
         security = await self.tenant.security.get()
@@ -58,7 +58,8 @@ class TemplatesFetch(TemplatesPart):
         return replace(bare, relations=relations, losses=(*bare.losses, *losses))
 
     async def _relations(self, family: VersionGroup) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
-        """Of all versions, for an older record keeps its own (assumption 10); targets in the bin are told as losses."""
+        """Relations of all versions, because older records keep theirs (assumption 10). Targets in the recycle bin are
+        reported as losses."""
         own = {record.object for record in family.records}
         pairs = [pair for record in family.living for pair in await self._links(record)]
         found, losses = set(), set()
@@ -68,7 +69,7 @@ class TemplatesFetch(TemplatesPart):
             try:
                 target, binned = await self.version_groups.owner(secondary)
             except (NotFound, Rejected):
-                losses.add(Loss("relations", "its target cannot be seen", f"{kind} {secondary}"))
+                losses.add(Loss("relations", "its target is not visible", f"{kind} {secondary}"))
                 continue
             if binned and not family.deleted:
                 losses.add(Loss("relations", "its target is in the recycle bin", f"{kind} {target}"))
@@ -89,12 +90,12 @@ class TemplatesFetch(TemplatesPart):
 
 
 def kind_of_link(spelled: str) -> str:
-    """One spelling for both that are known (wire D 3.4)."""
+    """The canonical spelling of a link type (wire D 3.4)."""
     return next((kind for kind, hyphened in facts.HYPHENED.items() if spelled == hyphened), spelled)
 
 
 def asset_of(family: VersionGroup, forms: MetadataForms, security: Security, named: NamedAttributes) -> Asset:
-    """The neutral asset, but for its relations."""
+    """The neutral asset without relations."""
     current = family.current
     names = {identity: name for name, identity in security.known.items()}
     values, losses = fields_of(current, forms)
@@ -125,34 +126,34 @@ def asset_of(family: VersionGroup, forms: MetadataForms, security: Security, nam
 
 
 def _sensitive(values: Mapping[str, Value], forms: MetadataForms) -> Iterator[Restriction]:
-    """Values that are shown to some users only."""
+    """Fields that only some users see."""
     for key in values:
         if forms.by_key[key].sensitive:
             yield Restriction(RestrictionKind.SENSITIVE, key)
 
 
 def _undated(values: Mapping[str, Value], named: NamedAttributes) -> Iterator[Loss]:
-    """What stands where a date of the rights should, and is none."""
+    """Values of a rights date that are not dates."""
     for path, key in (("release_at", named.release), ("expires_at", named.expiry)):
         value = values.get(key)
         if value is not None and not isinstance(value, date):
-            yield Loss(path, "is no date", str(value)[:40])
+            yield Loss(path, "is not a date", str(value)[:40])
 
 
 def _kept_back(family: VersionGroup) -> tuple[Loss, ...]:
     """Files in the bin cannot be downloaded (wire D 4)."""
     files = len(family.versions) if family.deleted else 0
-    return (Loss("versions", "in the recycle bin, not given out", f"{files} files"),) if files else ()
+    return (Loss("versions", "in the recycle bin, cannot be downloaded", f"{files} files"),) if files else ()
 
 
 def fields_of(record: Record, forms: MetadataForms) -> tuple[dict[str, Value], tuple[Loss, ...]]:
-    """Values by key, without those the service keeps itself; what no template explains is a loss."""
+    """Values by key, except those maintained by the service; values that no template explains are losses."""
     values: dict[str, Value] = {}
-    losses = [Loss("versions", "the file is kept outside of the service")] if record.federated else []
+    losses = [Loss("versions", "the file is stored outside the service")] if record.federated else []
     for entry in record.entries:
         attribute = forms.by_id.get(entry.id)
         if not entry.id:
-            losses.append(Loss("fields", "is no attribute and was not read", str(entry.value)[:40]))
+            losses.append(Loss("fields", "is not an attribute and was not read", str(entry.value)[:40]))
         elif attribute is None:
             if entry.value or entry.rows:
                 losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute"))
@@ -165,7 +166,8 @@ def fields_of(record: Record, forms: MetadataForms) -> tuple[dict[str, Value], t
 
 
 def status_of(value: Value | None, *, deleted: bool) -> tuple[str, str]:
-    """Status and substatus: a dropdown's word where it is one of ours, else beside `published`."""
+    """Status and substatus: the label of the dropdown if it is one of our statuses, otherwise `published` and the
+    label."""
     label = value.label if isinstance(value, Term) else ""
     if deleted:
         return TRASH, label

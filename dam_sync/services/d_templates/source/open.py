@@ -1,4 +1,4 @@
-"""The bytes of files, by signed links: fifty a call for what a listing told, else a fresh one for each (wire D 4)."""
+"""Opens files by signed URLs: fifty per call for files of a listing, otherwise one call per file (wire D 4)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, numbe
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
-_FILELESS = "see in the service whether the file was ever uploaded, or is kept outside of it"
+_FILELESS = "check in the service whether the file was ever uploaded, or is stored outside it"
 _REFUSED = frozenset({400, 403, 404, 502})
 
 
 @dataclass(slots=True, repr=False)
 class LinkChunk:
-    """Records that a listing told side by side; their links come by one call, and are used once. Links are secrets."""
+    """Records listed next to each other: their URLs come from one call, and each is used once. URLs are secrets."""
 
     waiting: dict[str, None]
     links: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class TemplatesOpen(TemplatesPart):
         self._chunks = LruCache[str, LinkChunk](facts.FAMILIES_KEPT)
 
     def expect_opens(self, families: Iterable[VersionGroup]) -> None:
-        """Files that may be opened soon, in the order they will be: their links can be had together."""
+        """Announce files that may be opened soon, in this order, so that one call can fetch their URLs."""
         records = [one.object for family in families for one in family.living if one.has_file]
         for some in _shares(records, facts.EXPOSED):
             chunk = LinkChunk(dict.fromkeys(some))
@@ -52,7 +52,7 @@ class TemplatesOpen(TemplatesPart):
                 self._chunks.put(record, chunk)
 
     def opening(self, file: FileRef) -> Calls:
-        """See `Service.opening`: the first file of a chunk pays for all of it."""
+        """The first file of a chunk pays for all of it."""
         chunk = self._chunks.get(file.id.partition("/")[2])
         if chunk is None:
             return {facts.CONTENT: 1}
@@ -60,15 +60,15 @@ class TemplatesOpen(TemplatesPart):
         return {facts.EXPOSE: 1} if first else {}
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """Bytes from `offset`. A link that ended while it waited for its turn is asked for again, a few times."""
+        """Bytes from `offset`. A URL that expires while waiting is renewed a few times."""
         asset, _, record = file.id.partition("/")
         owner = self.version_groups.owners.get(record)
         if owner is not None and owner[0] != asset:
-            raise NotFound("this is the file of another asset", asset=asset, operation=facts.CONTENT)
+            raise NotFound("the file belongs to another asset", asset=asset, operation=facts.CONTENT)
         for renewals in range(facts.LINK_RENEWALS, -1, -1):
             link = await self._exposed(record) or await self._link(asset, record)
             if not link.lower().startswith(("https://", "http://")):
-                raise Rejected("the download link is no address of the web", asset=asset, operation=facts.CONTENT)
+                raise Rejected("the download link is not an http URL", asset=asset, operation=facts.CONTENT)
             try:
                 request = Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
                 return await self.api.client.stream(request, offset)
@@ -78,7 +78,7 @@ class TemplatesOpen(TemplatesPart):
         raise NotFound("the file cannot be downloaded", asset=asset)
 
     async def _exposed(self, record: str) -> str:
-        """A link out of those asked for together, each used once; empty where there is none, or no longer."""
+        """A URL fetched for the chunk, used once; empty if there is none or it expired."""
         chunk = self._chunks.get(record)
         if chunk is None:
             return ""
@@ -91,7 +91,8 @@ class TemplatesOpen(TemplatesPart):
             return chunk.links.pop(record, "")
 
     async def _expose(self, chunk: LinkChunk) -> None:
-        """Links of all of a chunk that was not opened yet; what does not come is asked for singly (wire D 15)."""
+        """Fetch the URLs of all files of a chunk that are still unopened; missing ones are fetched one by one (wire D
+        15)."""
         asked = self.api.clock.monotonic()
         component = {"componentType": "object", "componentRef": "original", "expiration": facts.EXPOSED_SECONDS}
         body = [{"id": one, "identifier": "objectId", "components": [component]} for one in chunk.waiting]
@@ -105,7 +106,7 @@ class TemplatesOpen(TemplatesPart):
         chunk.until = asked + lives - facts.EXPOSED_RESERVE
 
     async def _link(self, asset: str, record: str) -> str:
-        """A fresh signed link. Raises NotFound where the record has no file, whatever the service calls that."""
+        """A fresh signed URL. Raises NotFound if the record has no file, whatever status the service returns."""
         request = self.api.request(
             facts.CONTENT, record, asset=asset, accept=frozenset({400, 404, 502}), repeatable=True
         )
@@ -127,7 +128,7 @@ class TemplatesOpen(TemplatesPart):
 
 
 def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:
-    """In as few shares as hold `most` each, all nearly as large."""
+    """Split into as few shares of at most `most` as possible, of nearly equal size."""
     shares = -(-len(records) // most)
     ends = [len(records) * number // shares for number in range(shares + 1)] if shares else []
     return [records[start:stop] for start, stop in pairwise(ends)]
@@ -140,6 +141,6 @@ def _original(row: Json) -> str:
 
 
 def _seconds(link: str) -> float:
-    """How long a link lives, as it says itself; what the answer says beside it may be wrong (wire D 4)."""
+    """Lifetime according to the URL itself; other members of the response may be wrong (wire D 4)."""
     query = {name.lower(): value for name, value in parse_qsl(urlsplit(link).query)}
     return float(number_of(query.get("x-amz-expires", "")) or facts.LINK_LIFE.total_seconds())

@@ -1,4 +1,4 @@
-"""Which records make an asset, and which of their ids counts now; remembered within bounds, looked up on a miss."""
+"""Which records form an asset, and which of their ids is current; cached within bounds, looked up on a miss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, recor
 
 @dataclass(frozen=True, slots=True)
 class VersionGroupIds:
-    """Ids of an asset's current record, and the files of all its versions."""
+    """Ids of the current record of an asset, and the files of all versions."""
 
     object: str
     file: str
@@ -24,7 +24,7 @@ class VersionGroupIds:
 
 @dataclass(slots=True)
 class VersionGroups:
-    """Look-ups by family, record and file."""
+    """Lookups by asset, record and file."""
 
     api: TemplatesApi
     ids: LruCache[str, VersionGroupIds] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
@@ -35,7 +35,7 @@ class VersionGroups:
     whole: bool = False  # `files` has every file of the library
 
     async def load(self, asset: str) -> VersionGroup:
-        """All versions, read from the store and not from the index; one call. Raises NotFound."""
+        """All versions, read from the database and not from the search index; one call. Raises NotFound."""
         try:
             request = self.api.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
             reply = await self.api.send(request)
@@ -49,7 +49,7 @@ class VersionGroups:
         return family
 
     async def record(self, identity: str, *, asset: str = "") -> Record:
-        """One record by the id of itself or of its file. Raises NotFound."""
+        """One record by its own id or that of its file. Raises NotFound."""
         request = self.api.request(facts.ASSET, identity, asset=asset, accept=frozenset({400, 404}))
         reply = await self.api.send(request)
         if reply.status != 200:
@@ -57,7 +57,7 @@ class VersionGroups:
         return record_of(reply.json())
 
     async def known(self, asset: str) -> VersionGroupIds:
-        """The ids of an asset, looked up where they are not remembered. Raises NotFound."""
+        """The ids of an asset, looked up if they are not cached. Raises NotFound."""
         found = self.ids.get(asset)
         if found is None:
             await self.load(asset)
@@ -67,7 +67,7 @@ class VersionGroups:
         return found
 
     def remember(self, family: VersionGroup) -> None:
-        """What was just read."""
+        """Cache what was just read."""
         current = family.current
         files = tuple(record.file for record in family.records)
         self.ids.put(family.id, VersionGroupIds(current.object, current.file, current.template, files))
@@ -75,28 +75,28 @@ class VersionGroups:
             self.owners.put(record.object, (family.id, family.deleted))
 
     def listed(self, family: VersionGroup) -> None:
-        """Part of a listing of everything."""
+        """Cache an asset of a full listing."""
         if len(self.files) < facts.FILES_KEPT:
             self.files.update(dict.fromkeys((record.file for record in family.records), family.id))
 
     def ended(self) -> None:
-        """The listing of everything began at the start and came to its end."""
+        """A full listing was read from start to end."""
         self.whole = len(self.files) < facts.FILES_KEPT
 
     def made(self, asset: str, identity: str, file: str, template: str) -> None:
-        """What was just created."""
+        """Cache what was just created."""
         before = self.ids.get(asset)
         self.fresh.put(asset, self.api.clock.monotonic())
         self.ids.put(asset, VersionGroupIds(identity, file, template, (*(before.files if before else ()), file)))
         self.owners.put(identity, (asset, False))
 
     def is_fresh(self, asset: str) -> bool:
-        """Whether a record of it was made so lately that the service has hardly looked at its file."""
+        """Whether a record of it was created so recently that its file is probably not processed yet."""
         made = self.fresh.get(asset)
         return made is not None and self.api.clock.monotonic() - made < facts.PROCESS_WAITS[0]
 
     async def owner(self, identity: str) -> tuple[AssetId, bool]:
-        """The asset that a record or file belongs to, and whether it is in the bin. Raises NotFound."""
+        """The asset that a record or file belongs to, and whether it is in the recycle bin. Raises NotFound."""
         found = self.owners.get(identity)
         if found is None:
             record = await self.record(identity, asset=identity)

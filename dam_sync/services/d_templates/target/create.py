@@ -1,4 +1,4 @@
-"""Service D as a target: create, change, add versions, bin."""
+"""Creates assets and versions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _AGAIN = 3  # records made in a row because the links of the one before were los
 
 
 class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
-    """Writes assets; each method says what is safe to repeat."""
+    """Writes assets; a create is journaled, everything else is safe to repeat."""
 
     # -- create ----------------------------------------------------------------------------------------------------
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """The record with its metadata, then its bytes: an asset has its ids before it has a file (wire D 6.1)."""
+        """The record with its metadata, then its file: the service assigns ids before the upload (wire D 6.1)."""
         template = (await self.tenant.forms.get()).template(draft.profile)
         body = await self._body(draft, template)
 
@@ -68,8 +68,8 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         journal: Journal,
         marker: Marker | None,
     ) -> CreatedRecord:
-        """A record and its bytes, each once. A record whose upload links are lost is unmarked, binned and created
-        again, unless the store refuses the new links as it refused the old ones."""
+        """A record and its file, each written once. A record whose upload URLs are lost is unmarked, moved to the
+        recycle bin and created again, unless the storage refuses the new URLs in the same way."""
 
         async def call() -> Json:
             return asdict(await make())
@@ -89,10 +89,11 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
     async def _carried(
         self, made: CreatedRecord, content: Content, journal: Journal, marker: Marker | None, before: SessionGone | None
     ) -> SessionGone | None:
-        """None when the bytes are there, else why they will never be. Where they will never be, or are others, no asset
-        is left behind; a record that waits for a store which refuses its link stays for the next attempt.
+        """None when the file is uploaded, otherwise why it never will be; then no asset is left behind. A record whose
+        URL the storage refuses for now stays for the next attempt.
 
-        before: how the links of the record before this one were lost."""
+        before: how the URLs of the previous record were lost.
+        """
         try:
             await self.uploader.send(made, content, journal)
         except SessionGone as error:
@@ -109,7 +110,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         return None
 
     async def _put_by(self, made: CreatedRecord, journal: Journal, marker: Marker | None) -> None:
-        """A record whose bytes will never come, and the steps that led to it."""
+        """Discard a record whose file will never be uploaded, and its journal entries."""
         await self.uploader.give_up(made)
         await self._discard(made.family, made.object, marker)
         await journal.discard("record", "file", "parts:*", "processed")
@@ -117,7 +118,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
     async def _once(
         self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, journal: Journal
     ) -> Json:
-        """The create itself; one that was refused is certain to have made nothing, so nothing is looked for later."""
+        """The journaled create. A refused create certainly made nothing, so its intent is discarded."""
         refused = False
 
         async def tried() -> Json:
@@ -136,8 +137,8 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             raise
 
     async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> CreatedRecord | None:
-        """What an earlier attempt made and marked, if it can be gone on with; a stub without file and without links
-        cannot, for no byte goes before a record is remembered."""
+        """What an earlier attempt created and marked, if it can be resumed. A record without file and URLs cannot: no
+        byte is sent before a record is journaled."""
         kept = _made(record) if content is None else await self._kept(record)
         if kept is not None:
             return kept
@@ -147,11 +148,11 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         return None
 
     async def _kept(self, record: Record) -> CreatedRecord | None:
-        """A record whose links outlived the process: no byte went yet."""
+        """A record whose upload URLs are still stored: no byte was sent yet."""
         return None if record.has_file else await self.uploader.urls.made(record.file)
 
     async def _looked_at(self, record: Record) -> Record | None:
-        """The record with its file, if it has one or gets it soon."""
+        """The record, once its file is processed; None if it has none."""
 
         async def looked_at() -> Record | None:
             now = await self.version_groups.record(record.object, asset=record.family)
@@ -161,8 +162,8 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         return record if record.has_file else await self.api.until(looked_at, sum(waits[:4]), waits)
 
     async def _discard(self, asset: str, record: str, marker: Marker | None) -> None:
-        """A record without a file, put away: its mark is taken off, the version before it counts again, then it goes to
-        the bin, and what went there with it comes back (wire D 6.9, 15). Safe to repeat."""
+        """Discard a record without a file: clear its marker, promote the version before it, move it to the recycle bin,
+        and restore what was moved there with it (wire D 6.9, 15). Safe to repeat."""
         try:
             before = await self.version_groups.load(asset)
         except NotFound:
@@ -191,7 +192,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
     # -- replace ---------------------------------------------------------------------------------------------------
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """A new record of the family with the metadata of the current one (wire D 6.6), after that was processed."""
+        """A new version with the metadata of the current one (wire D 6.6), once that was processed."""
         settled: list[VersionGroup] = []
         before = await journal.run("before", lambda: self._settled(asset, settled), idempotent=True)
 
@@ -206,8 +207,8 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         self.version_groups.made(asset, made.object, made.file, made.template)
 
     async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> CreatedRecord | None:
-        """The version that an earlier attempt made: one of this user and of this name that has these bytes, or whose
-        links are kept. Those of others stay as they are. Raises Uncertain where one may be ours and nothing tells."""
+        """The version that an earlier attempt created: by this user, with this name, and with these bytes or stored
+        upload URLs. Other versions are left alone. Raises Uncertain if one may be ours and nothing proves it."""
         user = await self.tenant.user()
 
         async def another() -> list[Record] | None:
@@ -227,17 +228,17 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         return None
 
     async def _put_away(self, record: Record, user: str, filename: str) -> None:
-        """A version without file and links that is surely ours, for this user made it with this name; where the service
-        does not say who made it, nothing is touched. Raises Uncertain."""
+        """Discard a version without file and URLs that is certainly ours, by creator and name; if the service does not
+        report the creator, nothing is changed. Raises Uncertain."""
         if not (user and record.creator == user and record.filename == filename):
-            hint = "bin the version without a file in the target if it is nobody's, then `errors JOB --retry`"
-            text = "a version without a file came, and nothing tells whether it is ours"
+            hint = "delete the version without a file in the target if nobody needs it, then `errors JOB --retry`"
+            text = "there is a new version without a file, and nothing shows whether it is ours"
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
         await self._discard(record.family, record.object, None)
 
     async def _settled(self, asset: AssetId, settled: list[VersionGroup]) -> Json:
-        """The records there are, the current one processed, so that versions keep their order (wire D 6.6); they are
-        left in `settled`, too."""
+        """The ids of all records once the current one is processed, so that versions keep their order (wire D 6.6). The
+        version group is appended to `settled`."""
 
         async def processed() -> VersionGroup | None:
             family = await self.version_groups.load(asset)
@@ -249,16 +250,16 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         if family is None:
             raise Transient("the version before this one is still being processed", asset=asset)
         if family.deleted:
-            raise Rejected("an asset in the recycle bin takes no version", asset=asset, operation=facts.CREATE)
+            raise Rejected("an asset in the recycle bin does not take versions", asset=asset, operation=facts.CREATE)
         settled.append(family)
         return {"records": [one.object for one in family.records]}
 
     def _may_come(self, record: Record) -> bool:
-        """Whether a record without a file was made so lately that its file may be on its way."""
+        """Whether a record without a file is so recent that its file may still arrive."""
         return self.api.clock.now().timestamp() * 1000 - record.created < facts.PROCESS_SECONDS * 1000
 
     async def _same(self, current: Record, filename: str) -> Json:
-        """A create that repeats what a record says, but for what the service keeps itself."""
+        """The body of a create that repeats a record, except what the service maintains itself."""
         forms = await self.tenant.forms.get()
         return {
             "metadataTemplateId": current.template,
@@ -277,10 +278,10 @@ def _made(record: Record) -> CreatedRecord:
 
 
 def _alike(one: SessionGone, other: SessionGone) -> bool:
-    """Whether two uploads in a row were refused in the same way."""
+    """Whether two uploads were refused in the same way."""
     return bool(one.operation) and (one.operation, one.code) == (other.operation, other.code)
 
 
 def _may_be_ours(record: Record, user: str, filename: str) -> bool:
-    """Whether this user may have made a version for a file of this name."""
+    """Whether this user may have created a version for a file of this name."""
     return (not (user and record.creator) or record.creator == user) and filename in ("", record.filename)

@@ -1,4 +1,4 @@
-"""Assets by their mark: a search that is behind, and the record itself which is not (wire D 6.9)."""
+"""Finds assets by marker: the search index lags, so matches are confirmed on the record (wire D 6.9)."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _PAGES = facts.SEARCH_REACH // facts.SEARCH_PAGE
 
 
 class TemplatesFind(TemplatesPart):
-    """Looks for marks."""
+    """Looks up markers."""
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """See `Service.find`; the bin is looked through too, what lives comes first."""
+        """Includes the recycle bin; assets outside it come first."""
         found = await self.marked_record(marker)
         return None if found is None else AssetId(found.family)
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
-        """The recorded asset, else what carries the marker."""
+        """The journaled record, otherwise the asset with the marker."""
         made = await journal.get("record")
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
     async def marked_record(self, marker: Marker) -> Record | None:
-        """The record with exactly this mark, as the store has it; None only after the index had its time."""
+        """The record with exactly this marker, confirmed on the record itself; None only after the index lag."""
         attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
         if attribute is None or attribute.kind is not FieldKind.TEXT:
-            raise InvalidValue(f"there is no text attribute {marker.field!r} to find a mark in")
+            raise InvalidValue(f"there is no text attribute {marker.field!r} to find a marker in")
         return await self.api.until(
             lambda: self._marked(attribute, marker.value), self.api.options.lag, facts.FIND_WAITS
         )
 
     async def _marked(self, attribute: Attribute, value: str) -> Record | None:
-        """The index answers with what is alike; only an equal value counts."""
+        """The index returns similar values; only an equal one counts."""
         found: list[Record] = []
         for page in range(_PAGES):
             body = {
@@ -64,5 +64,5 @@ class TemplatesFind(TemplatesPart):
 
 
 def has_value(record: Record, attribute: str, value: str) -> bool:
-    """Whether a text attribute of a record is just this."""
+    """Whether a text attribute of a record equals this value."""
     return any(entry.id == attribute and entry.value == value for entry in record.entries)

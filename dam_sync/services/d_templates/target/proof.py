@@ -1,4 +1,4 @@
-"""Forms of writing that no document shows, looked at when they are used first: what an update leaves as it was."""
+"""Verifies undocumented behaviour on first use: which attributes an update leaves unchanged."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ _ASK = "ask the service's support what `PATCH /asset/{id}` changes, then `errors
 
 @dataclass(slots=True)
 class UpdateProof:
-    """What the first updates of a session showed (assumption 14). partial: attributes that an update does not name stay
-    as they are; False: they are lost, so that all of them are sent. replaces: a list of security templates is replaced.
-    """
+    """What the first updates of a session showed (assumption 14). partial: an update keeps attributes that it does not
+    name; False: it drops them, so that all have to be sent. replaces: it replaces the list of security templates."""
 
     partial: bool | None = None
     replaces: bool = False
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def wants(self, body: Mapping[str, Json]) -> bool:
-        """Whether such an update was not seen yet."""
+        """Whether such an update was not verified yet."""
         return ("metadata" in body and self.partial is None) or ("securityTemplateIds" in body and not self.replaces)
 
     def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: MetadataForms) -> None:
-        """What the record shows after the update. Raises Rejected where the update had no effect, or left a security
-        template that it does not name."""
+        """Judge the record after the update. Raises Rejected if the update had no effect, or left a security template
+        that it does not name."""
         told = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
         if "securityTemplateIds" in body:
             if set(body["securityTemplateIds"]) != set(after.security):
@@ -40,27 +39,27 @@ class UpdateProof:
         if before is None:
             return
         if not _took_effect(body["metadata"], before, after):
-            raise Rejected("the update was answered and had no effect", code="no effect", **told)
+            raise Rejected("the update was accepted and had no effect", code="no effect", **told)
         self.partial = not lost_of(before, after, body["metadata"], forms)
 
 
 def lost_of(
     before: Record, after: Record, sent: Sequence[Mapping[str, Json]], forms: MetadataForms
 ) -> list[MetadataEntry]:
-    """What the record had, nobody changed, and is gone."""
+    """Values that the record had, that were not sent, and that are gone."""
     named = {str(entry["metadataDefinitionId"]) for entry in sent}
     left = {entry.id for entry in after.entries if _filled(entry)}
     return [one for one in kept_of(before, forms) if one.id not in named and one.id not in left]
 
 
 def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
-    """The values of a record that the service does not keep itself."""
+    """The values of a record that the service does not maintain itself."""
     known = (entry for entry in record.entries if entry.id in forms.by_id and not forms.by_id[entry.id].system)
     return [entry for entry in known if _filled(entry)]
 
 
 def _took_effect(sent: Sequence[Mapping[str, Json]], before: Record, after: Record) -> bool:
-    """Whether any of the values sent is there, or changed at all, where any was sent."""
+    """Whether any of the sent values is present or changed; true if none was sent."""
     wanted = {str(entry["metadataDefinitionId"]): entry for entry in sent if len(entry) > 1}
     was, now = ({one.id: (one.value, one.rows) for one in record.entries} for record in (before, after))
     said = {key: entry.get("metadataDefinitionValue") for key, entry in wanted.items()}

@@ -1,4 +1,4 @@
-"""Typed links between assets; every answer is 200 and says inside what became of it (wire D 6.7)."""
+"""Typed links between assets; every response is 200 and carries the outcome (wire D 6.7)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ class TemplatesRelate(TemplatesPart):
     """Links current records."""
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """See `Service.relate`. Raises Unsupported for a kind there is not, Conflict for a circle, which the service
-        refuses. Safe to repeat."""
+        """Raises Unsupported for an unknown kind, Conflict for a cycle, which the service refuses. Safe to repeat."""
         kind = kind_of_link(relation.kind)
         if kind not in facts.KINDS_OF_LINK:
             hint = f"map relations to {', '.join(facts.KINDS_OF_LINK)}"
@@ -29,14 +28,14 @@ class TemplatesRelate(TemplatesPart):
         if text and kind in facts.HYPHENED and "circular" not in text.casefold():
             text = await self._linked(asset, own.object, other.object, facts.HYPHENED[kind])
         if "circular" in text.casefold():
-            hint = "take one relation out of the circle at the source"
-            raise Conflict(f"{kind} to {relation.target} would close a circle", asset=asset, code="circle", hint=hint)
+            hint = "remove one relation of the cycle at the source"
+            raise Conflict(f"{kind} to {relation.target} would close a cycle", asset=asset, code="circle", hint=hint)
         if text:
             raise InvalidValue(text[:200], asset=asset, operation=facts.RELATE)
 
     async def _linked(self, asset: AssetId, own: str, other: str, kind: str) -> str:
-        """Empty when the link is there, else what the service says. Two records have one link at most, so one that
-        `exists` is read: it may be of another kind (wire D 3.4)."""
+        """Empty if the link exists, otherwise the message of the service. Two records have at most one link, so an
+        existing one is read: it may be of another kind (wire D 3.4)."""
         body = {"secondaryIds": [{"id": other, "linkType": kind}]}
         reply = (await self.api.write(facts.RELATE, own, body, asset=asset)).json()
         entry = _entry(reply)
@@ -54,7 +53,7 @@ class TemplatesRelate(TemplatesPart):
         kinds = {kind_of_link(text_of(row, "linkType")) for row in between}
         if kinds and kind not in kinds:
             raise Conflict(
-                f"there is a link of kind {', '.join(sorted(kinds))} between the two already, and only one is possible",
+                f"there is a link of kind {', '.join(sorted(kinds))} between them already, and only one is possible",
                 asset=asset,
                 code="other link",
                 hint="choose one of the two relations in the mapping",
@@ -65,5 +64,5 @@ class TemplatesRelate(TemplatesPart):
 def _entry(reply: Json) -> dict[str, Json]:
     entry = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     if not isinstance(entry, dict):
-        raise ContractBroken("a link was answered in no documented shape", operation=facts.RELATE)
+        raise ContractBroken("the response to a link has no documented shape", operation=facts.RELATE)
     return entry

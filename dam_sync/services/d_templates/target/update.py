@@ -1,4 +1,4 @@
-"""Changes to assets of service D: attributes, security templates, the bin."""
+"""Changes assets: attributes, security templates, recycle bin."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
 
 
 class TemplatesUpdate(TemplatesTerms):
-    """Changes what there is; each method says what is safe to repeat."""
+    """Changes existing assets; all methods are safe to repeat."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.proof = UpdateProof()
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """One call for all of it; what is cleared is read back. Files cannot be renamed. Safe to repeat."""
+        """One call for the whole patch; cleared attributes are read back. Files cannot be renamed."""
         if not _writes(patch):
             return
         known = await self.version_groups.known(asset)
@@ -45,7 +45,7 @@ class TemplatesUpdate(TemplatesTerms):
             await self._see_cleared(asset, known.object, emptied)
 
     async def _entries(self, asset: AssetId, patch: Patch, known: VersionGroupIds) -> list[dict[str, Json]]:
-        """The attributes that change; tags that nobody can name stay as they are."""
+        """The attributes that change; tags missing from the vocabulary are kept."""
         named = self.api.options.named
         said = await self.option_values(patch.rights or Rights(), patch.status or "", frozenset())
         fields: dict[str, Value | None] = {**patch.fields, **said, **dict.fromkeys(cleared_by(patch, named))}
@@ -62,14 +62,14 @@ class TemplatesUpdate(TemplatesTerms):
         return entries
 
     async def _security(self, asset: AssetId, patch: Patch) -> list[str]:
-        """The security templates from now on. Raises InvalidValue where an asset is opened and nothing says to whom."""
+        """The new security templates. Raises InvalidValue if an asset is opened and nothing says to whom."""
         if patch.closed is False and patch.rights is None:
-            raise InvalidValue("it is to be visible and nothing says to whom", asset=asset)
+            raise InvalidValue("it should become visible, and nothing says to whom", asset=asset)
         groups = patch.rights.groups if patch.rights else frozenset[str]()
         return (await self.tenant.security.get()).ids(groups, closed=bool(patch.closed))
 
     async def _proven(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
-        """The update, read back where it is the first of its kind."""
+        """Send the update; read it back if it is the first of its kind."""
         if self.proof.wants(body):
             async with self.proof.turn:
                 if self.proof.wants(body):
@@ -78,7 +78,7 @@ class TemplatesUpdate(TemplatesTerms):
         await self._whole(asset, record, body)
 
     async def _first(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
-        """Where it takes away what it does not name, all of it is sent again, now and from now on."""
+        """If an update drops attributes that it does not name, all are sent again, now and from then on."""
         forms = await self.tenant.forms.get()
         first = "metadata" in body and self.proof.partial is None
         before = await self.version_groups.record(record, asset=asset) if first else None
@@ -94,7 +94,7 @@ class TemplatesUpdate(TemplatesTerms):
         await self._patch(asset, record, body)
 
     async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
-        """Whether the attributes are empty now; if not, the other way of emptying them is tried (assumption 13)."""
+        """Read back cleared attributes; if they are not empty, clear them the other way (assumption 13)."""
         now = await self.version_groups.record(record, asset=asset)
         full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
         if full:
@@ -102,7 +102,7 @@ class TemplatesUpdate(TemplatesTerms):
             await self._patch(asset, record, {"metadata": rows})
 
     async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
-        """The tags a record has, and as they came those of which the vocabulary, learnt anew, has no name."""
+        """The tags of a record, and the raw items that the reloaded vocabulary has no label for."""
         attribute = (await self.tenant.forms.get()).by_key[self.api.options.named.tags]
         now = await self.version_groups.record(record, asset=asset)
         entries = [entry for entry in now.entries if entry.id == attribute.id and entry.value]
@@ -114,7 +114,7 @@ class TemplatesUpdate(TemplatesTerms):
         return labels, [item for identity, item in ids if not known.get(identity)]
 
     async def option_values(self, rights: Rights, status: str, tags: frozenset[str]) -> dict[str, Value | None]:
-        """What goes into the attributes that options name."""
+        """Values of the attributes that options name."""
         named = self.api.options.named
         found: dict[str, Value | None] = {}
         if named.release and rights.release_at:
@@ -128,13 +128,13 @@ class TemplatesUpdate(TemplatesTerms):
         return found
 
     async def _patch(self, asset: str, record: str, body: Json) -> None:
-        """One record changed. Raises InvalidValue."""
+        """Change one record. Raises InvalidValue."""
         reply = await self.usable(lambda: self.api.write(facts.UPDATE, record, body, asset=asset))
         _refuse(reply.json() if reply.body else None, facts.UPDATE, asset)
 
     async def remove(self, asset: AssetId) -> None:
-        """Every version to the bin, the newest last, then read back; what is gone or binned is left so (wire D 15).
-        Safe to repeat."""
+        """Move every version to the recycle bin, the newest last, then read back (wire D 15). Missing assets are
+        ignored."""
         try:
             family = await self.version_groups.load(asset)
         except NotFound:
@@ -146,7 +146,7 @@ class TemplatesUpdate(TemplatesTerms):
             raise Rejected("the service did not delete all versions", asset=asset, operation=facts.DELETE)
 
     async def _bin(self, asset: str, record: str, action: str) -> None:
-        """One record into the bin or out of it; a refusal is judged by reading back."""
+        """Move one record into the recycle bin or out of it; a refusal is checked by reading back."""
         body = {"action": action, "deleteType": "full"}
         accept = frozenset({403, 404, 500})
         request = self.api.request(facts.DELETE, record, asset=asset, json=body, repeatable=True, accept=accept)
@@ -162,14 +162,13 @@ class TemplatesUpdate(TemplatesTerms):
 
 
 def _writes(patch: Patch) -> bool:
-    """Whether there is anything that this service can write."""
+    """Whether the patch has anything that this service can write."""
     changes = (patch.fields, patch.tags_add, patch.tags_remove, patch.cleared, patch.status)
     return any(changes) or patch.closed is not None or (patch.rights or Rights()) != Rights()
 
 
 def status_term(status: str, forms: MetadataForms, named: NamedAttributes) -> Term | None:
-    """The dropdown's value for a status; None: the dropdown stays empty, which is read as published. Raises
-    InvalidValue."""
+    """The value of the status dropdown; None if it stays empty, which is read as published. Raises InvalidValue."""
     labels = forms.lexicon[forms.by_key[named.status].vocabulary].labels
     for identity, label in labels.items():
         if label.casefold() == status.casefold():
@@ -186,40 +185,40 @@ def entries_for(fields: Mapping[str, Value | None], template: str, forms: Metada
 
 
 def retagged(labels: frozenset[str], patch: Patch) -> frozenset[str]:
-    """Tags after a patch, one for each name, however its letters are composed."""
+    """Tags after a patch, unique after Unicode normalization."""
     gone = {composed(label) for label in patch.tags_remove}
     kept = {composed(label): label for label in sorted(patch.tags_add) + sorted(labels)}
     return frozenset(label for key, label in kept.items() if key not in gone)
 
 
 def _carry(entries: list[dict[str, Json]], attribute: str, strange: list[Json]) -> None:
-    """What nobody can name stays in the attribute as it is."""
+    """Keep items without a label in the attribute."""
     for entry in entries:
         if entry["metadataDefinitionId"] == attribute:
             entry["metadataDefinitionValue"] = [*entry.get("metadataDefinitionValue", []), *strange]
 
 
 def cleared_by(patch: Patch, named: NamedAttributes) -> frozenset[str]:
-    """The attributes that a patch empties because our own date is gone."""
+    """The attributes that a patch clears because our own date was removed."""
     keys = {"release": named.release, "expiry": named.expiry}
     return frozenset(keys.get(what, "") for what in patch.cleared) - {""}
 
 
 def next_day(when: datetime) -> datetime:
-    """The first midnight UTC that is not before: an asset is never released too early by a date without a time."""
+    """The next midnight UTC: a date without a time must not release an asset too early."""
     utc = when.astimezone(UTC)
     midnight = datetime.combine(utc.date(), time.min, UTC)
     return midnight if midnight == utc else midnight + timedelta(days=1)
 
 
 def _merged(before: Record, sent: list[dict[str, Json]], forms: MetadataForms) -> list[Json]:
-    """What is sent, and all that the record has besides."""
+    """The sent entries plus everything else that the record has."""
     named = {entry["metadataDefinitionId"] for entry in sent}
     return [*(entry_json(one) for one in kept_of(before, forms) if one.id not in named), *sent]
 
 
 def entry_json(entry: MetadataEntry) -> Json:
-    """An entry as it is written, which is as it was read (wire D 6.4)."""
+    """An entry in the form in which it was read (wire D 6.4)."""
     if entry.rows is not None:
         rows = [[entry_json(cell) for cell in row] for row in entry.rows]
         return {"metadataDefinitionId": entry.id, "metadataDefinitionTableValue": rows}

@@ -1,4 +1,4 @@
-"""Collections of service D: flat, holding files and not assets; found, made, filled (wire D 2.6, 6.8)."""
+"""Collections: flat, with files as members instead of assets (wire D 2.6, 6.8)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ KIND = "collection"
 
 
 class TemplatesCollections(TemplatesPart):
-    """What it has read it keeps, and forgets when a write went wrong. `proven`: this instance fills collections by the
-    newer call; `older`: it does not, so the whole list is written. `_own`: made lately, the search may lag."""
+    """Caches collections; the cache is dropped after a failed write."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -47,12 +46,12 @@ class TemplatesCollections(TemplatesPart):
         self._writing = asyncio.Lock()
 
     async def containers(self) -> AsyncIterator[Placement]:
-        """Every collection the user sees."""
+        """Every visible collection."""
         for placement in list((await self._all(again=True)).values()):
             yield placement
 
     async def members(self) -> AsyncIterator[Membership]:
-        """All memberships, the bounded groups of them by one way or the other: see `_owners`."""
+        """All memberships, resolved in bounded groups."""
         group: list[tuple[Placement, list[str]]] = []
         async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
             async for page, behind in pages:
@@ -66,9 +65,8 @@ class TemplatesCollections(TemplatesPart):
                     group = []
 
     async def _owners(self, files: set[str]) -> dict[str, AssetId]:
-        """The assets of member files, which are files of any version: as a listing of everything told them, else known
-        ones, then by a scan of the library where that is cheaper than a look-up for each. What a listing lacks may have
-        been added since."""
+        """The assets of member files, which may be files of any version: from a full listing, then from the cache, then
+        by a scan if that is cheaper than a lookup for each. Files missing from a listing may have been added since."""
         listed = self.version_groups.files if self.version_groups.whole else {}
         found = {file: AssetId(listed[file]) for file in files if file in listed}
         known = {file: self.version_groups.owners.get(file) for file in files - found.keys()}
@@ -98,15 +96,17 @@ class TemplatesCollections(TemplatesPart):
         return found
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """The collection of that name, made where it is missing: shared with those of the job's security template, or
-        private where there is none."""
+        """The collection of this name, created if missing: shared with the users of the job's security template, or
+        private if there is none."""
         if kind != KIND:
-            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into collections")
+            raise Unsupported(f"there are no containers of kind {kind} here", hint="use collections")
         if len(path) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
         name = path[0]
         if not 1 <= len(name) <= facts.COLLECTION_LETTERS or not name.strip():
-            raise InvalidValue(f"the name of a collection has 1 to {facts.COLLECTION_LETTERS} letters, not {len(name)}")
+            raise InvalidValue(
+                f"the name of a collection has 1 to {facts.COLLECTION_LETTERS} characters, not {len(name)}"
+            )
         async with self._writing:
             known = await self._all()
             if name not in known:
@@ -126,7 +126,7 @@ class TemplatesCollections(TemplatesPart):
         return known
 
     async def _made_by_others(self, name: str) -> dict[str, Placement]:
-        """A name that is taken: the search shows it when the index has had its time."""
+        """A name that is taken: wait until the search index shows the collection."""
 
         async def shown() -> dict[str, Placement] | None:
             known = await self._all(again=True)
@@ -135,7 +135,7 @@ class TemplatesCollections(TemplatesPart):
         found = await self.api.until(shown, self.api.options.lag, facts.FIND_WAITS)
         if found is None:
             hint = "it may be a private collection of another user: rename one of them"
-            raise Conflict(f"there is a collection {name!r} which this user does not see", hint=hint)
+            raise Conflict(f"there is a collection {name!r} that this user cannot see", hint=hint)
         return found
 
     async def _create(self, name: str) -> str:
@@ -153,7 +153,7 @@ class TemplatesCollections(TemplatesPart):
         reply = (await self.api.write(facts.ADD_COLLECTION, "", body, again=False)).json()
         identity = text_of(reply, "collectionId")
         if failed(reply) or not identity:  # success can carry an error (wire D 11.5)
-            text = message_of(reply)[:200] or "no collection was made"
+            text = message_of(reply)[:200] or "no collection was created"
             if "already exists" in text:
                 raise Conflict(text, operation=facts.ADD_COLLECTION)
             raise InvalidValue(text, operation=facts.ADD_COLLECTION)
@@ -162,7 +162,7 @@ class TemplatesCollections(TemplatesPart):
     # -- filling ---------------------------------------------------------------------------------------------------
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """Into a collection by the file of the current version, out of it by those of all. Safe to repeat."""
+        """Add the file of the current version, remove the files of all versions. Safe to repeat."""
         if container.kind != KIND:
             raise Unsupported(f"there are no containers of kind {container.kind} here")
         for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
@@ -191,8 +191,8 @@ class TemplatesCollections(TemplatesPart):
                 await self._rewritten(collection, operation, files)
 
     async def _by_changes(self, collection: str, operation: str, files: list[str]) -> bool:
-        """By the newer call, if this instance has it. Until one was seen to change something, the collection is read
-        before and after: what was so already proves nothing."""
+        """Use the newer call if this instance has it. Until it was seen to change something, the collection is read
+        before and after; a state that was already right proves nothing."""
         told = self._fills_by_changes or _is_so(await self._files_in(collection), operation, files)
         await self._changed(collection, operation, files)
         if not told:
@@ -201,7 +201,7 @@ class TemplatesCollections(TemplatesPart):
         return not self._fills_whole
 
     async def _changed(self, collection: str, operation: str, files: list[str]) -> None:
-        """The newer call: only what changes. An instance without it is remembered."""
+        """The newer call: only the changes. An instance without it is remembered."""
         body = {"collectionUpdates": {"operation": operation, "fileIds": files}}
         request = self.api.request(
             facts.FILL, collection, json=body, repeatable=True, accept=frozenset({403, 404, 405})
@@ -209,7 +209,7 @@ class TemplatesCollections(TemplatesPart):
         reply = await self.api.send(request)
         text = message_of(reply.json() if reply.body and not reply.is_html else None)
         if reply.status == 404 and self._fills_by_changes:
-            raise NotFound("the collection is not there", operation=facts.FILL)
+            raise NotFound("the collection does not exist", operation=facts.FILL)
         if reply.status in (404, 405) or "authentication token" in text.casefold():
             self._fills_whole, self._fills_by_changes = True, False  # no such call here (wire D 10)
         elif reply.status == 403:
@@ -218,7 +218,7 @@ class TemplatesCollections(TemplatesPart):
             raise _refusal(text, facts.FILL)
 
     async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:
-        """Whether the collection, read back, is as it was asked to be."""
+        """Whether the collection, read back, has the requested members."""
         if self._fills_whole:
             return False
 
@@ -228,7 +228,7 @@ class TemplatesCollections(TemplatesPart):
         return bool(await self.api.until(right, self.api.options.lag, facts.FIND_WAITS))
 
     async def _rewritten(self, collection: str, operation: str, files: list[str]) -> None:
-        """The older call: the list replaces all members, so one writer at a time."""
+        """The older call: the list replaces all members, so there is one writer at a time."""
         async with self._writing:
             row = await self._row(collection)
             members = _files_of(row)
@@ -248,7 +248,7 @@ class TemplatesCollections(TemplatesPart):
         reply = await self.api.ask(facts.COLLECTION, collection)
         row = reply[0] if isinstance(reply, list) and reply else reply
         if not isinstance(row, dict):
-            raise ContractBroken("a collection came in no documented shape", operation=facts.COLLECTION)
+            raise ContractBroken("a collection has no documented shape", operation=facts.COLLECTION)
         return row
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class TemplatesCollections(TemplatesPart):
 
 
 def _is_so(members: list[str], operation: str, files: list[str]) -> bool:
-    """Whether members are as such a change leaves them."""
+    """Whether the members already match the change."""
     return set(files) <= set(members) if operation == "add" else not set(files) & set(members)
 
 
@@ -294,7 +294,7 @@ def _files_of(row: Json) -> list[str]:
 
 def _real(page: Page) -> list[Json]:
     if not all(isinstance(row, dict) for row in page.rows):
-        raise ContractBroken("a list of collections has rows that are no objects", operation=facts.COLLECTIONS)
+        raise ContractBroken("a list of collections has rows that are not objects", operation=facts.COLLECTIONS)
     return [row for row in page.rows if row.get("collectionId")]
 
 

@@ -1,4 +1,4 @@
-"""Controlled vocabularies and cascades of service D: read, and added to; a new value counts once it is applied."""
+"""Controlled vocabularies and cascades; a new value can be used once it is applied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNKNOWN = "invalid fields"  # wire D 6.4: how a value is refused that the servi
 
 
 class TemplatesTerms(TemplatesPart):
-    """Looks before it writes; one writer for each vocabulary, for values of one name are not refused."""
+    """Reads before it writes; one writer per vocabulary, because the service accepts duplicate labels."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -29,19 +29,18 @@ class TemplatesTerms(TemplatesPart):
         self._writers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        """All values as they are now; of a cascade the top level, for which value is below which is not shown."""
+        """All current values; for a cascade the top level, because its hierarchy is not exposed."""
         cascade, values = await self._place(await self.tenant.source(vocabulary))
         fresh = await self.tenant.vocabulary(values)
         for identity, label in fresh.labels.items():
             yield cascade_term([Term(label, identity)]) if cascade else Term(label, identity, (label,))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """See `Service.ensure_term`; below a parent only in a cascade. Raises Unsupported for a list the service
-        keeps itself."""
+        """Below a parent only in a cascade. Raises Unsupported for a list maintained by the service."""
         return (await self.ensure_terms(vocabulary, (term,)))[0]
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
-        """See `Service.ensure_terms`; the missing values of one list are added together."""
+        """Missing values of one vocabulary are added together."""
         for term in terms:
             if not term.label or term.label != term.label.strip():
                 text = f"{term.label!r} cannot be added to {vocabulary}: it is empty or begins or ends with whitespace"
@@ -60,15 +59,15 @@ class TemplatesTerms(TemplatesPart):
         return tuple(made)
 
     async def tag_terms(self, labels: Iterable[str]) -> tuple[Term, ...]:
-        """Values of the attribute that holds the tags, new ones added together."""
+        """Values of the tags attribute; new ones are added together."""
         wanted = sorted({composed(label): label for label in sorted(labels)}.values())
         attribute = (await self.tenant.forms.get()).by_key[self.api.options.named.tags]
         ids = await self._ensured(attribute.vocabulary, wanted)
         return tuple(Term(label, identity) for label, identity in zip(wanted, ids, strict=True))
 
     async def usable(self, call: Callable[[], Awaitable[V]]) -> V:
-        """A write with values in it. One that was added and never applied, for a process ended in between, is refused:
-        then everything is applied, once a session, and the refused write sent again."""
+        """Make a write that contains values. A value that was added but never applied, because a process ended in
+        between, is refused: then everything is applied, once per session, and the write is repeated."""
         try:
             return await call()
         except InvalidValue as error:
@@ -79,7 +78,7 @@ class TemplatesTerms(TemplatesPart):
         return await call()
 
     async def _ensured(self, vocabulary: str, labels: list[str]) -> list[str]:
-        """The ids of these values, missing ones added by one PATCH, then applied, then read (wire D 5.2)."""
+        """The ids of these values; missing ones are added with one PATCH, applied, then read (wire D 5.2)."""
         async with self._writers[vocabulary]:
             known = (await self.tenant.forms.get()).lexicon.get(vocabulary)
             if known is None:
@@ -92,7 +91,7 @@ class TemplatesTerms(TemplatesPart):
     async def _added(self, known: VocabularyValues, labels: list[str]) -> VocabularyValues:
         if known.closed:
             raise Unsupported(
-                f"the list {known.name!r} is kept by the service and has no value {labels[0]!r}",
+                f"the list {known.name!r} is maintained by the service and has no value {labels[0]!r}",
                 hint="map this value to one that exists",
             )
         try:
@@ -110,18 +109,18 @@ class TemplatesTerms(TemplatesPart):
         return fresh
 
     async def _place(self, source: str, parent: str = "") -> tuple[Attribute | None, str]:
-        """The cascade, if it is one, and the vocabulary of the level below `parent`. Raises Unsupported."""
+        """The cascade, if any, and the vocabulary of the level below `parent`. Raises Unsupported."""
         forms = await self.tenant.forms.get()
         cascade = forms.by_id.get(source)
         if cascade is None or not cascade.levels:
             return None, source
         depth = parent.count("/") + 1 if parent else 0
         if depth >= len(cascade.levels):
-            raise Unsupported(f"the cascade {cascade.key!r} has {len(cascade.levels)} levels and no further ones")
+            raise Unsupported(f"the cascade {cascade.key!r} has {len(cascade.levels)} levels, not more")
         return cascade, cascade.levels[depth].vocabulary
 
     async def _path(self, cascade: Attribute, parent: str) -> list[Term]:
-        """The terms above, by the parent's id."""
+        """The ancestor terms, from the parent's id."""
         lexicon = (await self.tenant.forms.get()).lexicon
         path = []
         for level, identity in zip(cascade.levels, parent.split("/") if parent else (), strict=False):
@@ -133,7 +132,7 @@ class TemplatesTerms(TemplatesPart):
 
 
 def chosen_template(names: dict[str, str], wanted: str) -> str:
-    """The id of the metadata template of new collections, by name. Raises ConfigError."""
+    """The id of the metadata template for new collections. Raises ConfigError."""
     if wanted:
         if wanted not in names:
             raise ConfigError(f"option collection_template: there is no template {wanted!r}", service=facts.NAME)

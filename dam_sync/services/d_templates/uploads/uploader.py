@@ -1,4 +1,4 @@
-"""The bytes of a record that exists already: one PUT, or the presigned parts of a session (wire D 6.2, 6.3)."""
+"""Uploads the file of an existing record: one PUT, or the presigned parts of a session (wire D 6.2, 6.3)."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
 
 
 class StoreRefused(Rejected):
-    """The store refused a link that has not ended; another record would be refused as well."""
+    """The storage refused a URL that has not expired; it would refuse that of another record as well."""
 
     default_hint = (
-        "check the clock of this machine, and that no proxy changes requests to the store; then `errors JOB --retry`"
+        "check the clock of this host, and that no proxy changes requests to the storage; then `errors JOB --retry`"
     )
 
     @classmethod
     def of(cls, error: SessionGone) -> StoreRefused:
-        """What the store said."""
+        """From the storage's response."""
         return cls(f"the upload was refused twice: {error.message}", operation=error.operation, code=error.code)
 
 
 @dataclass(slots=True)
 class Md5Tracker:
-    """A file on its way, with the MD5 of what was sent."""
+    """Computes the MD5 of what is sent."""
 
     content: Content
     md5: str = ""
 
     async def blocks(self) -> AsyncIterator[bytes]:
-        """Begun anew each time it is called."""
+        """Starts over on each call."""
         tally = hashlib.md5(usedforsecurity=False)
         async for block in self.content.blocks():
             tally.update(block)
@@ -54,7 +54,7 @@ class Md5Tracker:
 
 
 async def md5_of(content: Content) -> str:
-    """Of bytes whose MD5 need not be known yet."""
+    """The MD5 of a file; reads it if the source does not report one."""
     tally = Md5Tracker(content, content.digests.get("md5", ""))
     if not tally.md5:
         async for _ in tally.blocks():
@@ -64,8 +64,8 @@ async def md5_of(content: Content) -> str:
 
 @dataclass(slots=True)
 class TemplatesUploader:
-    """Sends files. `completes`: small files of this instance get an upload id too, which is learnt by the first.
-    `sized`: their size is sent with the create, which asks for one."""
+    """Uploads files. completes: small files of this instance get an upload id too, as the first upload shows. sized:
+    their size is sent with the create, which requests one."""
 
     api: TemplatesApi
     version_groups: VersionGroups
@@ -74,11 +74,13 @@ class TemplatesUploader:
     sized: bool = False
 
     async def created(self, body: Json, content: Content | None, *, asset: str = "") -> CreatedRecord:
-        """A new record by `POST /asset`, its links kept: the one call that must not happen twice."""
+        """Create a record with `POST /asset` and store its upload URLs. Not safe to repeat."""
         size = content.size if content is not None else 0
         reply = await self._created(body, size, asset)
         if failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
-            raise InvalidValue(f"nothing was created: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset)
+            raise InvalidValue(
+                f"the service created nothing: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset
+            )
         links = upload_links(reply)
         made = CreatedRecord(
             object=str(reply["objectId"]),
@@ -96,8 +98,8 @@ class TemplatesUploader:
         return made
 
     async def _created(self, body: Json, size: int, asset: str) -> Json:
-        """The answer to the create. `filesize` asks for an upload session; where a small file is refused with it, it is
-        sent without, now and from now on (wire D 6.1)."""
+        """The response to the create. `filesize` requests an upload session; if a small file is refused with it, it is
+        sent without, now and from then on (wire D 6.1)."""
         large = size > facts.SINGLE_BYTES
         sized = {**body, "filesize": size}
         if not (large or (size and self.sized)):
@@ -112,10 +114,12 @@ class TemplatesUploader:
         return reply
 
     async def send(self, made: CreatedRecord, content: Content, journal: Journal) -> None:
-        """The bytes; safe to repeat. Where the storage answered a file sent whole with its MD5 (wire D 6.2), it has
-        these very bytes and nobody is asked; else the service is, once it has looked at them. Raises SessionGone where
-        the links of the record ended or are lost, StoreRefused where they did not end and the store takes nothing,
-        IntegrityError where the service has other bytes."""
+        """Upload the file; safe to repeat. If the storage returns the MD5 of a file sent whole (wire D 6.2), that
+        proves the upload; otherwise the processed record is checked.
+
+        Raises SessionGone if the upload URLs expired or are lost, StoreRefused if they are valid and the storage
+        refuses them, IntegrityError if the service has other bytes.
+        """
         large = content.size > facts.SINGLE_BYTES
         if await journal.get("processed") is None and not await self._has_file(made, journal):
             try:
@@ -135,7 +139,7 @@ class TemplatesUploader:
         await self.urls.drop(made.file, large=large)
 
     async def _has_file(self, made: CreatedRecord, journal: Journal) -> bool:
-        """Whether an earlier attempt whose links are lost brought the bytes there after all."""
+        """Whether an earlier attempt uploaded the file although its URLs are lost."""
         try:
             await self.urls.find(made.file)
         except SessionGone:
@@ -162,8 +166,8 @@ class TemplatesUploader:
         return {"etag": etag, "md5": tally.md5}
 
     async def put(self, request: Request) -> Response:
-        """Send to an upload link. A refusal that is not the end of the link is tried once more, with the same link.
-        Raises SessionGone for a link that ended, StoreRefused."""
+        """Send to an upload URL. A refusal that is not an expiry is tried once more with the same URL. Raises
+        SessionGone for an expired URL, StoreRefused."""
         try:
             return await self.api.client.send(request)
         except SessionGone as error:
@@ -182,7 +186,7 @@ class TemplatesUploader:
         await send_streamed_parts(content, wire, bounds, journal, ttl=facts.UPLOAD_LIFE)
 
     async def _processed(self, made: CreatedRecord, content: Content) -> Json:
-        """What the service says of the file, once it has looked at it."""
+        """The service's checksum, once the file is processed. Raises Transient, IntegrityError."""
         ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
         record = await self.api.until(ask, facts.PROCESS_SECONDS, waits, first=False)
         if record is None:
@@ -199,14 +203,13 @@ class TemplatesUploader:
         return record if record.has_file else None
 
     async def complete(self, made: CreatedRecord, size: int, receipts: Sequence[Json]) -> None:
-        """Ends the session; a completion refused because it was done, or is not needed, is a success if the file is
-        there (wire D 6.3, 15)."""
+        """Complete the session. A refused completion is a success if the file is there (wire D 6.3, 15)."""
         parts = [{"partNumber": one["partNumber"], "etag": one["etag"]} for one in receipts]
         try:
             reply = await self._end(made, "complete", filesize=size, parts=parts)
             if not failed(reply) and _completes(reply, made):
                 return
-            told = message_of(reply)[:200] or "the answer does not name the file"
+            told = message_of(reply)[:200] or "the response does not name the file"
             refusal = InvalidValue(told, operation=facts.COMPLETE, asset=made.family)
         except InvalidValue as error:
             refusal = error
@@ -216,14 +219,14 @@ class TemplatesUploader:
             raise SessionGone(text, operation=facts.COMPLETE, asset=made.family, code=refusal.code)
 
     async def cancel(self, made: CreatedRecord) -> bool:
-        """Discard what was sent of parts; whether there was an upload to be ended. Best effort, the record stays."""
+        """Discard uploaded parts; returns whether a session was open. Best effort; the record stays."""
         with suppress(Rejected, Denied, Transient):
             if made.upload and await self._looked_at(made) is None:
                 return not failed(await self._end(made, "cancel"))
         return False
 
     async def give_up(self, made: CreatedRecord) -> None:
-        """Its bytes will never come: end its upload and forget its links."""
+        """Cancel the upload and forget its URLs."""
         await self.cancel(made)
         await self.urls.drop(made.file, large=bool(made.upload))
 
@@ -241,31 +244,31 @@ class TemplatesUploader:
 
 @interprets_response
 def _completes(reply: Json, made: CreatedRecord) -> bool:
-    """Whether an answer is the service's own word that the file is whole (wire D 6.3)."""
+    """Whether a response confirms that the file is complete (wire D 6.3)."""
     return isinstance(reply, dict) and (reply.get("status") == "success" or made.file in reply.values())
 
 
 @dataclass(frozen=True, slots=True)
 class PartWire:
-    """The presigned parts of one record, as `PartsWire`; the record was created before, so `begin` makes nothing."""
+    """The presigned parts of one record, as `PartsWire`; the record already exists, so `begin` creates nothing."""
 
     uploader: TemplatesUploader
     made: CreatedRecord
     size: int
 
     async def begin(self, size: int, parts: int) -> Json:
-        """The session that came with the record."""
+        """The session created with the record. Raises SessionGone if the number of parts differs."""
         if parts != self.made.parts:
             text = f"{size} bytes make {parts} parts, and the service gave {self.made.parts} links"
             raise SessionGone(text, asset=self.made.family)
         return {"file": self.made.file, "upload": self.made.upload}
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
-        """No call tells which parts are there."""
+        """The API does not list uploaded parts."""
         return {}
 
     async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
-        """The part's tag; sending it again replaces it."""
+        """Upload a part; sending it again replaces it."""
         link = (await self.uploader.urls.find(self.made.file))[part.number - 1]
         request = Request(
             facts.UPLOAD,
@@ -282,17 +285,17 @@ class PartWire:
         return {"partNumber": part.number, "etag": _etag(reply.headers)}
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        """Joins the parts."""
+        """Complete the session."""
         await self.uploader.complete(self.made, self.size, receipts)
         return {"file": self.made.file}
 
     async def abort(self, ticket: Json) -> None:
-        """Discards the parts; the record stays."""
+        """Discard the parts; the record stays."""
         await self.uploader.cancel(self.made)
 
 
 def _is_whole(sent: Json) -> bool:
-    """Whether the storage answered a file that was sent whole with the MD5 of what was sent."""
+    """Whether the storage confirmed a file sent whole with the MD5 of what was sent."""
     handle = sent.get("handle") if isinstance(sent, dict) else None
     return isinstance(handle, dict) and bool(handle.get("etag")) and handle["etag"] == handle.get("md5")
 
@@ -302,7 +305,7 @@ def _etag(headers: Mapping[str, str]) -> str:
 
 
 class TemplatesUploads(TemplatesPart):
-    """Holds the uploader; ends what killed runs left open."""
+    """Owns the uploader and aborts orphaned uploads."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -310,5 +313,5 @@ class TemplatesUploads(TemplatesPart):
         self.uploader = TemplatesUploader(self.api, self.version_groups, UploadUrls(self.api), sized, sized)
 
     async def sweep(self, recorded: IsReferenced) -> int:
-        """One call for each upload session that was left open."""
+        """One call per open session; none if nothing is left."""
         return sum([await self.uploader.cancel(made) for made in await self.uploader.urls.sweep(recorded)])

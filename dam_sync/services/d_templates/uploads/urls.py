@@ -19,7 +19,7 @@ from dam_sync.services.d_templates.api import TemplatesApi
 
 @dataclass(frozen=True, slots=True)
 class CreatedRecord:
-    """A record just created, as it is remembered: ids, and the session of its upload where it has one."""
+    """A created record as it is journaled: its ids, and the upload session if there is one."""
 
     object: str
     file: str
@@ -32,14 +32,14 @@ class CreatedRecord:
     @classmethod
     @interprets_response
     def of(cls, data: Json) -> CreatedRecord:
-        """From its JSON form."""
+        """From JSON."""
         return cls(**data)
 
 
 @dataclass(slots=True)
 class UploadUrls:
-    """Upload links, which are secrets and so no part of what is remembered of the work: they are kept in the vault, so
-    that an upload goes on after a crash. Links of small files are taken out of it when the next ones come."""
+    """Upload URLs are secrets, so they are not journaled but kept in the credential store; an upload can then be
+    resumed after a crash. URLs of small files are removed when the next ones are stored."""
 
     api: TemplatesApi
     _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class UploadUrls:
         return f"UploadUrls({len(self._links)})"
 
     async def keep(self, made: CreatedRecord, links: tuple[str, ...]) -> None:
-        """Before the first byte goes."""
+        """Store the URLs of a record, before the first byte is sent."""
         self._links[made.file] = links
         await self._stored({made.file: {"links": list(links), "made": asdict(made)}})
 
     async def find(self, file: str) -> tuple[str, ...]:
-        """The links of a file. Raises SessionGone where they are lost, for nobody gives them out again."""
+        """The URLs of a file. Raises SessionGone if they are lost; the service does not return them again."""
         links = self._links.get(file)
         if links is None and self.api.vault is not None:
             links = _links_of((await self._load()).get(file))
@@ -64,18 +64,18 @@ class UploadUrls:
         return links
 
     async def drop(self, file: str, *, large: bool) -> None:
-        """The file is there, or will never be."""
+        """Forget the URLs: the file is uploaded, or never will be."""
         self._links.pop(file, None)
         self._gone.add(file)
         if large:
             await self._stored({})
 
     async def made(self, file: str) -> CreatedRecord | None:
-        """The record as it was made, where its links are kept: its upload can be gone on with."""
+        """The created record, if its URLs are stored, so that its upload can be resumed."""
         return _made_of((await self._load()).get(file))
 
     async def sweep(self, recorded: IsReferenced) -> list[CreatedRecord]:
-        """Take the links out that no work goes on with; the records of which another process had them."""
+        """Forget URLs that no unfinished work refers to; returns the records that another process left open."""
         if self.api.vault is None or not await self.api.vault.names(self._name):
             return []
         left = []
@@ -112,7 +112,7 @@ class UploadUrls:
 
 @interprets_response
 def _links_of(entry: Json) -> tuple[str, ...]:
-    """What lies in the vault for a file, in the form of today or as a bare list."""
+    """The stored URLs of a file, in the current form or as a bare list."""
     return tuple(entry["links"] if isinstance(entry, dict) else entry or ())
 
 
