@@ -231,7 +231,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         """Discard a version without file and URLs that is certainly ours, by creator and name; if the service does not
         report the creator, nothing is changed. Raises Uncertain."""
         if not (user and record.creator == user and record.filename == filename):
-            hint = "move the version without a file to the recycle bin of the target if nobody needs it, then `errors JOB --retry`"
+            hint = "move that version to the recycle bin of the target if nobody needs it, then `errors JOB --retry`"
             text = "there is a new version without a file, and nothing shows whether it is ours"
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
         await self._discard(record.family, record.object, None)
