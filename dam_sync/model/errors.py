@@ -17,12 +17,12 @@ class Disposition(StrEnum):
 
     STOP = "stop"  # the run ends
     RETRY = "retry"  # the same work again, later
-    RESTART = "restart"  # forget the steps of this work, then again
-    PARK = "park"  # this asset is set aside with its reason; the run goes on
+    RESTART = "restart"  # discard the journal of this work, then start over
+    PARK = "park"  # this asset is set aside with its reason; the run continues
 
 
 class DamSyncError(Exception):
-    """Base of everything we raise. Texts never hold a secret or a signed URL."""
+    """Base class of all errors. Messages never contain a secret or a signed URL."""
 
     disposition: ClassVar[Disposition] = Disposition.STOP
     exit_code: ClassVar[int] = 1
@@ -76,7 +76,7 @@ class DamSyncError(Exception):
 
 
 class ConfigError(DamSyncError):
-    """The operator must edit the job, a secret or an option."""
+    """The job file, a secret or an option has to be corrected."""
 
     exit_code = 2
     faults: tuple[Diagnostic, ...] = ()
@@ -91,20 +91,23 @@ class ConfigError(DamSyncError):
 
 
 class MappingError(ConfigError):
-    """The operator must edit the mapping file."""
+    """The mapping file has to be corrected."""
 
 
 class SafetyStop(DamSyncError):
-    """A guard refused; going on needs an explicit flag."""
+    """A guard stopped the run; continuing needs an explicit flag."""
 
     exit_code = 6
 
 
 class InternalError(DamSyncError):
-    """A bug of ours, whatever a service answered. problem: what was raised; `__cause__` may become a group of tasks."""
+    """A bug in dam-sync, not in a service.
+
+    problem: what was raised; `__cause__` may become a group of tasks.
+    """
 
     problem: BaseException | None = None
-    default_hint = "this is a fault of dam-sync; please report it with the traceback in the log"
+    default_hint = "this is a bug in dam-sync; please report it with the traceback from the log"
 
     @classmethod
     def of(cls, problem: BaseException) -> Self:
@@ -119,20 +122,20 @@ class InternalError(DamSyncError):
 
 
 class ContractBroken(DamSyncError):
-    """A reply fits no documented shape."""
+    """A response matches no documented shape."""
 
     default_hint = "the service may have changed; run again with -v and send the call named here to the maintainers"
 
 
 class Denied(DamSyncError):
-    """The credential may not; never retried."""
+    """The credential lacks permission; never retried."""
 
     exit_code = 7
-    default_hint = "check the credential in the job file and the rights of its user"
+    default_hint = "check the credential in the job file and the permissions of its user"
 
 
 class Transient(DamSyncError):
-    """Network trouble or a server error; the same call may go through later."""
+    """Network trouble or a server error; the same call may succeed later."""
 
     disposition = Disposition.RETRY
     exit_code = 5
@@ -145,15 +148,15 @@ class Transient(DamSyncError):
 
 
 class Throttled(Transient):
-    """The service asked us to slow down; `retry_after` in seconds where it said how long."""
+    """The service asked for fewer requests; `retry_after` in seconds if it said how long."""
 
 
 class StoreBusy(Transient):
-    """Another process holds the checkpoint store."""
+    """Another process holds the state file."""
 
 
 class SessionGone(DamSyncError):
-    """An upload session ended at the service: forget its steps and begin again."""
+    """An upload session ended at the service: its journal entries are discarded and it starts over."""
 
     disposition = Disposition.RESTART
     exit_code = 5
@@ -161,71 +164,71 @@ class SessionGone(DamSyncError):
 
 
 class Rejected(DamSyncError):
-    """The service refused this asset; the run goes on without it."""
+    """The service refused this asset; the run continues without it."""
 
     disposition = Disposition.PARK
     exit_code = 4
-    default_hint = "mend what the message names, then `errors JOB --retry` and run again"
+    default_hint = "fix what the message names, then run `errors JOB --retry` and `run JOB`"
 
 
 class NotFound(Rejected):
-    """The asset or container is not there, or not visible to this credential."""
+    """The asset or container does not exist, or is not visible to this credential."""
 
-    default_hint = "see that it exists and that the credential may see it, then `errors JOB --retry` and run again"
+    default_hint = "check that it exists and is visible to this credential, then run `errors JOB --retry` and `run JOB`"
 
 
 class Conflict(Rejected):
-    """Somebody else changed it, or it exists already."""
+    """Somebody else changed it, or it already exists."""
 
 
 class TooLarge(Rejected):
-    """More bytes than the service takes."""
+    """The file is larger than the service accepts."""
 
 
 class InvalidValue(Rejected):
-    """A value the service does not take."""
+    """The service does not accept a value."""
 
-    default_hint = "change the value at the source or its line in the mapping file, then `errors JOB --retry`"
+    default_hint = "change the value at the source or its line in the mapping file, then run `errors JOB --retry`"
 
 
 class Unsupported(Rejected):
-    """The service cannot hold or do this."""
+    """The service cannot store or do this."""
 
 
 class Uncertain(Rejected):
-    """A write whose outcome nobody can tell; never blindly repeated."""
+    """The outcome of a write is unknown; the write is never blindly repeated."""
 
     default_hint = (
-        "look for the asset in the target by name and date, then let it be tried again: "
+        "look for the asset at the target by name and date, then let the next run try it again: "
         "`errors JOB --cause Uncertain --retry`"
     )
 
 
 class IntegrityError(DamSyncError):
-    """Bytes or counts disagree; never marked done."""
+    """Bytes or counts do not match; the asset is never marked as done."""
 
     disposition = Disposition.PARK
     exit_code = 4
     passing = True
-    default_hint = "if it comes again, look at the file at the source"
+    default_hint = "if it happens again, check the file at the source"
 
 
 class TruncatedListing(IntegrityError):
-    """A listing gave fewer rows than it promised; the whole run stops, for a part is not a library."""
+    """A listing returned fewer rows than it announced; the whole run stops."""
 
     disposition = Disposition.STOP
     exit_code = 6
-    default_hint = "run the same command again; if it comes again, the service's index is not in order"
+    default_hint = "run the same command again; if it happens again, the index of the service is incomplete"
 
 
 class DiskFull(DamSyncError):
-    """No room for the spool or the store."""
+    """No space left for the spool or the state file."""
 
     exit_code = 1
-    default_hint = "free some room in the state folder and run the same command again"
+    default_hint = "free some space in the state folder and run the same command again"
 
 
 class StopRequested(DamSyncError):
-    """A limit the operator asked for was reached."""
+    """A limit set by the operator was reached."""
 
     exit_code = 8

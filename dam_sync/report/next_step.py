@@ -1,4 +1,4 @@
-"""The command to type after another."""
+"""The next command to type, after each command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def after_check(job: str, code: int) -> list[str]:
-    """A dry run, or the same again once the faults are mended."""
+    """A dry run, or the same check again once the faults are fixed."""
     return [_line("plan" if code == 0 else "check", job)]
 
 
@@ -25,26 +25,26 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
 
 
 def after_errors(job: str, parked: int, retried: int) -> list[str]:
-    """Try them again, do so, or look whether all is there."""
+    """Let them be retried, run, or verify."""
     if retried:
         return [_line("run", job)]
     return [_line("errors", job, "--retry")] if parked else [_line("verify", job)]
 
 
 def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
-    """Go on with what was stopped, look at what was set aside, or prove the rest."""
+    """Resume what was stopped, look at what was parked, or verify."""
     if not finished:
         return [_line("run", job)]
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
 def after_state(job: str, what: str) -> list[str]:
-    """What follows a look at the state, a copy, or the restoring of one."""
+    """What follows `state show`, an export, or an import."""
     return [_line("check" if what == "import" else "status", job)]
 
 
 def after_demo(job: str, code: int) -> list[str]:
-    """The services of a demonstration are gone: what is left is its state, and a job of one's own."""
+    """The emulated services of a demo are gone; its state remains."""
     return [_line("errors" if code == 4 else "status", job)]
 
 

@@ -16,11 +16,11 @@ from dam_sync.model.safe_text import visible, visible_json, visible_lines
 from dam_sync.report.progress import ProgressLine, Snapshot
 from dam_sync.report.terminal import print_report, print_table
 
-PIPE_WIDTH = 400  # a pipe gets plain lines that nobody has wrapped
+PIPE_WIDTH = 400  # a pipe gets plain lines that are not wrapped
 
 
 class Piped(Console):
-    """A console whose reader may go away (`| head`): the rest is not printed, and that is no error. plain: it is no
+    """A console whose reader may go away (`| head`): the rest is dropped without an error. plain: stdout is not a
     terminal, so tables are plain lines."""
 
     def __init__(self) -> None:
@@ -33,13 +33,13 @@ class Piped(Console):
 
 
 def let_go_of_stdout() -> None:
-    """Nobody reads any more: what is still to be printed goes nowhere, also at the end of the process."""
+    """The reader is gone: discard all further output, including at the end of the process."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Output:
-    """One command's results and words. The progress line is out of the way whenever something is printed."""
+    """Results and messages of one command. The progress line is hidden whenever something is printed."""
 
     def __init__(self, as_json: bool = False, no_progress: bool = False, verbose: int = 0) -> None:
         self.as_json = as_json
@@ -50,7 +50,7 @@ class Output:
         self.line = ProgressLine(dict, enabled=False)
 
     def show_progress(self, snapshot: Snapshot) -> ProgressLine:
-        """The line that shows this snapshot, where the operator wants one."""
+        """The line that shows this snapshot, unless the operator turned it off."""
         self.line = ProgressLine(snapshot, enabled=self.progress)
         return self.line
 
@@ -98,19 +98,19 @@ class Output:
         self.told(error)
 
     def told(self, error: DamSyncError) -> None:
-        """The same beside a report, which is the only result on stdout."""
+        """The same next to a report, which is the only result on stdout."""
         own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or fault a line
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
             self.note(f"hint: {visible(error.hint)}")
 
     def next(self, *commands: str) -> None:
-        """The commands to type next; not beside JSON, which a program reads."""
+        """The commands to type next; not with JSON, which a program reads."""
         if not self.as_json:
             for command in commands:
                 self.note(f"next: dam-sync {command}")
 
     def note(self, text: str, style: str = "") -> None:
-        """Words beside the results; nothing in them steers the terminal."""
+        """A message on stderr; nothing in it controls the terminal."""
         with self.line.hidden():
             self.err.print(visible_lines(text), markup=False, style=style or None)

@@ -1,4 +1,4 @@
-"""How far a command is: a live line on a terminal, plain lines in a pipe; out of the way while results are printed."""
+"""Progress of a command: a live line on a terminal, plain lines in a pipe; hidden while results are printed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERASE = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before a service was asked."""
+    """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before the first call."""
 
     def __init__(self, snapshot: Snapshot, *, enabled: bool, stream: TextIO | None = None) -> None:
         self._snapshot, self._enabled = snapshot, enabled
@@ -77,14 +77,14 @@ class ProgressLine:
 
 
 def line(state: Mapping[str, Any]) -> str:
-    """One line that says it all: what is being done, how many assets, bytes, calls and how fast, what is left."""
+    """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
     parts = [str(state["phase"])]
     if state["done"] or state["moves"]:
         of = f" of {state['expected']:,}" if state["expected"] else ""
         parts.append(f"{state['done']:,}{of} assets")
     if state["bytes"]:
         parts.append(f"{state['bytes'] / 1_000_000:,.1f} MB")
-    rate = f", {state['rate']:.0f} a second" if state["rate"] >= 1 else ""
+    rate = f", {state['rate']:.0f} per second" if state["rate"] >= 1 else ""
     parts.append(f"calls: source {state['source_calls']:,}, target {state['target_calls']:,}{rate}")
     if state["parked"]:
         parts.append(f"{state['parked']:,} parked")

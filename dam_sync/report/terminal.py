@@ -34,24 +34,22 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
         (row["rule"], row["fate"], str(row["assets"]), ", ".join(row["examples"]), row["meaning"])
         for row in report["exposure"]
     ]
-    _table(console, "Seen by more people than in the source", ("rule", "", "assets", "for example", "meaning"), seen)
+    _table(console, "Visible to more people than at the source", ("rule", "", "assets", "for example", "meaning"), seen)
     rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
-    _table(console, "Lost by name", ("what", "rule", "assets"), rows)
+    _table(console, "Losses", ("what", "rule", "assets"), rows)
     parked = [
         (row["cause"], row["operation"], str(row["count"]), row["example"], row["hint"]) for row in report["parked"]
     ]
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
     for side in (source, target):
         total = sum(side["calls"].values())
-        forecast = " forecast" if report["kind"] == "plan" else ""
+        title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
         calls = sorted(side["calls"].items(), key=lambda item: -item[1])
-        _table(
-            console, f"API calls{forecast}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls]
-        )
+        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls])
     for note in report["notes"]:
         console.print(f"note: {plain(note)}")
     if report.get("forecast_seconds") is not None:
-        console.print(f"forecast: about {duration(report['forecast_seconds'])}")
+        console.print(f"estimated: about {duration(report['forecast_seconds'])}")
     elif report["seconds"]:
         console.print(f"took {duration(report['seconds'])}")
 
@@ -62,7 +60,7 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequ
 
 
 def plain(text: object, *, lines: bool = False) -> str:
-    """Somebody else's text for a console, as one line unless `lines`: neither markup nor anything that steers it."""
+    """Untrusted text for a console, on one line unless `lines`: neither markup nor control characters."""
     return escape((visible_lines if lines else visible)(str(text)))
 
 
@@ -84,7 +82,7 @@ def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
     for title, found in (("Differences", verdict["differences"]), ("Additions at the target", verdict["extras"])):
         rows = [row for group in grouped(found) for row in group.rows()]
         _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
-    _pairs(console, "Not compared: the target does not give it out, or cannot hold it", verdict["not_compared"])
+    _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])
 
 
 def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:
@@ -118,7 +116,7 @@ def _table(
 
 
 def _plain_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """For a pipe: one line a row, aligned as far as short cells go, with nothing behind the last."""
+    """For a pipe: one line per row, short cells aligned, no trailing whitespace."""
     shown = [*([columns] if any(columns) else []), *rows]
     cells = [[visible(cell) for cell in row] for row in shown]
     widths = [max(min(len(row[number]), ALIGNED) for row in cells) for number in range(len(columns))]

@@ -20,7 +20,7 @@ VERDICT_ROWS = {
     "missing": "missing in the target",
     "unaccounted": "not accounted for",
     "gone_at_source": "gone from the source since",
-    "early": "too early to tell",
+    "early": "too early to decide",
 }
 PARTS = {"file": "current files", "versions": "older versions", "attachments": "attachments"}
 

@@ -94,7 +94,7 @@ def test_an_accepted_rule_lets_the_next_run_write_it_by_itself_and_is_counted(jo
 def test_the_terminal_and_the_page_list_the_rules(job: Small) -> None:
     page = job.pair.folder / "plan.html"
     told = job.ran("plan", "--no-progress", "--html", str(page), code=0)
-    told.says("Seen by more people than in the source", ARCHIVED, "archived at the source, visible at the target")
+    told.says("Visible to more people than at the source", ARCHIVED, "archived at the source, visible at the target")
     assert ARCHIVED in page.read_text(encoding="utf-8")
 
 

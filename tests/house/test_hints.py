@@ -19,7 +19,8 @@ COMMANDS = {
     name: frozenset({"--help", *(option for parameter in command.params for option in parameter.opts)})
     for name, command in typer.main.get_command(cli).commands.items()  # type: ignore[attr-defined]
 }
-OPTIONS = frozenset[str]().union(*COMMANDS.values()) | {"--version", "--help"}
+TOP_OPTIONS = frozenset(option for param in typer.main.get_command(cli).params for option in param.opts) | {"--help"}
+OPTIONS = frozenset[str]().union(*COMMANDS.values()) | TOP_OPTIONS
 PROMISED = {"init", "inspect", "map", "rehearse", "watch", "adopt", "conflicts", "explain", "report", "rollback"}
 PROMISED |= {"redirects"}  # of the product, whether this release has them or not
 VERBS = PROMISED | set(COMMANDS)
@@ -50,7 +51,7 @@ def wrong(text: str) -> Iterator[str]:
         return
     for quoted in (*QUOTED.findall(text), *TYPED.findall(text)):
         words = quoted.removeprefix("dam-sync ").split()
-        if quoted.startswith("dam-sync ") and words[0] not in {*COMMANDS, "COMMAND", "--version", "--help"}:
+        if quoted.startswith("dam-sync ") and words[0] not in {*COMMANDS, *TOP_OPTIONS, "COMMAND"}:
             yield f"`{quoted}`"
         if words[:1] == ["help"] and len(words) > 1 and words[1] not in {*topics(), "TOPIC"}:
             yield f"`{quoted}`"

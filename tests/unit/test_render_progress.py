@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 
 def test_it_names_what_is_done_and_whose_calls_are_counted() -> None:
-    assert line(STATE) == "comparing · 120 of 200 assets · calls: source 12, target 1,311, 29 a second"
+    assert line(STATE) == "comparing · 120 of 200 assets · calls: source 12, target 1,311, 29 per second"
 
 
 def test_a_command_that_moves_nothing_counts_no_assets() -> None:
