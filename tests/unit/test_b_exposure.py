@@ -14,7 +14,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Service
-from dam_sync.services.b_documents import giving
+from dam_sync.services.b_documents.target import permissions
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.journal import Crash, MemoryJournal
@@ -146,7 +146,7 @@ async def test_a_document_that_stays_open_to_others_is_told_and_goes_nowhere(
     """The answer shows somebody whom the block should have shut out."""
     service = tenant.connect()
     await made(tenant, service, draft("one", rights=STAFF))
-    monkeypatch.setattr(giving, "strangers", lambda row, known: frozenset({"public"}))
+    monkeypatch.setattr(permissions, "strangers", lambda row, known: frozenset({"public"}))
     with pytest.raises(Rejected, match="may still read the document: public"):
         await made(tenant, service, draft("two", rights=STAFF, placements=await press(service)))
     (row,) = tenant.marked("two")

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import Placement
-from dam_sync.services.b_documents.containers import container_name
-from dam_sync.services.b_documents.fields import Server
+from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.taxonomy.containers import container_name
 from tests.conformance.tenant import Start, Tenant, starting
 
 COMPOSED = unicodedata.normalize("NFC", "Été à Brest")

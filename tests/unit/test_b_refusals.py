@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import Conflict, Rejected
-from dam_sync.services.b_documents.making import asset_name
+from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import LINK
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries

@@ -8,10 +8,10 @@ import pytest
 
 from dam_sync.model.asset import Asset
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import Server
-from dam_sync.services.b_documents.rights import HIDDEN, UNREADABLE, is_blocked, local_grants
-from dam_sync.services.b_documents.wire import Around, asset_of
+from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.codec.rights import HIDDEN, UNREADABLE, is_blocked, local_grants
+from dam_sync.services.b_documents.codec.wire import Around, asset_of
+from dam_sync.services.b_documents.options import Options
 
 BLOCK = ("Everyone", "Everything", False)
 PLAIN = Options()

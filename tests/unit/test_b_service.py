@@ -15,8 +15,9 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Right
 from dam_sync.model.errors import Conflict, ContractBroken, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Term
-from dam_sync.services.b_documents import facts, making
-from dam_sync.services.b_documents.making import asset_name
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.target import create_once
+from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Start, Tenant, content, starting
@@ -79,7 +80,7 @@ async def test_a_create_that_was_rolled_back_keeps_its_upload(tenant: Tenant) ->
 async def test_without_the_header_the_upload_is_lost_and_sent_again(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "NO_DROP", {})
+    monkeypatch.setattr(create_once, "NO_DROP", {})
     service = tenant.connect()
     await service.schema()
     tenant.fail({"match": CREATE, "nth": 1, "do": "play:rollback"})

@@ -16,15 +16,12 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
 from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Options, credential_of
-from dam_sync.services.b_documents.containers import Tree, container_name
-from dam_sync.services.b_documents.fields import Directory, FieldInfo, Server, enumerated, info_of
-from dam_sync.services.b_documents.forms import state_of, way
-from dam_sync.services.b_documents.searching import hits_of, quoted, select
-from dam_sync.services.b_documents.taxonomy import Listed, arranged, free_id
-from dam_sync.services.b_documents.tenancy import Release, Root
-from dam_sync.services.b_documents.values import decode, encode, lost, same
-from dam_sync.services.b_documents.wire import (
+from dam_sync.services.b_documents.api.client import credential_of
+from dam_sync.services.b_documents.api.search import hits_of, quoted, select
+from dam_sync.services.b_documents.codec.fields import Directory, FieldInfo, Server, enumerated, info_of
+from dam_sync.services.b_documents.codec.forms import state_of, way
+from dam_sync.services.b_documents.codec.values import decode, encode, lost, same
+from dam_sync.services.b_documents.codec.wire import (
     Around,
     asset_of,
     digests_of,
@@ -34,6 +31,10 @@ from dam_sync.services.b_documents.wire import (
     revision_of,
     size_of,
 )
+from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.taxonomy.containers import Tree, container_name
+from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, free_id
+from dam_sync.services.b_documents.tenant import Release, Root
 
 UTC_ZONE, PARIS = ZoneInfo("UTC"), ZoneInfo("Europe/Paris")
 SUBJECT = {"art": Term("Art", "art", ("Art",)), "art/photo": Term("Photo", "art/photo", ("Art", "Photo"), "art")}

@@ -8,9 +8,9 @@ import pytest
 
 from dam_sync.model.errors import ContractBroken, Rejected
 from dam_sync.model.schema import FieldKind
-from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import FieldInfo, Server
-from dam_sync.services.b_documents.wire import Around, asset_of
+from dam_sync.services.b_documents.codec.fields import FieldInfo, Server
+from dam_sync.services.b_documents.codec.wire import Around, asset_of
+from dam_sync.services.b_documents.options import Options
 from dam_sync.services.e_profiles.codec import trees, wire
 
 LINK = "https://demo.example/v2/assets/search?query=category:({A})"

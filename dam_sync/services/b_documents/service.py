@@ -11,21 +11,21 @@ from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.services.b_documents import costs, facts
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.containers import Containers
-from dam_sync.services.b_documents.creating import Creator
-from dam_sync.services.b_documents.fields import Server
-from dam_sync.services.b_documents.files import Files
-from dam_sync.services.b_documents.giving import Giver
-from dam_sync.services.b_documents.making import Making
-from dam_sync.services.b_documents.publications import Publications
-from dam_sync.services.b_documents.reading import Reader
-from dam_sync.services.b_documents.searching import Search
-from dam_sync.services.b_documents.taxonomy import Taxonomy
-from dam_sync.services.b_documents.tenancy import Tenancy
-from dam_sync.services.b_documents.uploading import Uploads
-from dam_sync.services.b_documents.writing import Writer
+from dam_sync.services.b_documents import estimate, facts
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.search import Search
+from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.source.crawl import Reader
+from dam_sync.services.b_documents.source.files import Files
+from dam_sync.services.b_documents.source.publications import Publications
+from dam_sync.services.b_documents.target.create import Creator
+from dam_sync.services.b_documents.target.create_once import Making
+from dam_sync.services.b_documents.target.permissions import Giver
+from dam_sync.services.b_documents.target.update import Writer
+from dam_sync.services.b_documents.taxonomy.containers import Containers
+from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
+from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.uploads import Uploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
@@ -153,11 +153,11 @@ class DocumentsService(Service):
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; exact once `schema()` and `containers()` were read."""
         user = self._tenancy.user.now
-        known = costs.Known(
+        known = estimate.Known(
             self._tenancy.server.now or Server(), self._line.options, user is None or user.administrator
         )
-        folders = self._containers.foreseen(home=costs.needs_home(change), closed=costs.needs_closed(change))
-        return +(costs.calls_of(change, size, known) + folders)
+        folders = self._containers.foreseen(home=estimate.needs_home(change), closed=estimate.needs_closed(change))
+        return +(estimate.calls_of(change, size, known) + folders)
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`; neither states nor dates hide a document (wire B 6.5), and a folder's own rights are

@@ -14,8 +14,8 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
-from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, Line, document_path
+from dam_sync.services.b_documents.tenant import Tenancy
 
 T = TypeVar("T")
 IsOurs = Callable[[Json], bool]

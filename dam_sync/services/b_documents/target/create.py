@@ -10,17 +10,18 @@ from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.containers import Containers
-from dam_sync.services.b_documents.forms import Form, check_groups, folder_among, form_of, state_of, unresolved
-from dam_sync.services.b_documents.making import Making, New, again_on_conflict, asset_name
-from dam_sync.services.b_documents.searching import LIVE, Search, quoted, select
-from dam_sync.services.b_documents.taxonomy import Taxonomy
-from dam_sync.services.b_documents.tenancy import Tenancy
-from dam_sync.services.b_documents.uploading import Uploads, reference
-from dam_sync.services.b_documents.values import lost
-from dam_sync.services.b_documents.writing import LARGE, Writer, holds
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.search import LIVE, Search, quoted, select
+from dam_sync.services.b_documents.codec import wire
+from dam_sync.services.b_documents.codec.forms import Form, check_groups, folder_among, form_of, state_of, unresolved
+from dam_sync.services.b_documents.codec.values import lost
+from dam_sync.services.b_documents.target.create_once import Making, New, again_on_conflict, asset_name
+from dam_sync.services.b_documents.target.update import LARGE, Writer, holds
+from dam_sync.services.b_documents.taxonomy.containers import Containers
+from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
+from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.uploads import Uploads, reference
 
 MOVE = "Document.Move"
 

@@ -10,10 +10,10 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import DERIVED_PREFIXES, SYSTEM, FieldInfo, Server
-from dam_sync.services.b_documents.values import Terms, encode, tidy, wire_instant
-from dam_sync.services.b_documents.wire import TAGS
+from dam_sync.services.b_documents.codec.fields import DERIVED_PREFIXES, SYSTEM, FieldInfo, Server
+from dam_sync.services.b_documents.codec.values import Terms, encode, tidy, wire_instant
+from dam_sync.services.b_documents.codec.wire import TAGS
+from dam_sync.services.b_documents.options import Options
 
 LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a later write
 

@@ -18,9 +18,9 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.fields import ENUM, Directory, Server, chain
-from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.codec.fields import ENUM, Directory, Server, chain
+from dam_sync.services.b_documents.tenant import Tenancy
 
 LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255
 

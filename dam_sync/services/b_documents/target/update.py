@@ -12,10 +12,10 @@ from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
-from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.connection import NO_DROP, WHOLE, Line, document_path
-from dam_sync.services.b_documents.containers import Containers
-from dam_sync.services.b_documents.forms import (
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, Line, document_path
+from dam_sync.services.b_documents.codec import wire
+from dam_sync.services.b_documents.codec.forms import (
     check_groups,
     folder_among,
     patch_properties,
@@ -23,14 +23,15 @@ from dam_sync.services.b_documents.forms import (
     unresolved,
     way,
 )
-from dam_sync.services.b_documents.giving import Giver
-from dam_sync.services.b_documents.making import timeout_headers
-from dam_sync.services.b_documents.reading import Reader
-from dam_sync.services.b_documents.rights import access_of, is_blocked
-from dam_sync.services.b_documents.taxonomy import Taxonomy
-from dam_sync.services.b_documents.tenancy import Tenancy
-from dam_sync.services.b_documents.uploading import FIRST, Uploads, reference
-from dam_sync.services.b_documents.values import lost, tidy
+from dam_sync.services.b_documents.codec.rights import access_of, is_blocked
+from dam_sync.services.b_documents.codec.values import lost, tidy
+from dam_sync.services.b_documents.source.crawl import Reader
+from dam_sync.services.b_documents.target.create_once import timeout_headers
+from dam_sync.services.b_documents.target.permissions import Giver
+from dam_sync.services.b_documents.taxonomy.containers import Containers
+from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
+from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.uploads import FIRST, Uploads, reference
 
 Properties = Mapping[str, Json]
 LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short

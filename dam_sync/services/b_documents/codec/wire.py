@@ -13,10 +13,10 @@ from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import Server, is_read
-from dam_sync.services.b_documents.rights import access_of
-from dam_sync.services.b_documents.values import Terms, decode, fitting, words_of
+from dam_sync.services.b_documents.codec.fields import Server, is_read
+from dam_sync.services.b_documents.codec.rights import access_of
+from dam_sync.services.b_documents.codec.values import Terms, decode, fitting, words_of
+from dam_sync.services.b_documents.options import Options
 
 CONTENT = "file:content"
 ATTACHED = "files:files"

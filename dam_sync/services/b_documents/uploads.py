@@ -13,7 +13,7 @@ from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.api.client import Line
 from dam_sync.transfer.upload import send_parts, send_single
 
 BINARY = "application/octet-stream"

@@ -15,15 +15,16 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.connection import WHOLE, Line, document_path
-from dam_sync.services.b_documents.containers import Containers
-from dam_sync.services.b_documents.fields import needed
-from dam_sync.services.b_documents.publications import Publications
-from dam_sync.services.b_documents.rights import lists_of
-from dam_sync.services.b_documents.searching import Search, one_of, quoted, select
-from dam_sync.services.b_documents.taxonomy import Taxonomy
-from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import WHOLE, Line, document_path
+from dam_sync.services.b_documents.api.search import Search, one_of, quoted, select
+from dam_sync.services.b_documents.codec import wire
+from dam_sync.services.b_documents.codec.fields import needed
+from dam_sync.services.b_documents.codec.rights import lists_of
+from dam_sync.services.b_documents.source.publications import Publications
+from dam_sync.services.b_documents.taxonomy.containers import Containers
+from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
+from dam_sync.services.b_documents.tenant import Tenancy
 
 DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every lasting download address
 

@@ -14,13 +14,14 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.giving import ADD, Giver
-from dam_sync.services.b_documents.making import Making, New, again_on_conflict
-from dam_sync.services.b_documents.rights import is_blocked, strangers
-from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
-from dam_sync.services.b_documents.tenancy import Root, Tenancy, below
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, select
+from dam_sync.services.b_documents.codec import wire
+from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
+from dam_sync.services.b_documents.target.create_once import Making, New, again_on_conflict
+from dam_sync.services.b_documents.target.permissions import ADD, Giver
+from dam_sync.services.b_documents.tenant import Root, Tenancy, below
 
 Key = tuple[str, tuple[str, ...]]
 CLOSED = "dam-sync closed"  # the title of the folder that nobody may read

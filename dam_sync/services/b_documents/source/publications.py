@@ -10,8 +10,9 @@ from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
-from dam_sync.services.b_documents import facts, wire
-from dam_sync.services.b_documents.searching import LIVE, Search, one_of, select
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, select
+from dam_sync.services.b_documents.codec import wire
 
 PUBLISHED = "ecm:isProxy = 1 AND ecm:isTrashed = 0"
 

@@ -13,7 +13,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
-from dam_sync.services.b_documents.fields import GROUP, USER, FieldInfo
+from dam_sync.services.b_documents.codec.fields import GROUP, USER, FieldInfo
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
 """By vocabulary, then by what documents store: see `Taxonomy`."""

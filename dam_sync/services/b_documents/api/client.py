@@ -1,14 +1,13 @@
-"""One connection to a server of service B: its options, its credential, its calls."""
+"""One connection to a server of service B: its credential, its calls."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
 from urllib.parse import quote, urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.http.auth.grants import (
@@ -25,68 +24,16 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
-from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.options import Options
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
-KINDS = ("date", "long_text", "html", "email", "url", "text")
 _VOID = 204
 _ID = re.compile(r"[0-9A-Za-z_.-]{1,64}")
 _TOKEN_LIFE = timedelta(minutes=10)  # wire B 1.4: sign short
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the job says about this server; see KIND.settings."""
-
-    root: str = ""
-    folder: str = facts.FOLDER
-    type: str = "File"
-    types: tuple[str, ...] = ()
-    release_field: str = "dc:issued"
-    expiry_field: str = "dc:expired"
-    status_field: str = ""
-    states: Mapping[str, str] = field(default_factory=lambda: dict(facts.STATES))
-    transitions: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: dict(facts.TRANSITIONS))
-    groups: frozenset[str] | None = None
-    everybody: frozenset[str] = frozenset({facts.EVERYONE})
-    relations: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, FieldKind] = field(default_factory=dict)
-    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
-    increment: str = "Minor"
-    repository: str = ""
-    timeout_header: str = facts.TIMEOUT_HEADER
-    public_links: bool = False
-    sections: bool = False
-
-    @classmethod
-    def of(cls, given: Mapping[str, object]) -> Options:
-        """The options of a job, checked. Raises ConfigError."""
-        groups = given.get("groups")
-        return cls(
-            root=_path(given.get("root")),
-            folder=str(given.get("folder") or facts.FOLDER).strip("/"),
-            type=str(given.get("type") or "File"),
-            types=tuple(_words(given.get("types"))),
-            release_field=str(given.get("release_field") or "dc:issued"),
-            expiry_field=str(given.get("expiry_field") or "dc:expired"),
-            status_field=str(given.get("status_field") or ""),
-            states={**facts.STATES, **_texts(given, "states")},
-            transitions=_transitions(given),
-            groups=None if groups is None else frozenset(_words(groups)),
-            everybody=frozenset({facts.EVERYONE, *_words(given.get("everybody"))}),
-            relations=_relations(given.get("relations")),
-            kinds=_kinds(given),
-            zone=_zone(given.get("timezone")),
-            increment=_one_of(given, "increment", ("Minor", "Major")),
-            repository=str(given.get("repository") or ""),
-            timeout_header=str(given.get("timeout_header") or facts.TIMEOUT_HEADER),
-            public_links=_switch(given, "public_links"),
-            sections=_switch(given, "sections"),
-        )
 
 
 @dataclass(slots=True)
@@ -258,71 +205,6 @@ def _needed(auth: Mapping[str, str], name: str) -> str:
     value = auth.get(name)
     if not value:
         raise ConfigError(f"auth.{name} is missing")
-    return value
-
-
-def _path(value: object) -> str:
-    parts = [part for part in str(value or "").split("/") if part]
-    return "" if not value else "/" + "/".join(parts)
-
-
-def _words(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(",") if word.strip()]
-    return [str(word) for word in cast("Sequence[object]", value or ())]
-
-
-def _texts(given: Mapping[str, object], name: str) -> dict[str, str]:
-    value = given.get(name) or {}
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"option {name} takes keys and values")
-    return {str(key): str(text) for key, text in value.items()}
-
-
-def _transitions(given: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """`{from: {to: transition}}`, added to those of the default life cycle."""
-    value = given.get("transitions") or {}
-    if not isinstance(value, Mapping) or not all(isinstance(ways, Mapping) for ways in value.values()):
-        raise ConfigError("option transitions takes, for each state, the states behind it and their transitions")
-    found = {state: dict(ways) for state, ways in facts.TRANSITIONS.items()}
-    for state, ways in value.items():
-        found.setdefault(str(state), {}).update({str(to): str(name) for to, name in ways.items()})
-    return found
-
-
-def _relations(value: object) -> dict[str, str]:
-    """Kinds and their predicates; a kind alone is its own predicate."""
-    if isinstance(value, Mapping):
-        return {str(kind): str(predicate) for kind, predicate in value.items()}
-    return {word: word for word in _words(value)}
-
-
-def _kinds(given: Mapping[str, object]) -> dict[str, FieldKind]:
-    found = _texts(given, "kinds")
-    for key, kind in found.items():
-        if kind not in KINDS:
-            raise ConfigError(f"option kinds takes {', '.join(KINDS)}, not {kind!r} for {key}")
-    return {key: FieldKind(kind) for key, kind in found.items()}
-
-
-def _zone(value: object) -> ZoneInfo:
-    try:
-        return ZoneInfo(str(value or "UTC"))
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ConfigError(f"option timezone is no known zone: {value!r}", hint="for example Europe/Paris") from None
-
-
-def _switch(given: Mapping[str, object], name: str) -> bool:
-    value = given.get(name) or "off"
-    if value not in (True, "on", "off"):
-        raise ConfigError(f"option {name} takes on or off, not {value!r}")
-    return value != "off"
-
-
-def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> str:
-    value = str(given.get(name) or allowed[0]).capitalize()
-    if value not in allowed:
-        raise ConfigError(f"option {name} takes {', '.join(allowed)}, not {value!r}")
     return value
 
 

@@ -14,9 +14,9 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.rights import lists_of, local_grants, strangers
-from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.codec.rights import lists_of, local_grants, strangers
+from dam_sync.services.b_documents.tenant import Tenancy
 
 WITH_RIGHTS = {"enrichers-document": "acls"}
 ADD, REMOVE = "Document.AddPermission", "Document.RemovePermission"

@@ -12,7 +12,7 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Options
+from dam_sync.services.b_documents.options import Options
 
 SCALARS: Mapping[str, FieldKind] = {
     "string": FieldKind.TEXT,

@@ -13,7 +13,7 @@ from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Line
+from dam_sync.services.b_documents.api.client import Line
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 

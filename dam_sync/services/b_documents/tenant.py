@@ -13,10 +13,11 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
-from dam_sync.services.b_documents import facts, fields
-from dam_sync.services.b_documents.connection import Line
-from dam_sync.services.b_documents.fields import Server
-from dam_sync.services.b_documents.searching import LIVE, Search, one_of, quoted, select
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, quoted, select
+from dam_sync.services.b_documents.codec import fields
+from dam_sync.services.b_documents.codec.fields import Server
 
 
 @dataclass(frozen=True, slots=True)

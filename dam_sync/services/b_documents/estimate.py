@@ -9,9 +9,9 @@ from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.service import Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Options
-from dam_sync.services.b_documents.fields import Server
-from dam_sync.services.b_documents.forms import LATE, state_of, tags_by_property, usual_transitions, way
+from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.codec.forms import LATE, state_of, tags_by_property, usual_transitions, way
+from dam_sync.services.b_documents.options import Options
 
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"

@@ -12,8 +12,8 @@ from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.connection import Line, document_path
-from dam_sync.services.b_documents.tenancy import Tenancy
+from dam_sync.services.b_documents.api.client import Line, document_path
+from dam_sync.services.b_documents.tenant import Tenancy
 
 PLAIN = {"Accept": "*/*"}
 

@@ -1,0 +1,1 @@
+"""The API of service B: connection, requests, queries."""

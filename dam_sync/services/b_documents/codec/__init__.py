@@ -1,0 +1,1 @@
+"""JSON of service B to and from the model. Pure functions."""

@@ -1,0 +1,1 @@
+"""Service B as a source: documents with their versions, files, published copies."""

@@ -1,0 +1,1 @@
+"""Vocabularies, folders and collections of service B."""
