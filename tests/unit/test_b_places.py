@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import Placement
-from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.taxonomy.containers import container_name
 from tests.conformance.tenant import Start, Tenant, starting
 
@@ -108,7 +108,7 @@ async def test_whatever_has_the_facet_of_collections_is_one(
     tenant: Tenant, raw: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where its type descends from none that we know (wire B 2.5)."""
-    monkeypatch.setattr(Server, "collection_types", frozenset({"Collection", "Favorites", "Folder"}))
+    monkeypatch.setattr(ServerSchema, "collection_types", frozenset({"Collection", "Favorites", "Folder"}))
     lightbox = await added(raw, "Folder", "Lightbox")
     found = {place.id: place.path async for place in tenant.connect().containers() if place.kind == "collection"}
     assert found[lightbox] == ("Lightbox",)

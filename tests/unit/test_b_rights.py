@@ -8,13 +8,13 @@ import pytest
 
 from dam_sync.model.asset import Asset
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.rights import HIDDEN, UNREADABLE, is_blocked, local_grants
 from dam_sync.services.b_documents.codec.wire import Around, asset_of
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 BLOCK = ("Everyone", "Everything", False)
-PLAIN = Options()
+PLAIN = DocumentsOptions()
 INHERITED = (("administrators", "Everything", True), ("members", "Read", True))
 
 
@@ -29,9 +29,11 @@ def row_of(local: list[Any], inherited: list[Any]) -> dict[str, Any]:
     return {"uid": "u", "contextParameters": {"acls": acls}}
 
 
-def read(*local: Any, inherited: tuple[Any, ...] = INHERITED, options: Options = PLAIN, user: str = "me") -> Asset:
+def read(
+    *local: Any, inherited: tuple[Any, ...] = INHERITED, options: DocumentsOptions = PLAIN, user: str = "me"
+) -> Asset:
     aces = [entry if isinstance(entry, dict) or entry is None else ace(*entry) for entry in local]
-    return asset_of(row_of(aces, [ace(*each) for each in inherited]), Server(), options, Around(user=user))
+    return asset_of(row_of(aces, [ace(*each) for each in inherited]), ServerSchema(), options, Around(user=user))
 
 
 def denied(*names: str) -> frozenset[Restriction]:
@@ -75,7 +77,7 @@ def test_a_refusal_of_nobody_who_is_let_in_restricts_nothing() -> None:
 
 
 def test_a_group_that_holds_all_users_is_everybody_where_the_job_says_so() -> None:
-    options = Options.of({"everybody": "members"})
+    options = DocumentsOptions.of({"everybody": "members"})
     assert read(options=options).rights.groups == frozenset()
     assert read(("staff", "Read", True), BLOCK, options=options).rights.groups == {"staff"}
     assert read(("members", "Everything", False), options=options).rights.groups == {"administrators"}
@@ -115,13 +117,13 @@ def test_an_entry_that_cannot_be_read_opens_nothing(entry: Any) -> None:
 
 @pytest.mark.parametrize("parameters", [None, {}, {"acls": None}, {"acls": "none"}, "none"])
 def test_rights_that_are_not_shown_are_not_those_of_everybody(parameters: Any) -> None:
-    found = asset_of({"uid": "u", "contextParameters": parameters}, Server(), Options(), Around())
+    found = asset_of({"uid": "u", "contextParameters": parameters}, ServerSchema(), DocumentsOptions(), Around())
     assert found.rights.restrictions == denied(HIDDEN)
 
 
 def test_lists_in_any_order_and_in_both_spellings() -> None:
     acls = [{"name": "inherited", "ace": [ace("members")]}, {"name": "local", "ace": [ace("staff"), ace(*BLOCK)]}]
-    found = asset_of({"uid": "u", "acl": acls}, Server(), Options(), Around())
+    found = asset_of({"uid": "u", "acl": acls}, ServerSchema(), DocumentsOptions(), Around())
     assert found.rights.groups == {"staff"}
 
 
@@ -143,5 +145,5 @@ def test_what_is_the_documents_own() -> None:
     ],
 )  # fmt: skip
 def test_locks_records_and_legal_holds_are_named(told: dict[str, Any], losses: list[tuple[str, str, str]]) -> None:
-    found = asset_of({**row_of([], [ace("Everyone")]), **told}, Server(), PLAIN, Around())
+    found = asset_of({**row_of([], [ace("Everyone")]), **told}, ServerSchema(), PLAIN, Around())
     assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == losses

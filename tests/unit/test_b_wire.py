@@ -18,8 +18,8 @@ from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import credential_of
 from dam_sync.services.b_documents.api.search import hits_of, quoted, select
-from dam_sync.services.b_documents.codec.fields import Directory, FieldInfo, Server, enumerated, info_of
-from dam_sync.services.b_documents.codec.forms import state_of, way
+from dam_sync.services.b_documents.codec.fields import Directory, DocumentsField, ServerSchema, enumerated, info_of
+from dam_sync.services.b_documents.codec.forms import state_of, transitions_between
 from dam_sync.services.b_documents.codec.values import decode, encode, lost, same
 from dam_sync.services.b_documents.codec.wire import (
     Around,
@@ -31,7 +31,7 @@ from dam_sync.services.b_documents.codec.wire import (
     revision_of,
     size_of,
 )
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 from dam_sync.services.b_documents.taxonomy.containers import Tree, container_name
 from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, free_id
 from dam_sync.services.b_documents.tenant import Release, Root
@@ -43,29 +43,29 @@ TERMS = {"subjects": {"photo": SUBJECT["art/photo"], **SUBJECT}}
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
-CASES: list[tuple[FieldInfo, Value, Any]] = [
-    (FieldInfo("t"), "x\x07y", "xy"),
-    (FieldInfo("t"), 12, "12"),
-    (FieldInfo("t"), date(2024, 1, 2), "2024-01-02"),
-    (FieldInfo("n", "double", FieldKind.NUMBER), 1.5, 1.5),
-    (FieldInfo("n", "long", FieldKind.NUMBER), 3.0, 3),
-    (FieldInfo("f", "boolean", FieldKind.FLAG), True, True),
-    (FieldInfo("d", "date", FieldKind.INSTANT), datetime(2024, 1, 2, 3, tzinfo=UTC), "2024-01-02T03:00:00.000Z"),
-    (FieldInfo("d", "date", FieldKind.INSTANT), date(2024, 1, 2), "2024-01-02T00:00:00.000Z"),
-    (FieldInfo("d", "date", FieldKind.DATE), date(2024, 1, 2), "2024-01-01T23:00:00.000Z"),
-    (FieldInfo("l", multiple=True), ("a", "b"), ["a", "b"]),
-    (FieldInfo("l", multiple=True), "a", ["a"]),
-    (FieldInfo("t"), ("a",), "a"),
-    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), SUBJECT["art/photo"], "art/photo"),
-    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects"), SUBJECT["art/photo"], "photo"),
-    (FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), "Photo", "photo"),
-    (FieldInfo("p", kind=FieldKind.PERSON), Person("ann"), "ann"),
-    (FieldInfo("p", kind=FieldKind.PERSON), "ann", "ann"),
-    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("ann"), "user:ann"),
-    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("user:ann"), "user:ann"),
-    (FieldInfo("p", kind=FieldKind.PERSON, prefix="user:"), Person("group:members"), "group:members"),
+CASES: list[tuple[DocumentsField, Value, Any]] = [
+    (DocumentsField("t"), "x\x07y", "xy"),
+    (DocumentsField("t"), 12, "12"),
+    (DocumentsField("t"), date(2024, 1, 2), "2024-01-02"),
+    (DocumentsField("n", "double", FieldKind.NUMBER), 1.5, 1.5),
+    (DocumentsField("n", "long", FieldKind.NUMBER), 3.0, 3),
+    (DocumentsField("f", "boolean", FieldKind.FLAG), True, True),
+    (DocumentsField("d", "date", FieldKind.INSTANT), datetime(2024, 1, 2, 3, tzinfo=UTC), "2024-01-02T03:00:00.000Z"),
+    (DocumentsField("d", "date", FieldKind.INSTANT), date(2024, 1, 2), "2024-01-02T00:00:00.000Z"),
+    (DocumentsField("d", "date", FieldKind.DATE), date(2024, 1, 2), "2024-01-01T23:00:00.000Z"),
+    (DocumentsField("l", multiple=True), ("a", "b"), ["a", "b"]),
+    (DocumentsField("l", multiple=True), "a", ["a"]),
+    (DocumentsField("t"), ("a",), "a"),
+    (DocumentsField("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), SUBJECT["art/photo"], "art/photo"),
+    (DocumentsField("s", kind=FieldKind.TERM, vocabulary="subjects"), SUBJECT["art/photo"], "photo"),
+    (DocumentsField("s", kind=FieldKind.TERM, vocabulary="subjects", parented=True), "Photo", "photo"),
+    (DocumentsField("p", kind=FieldKind.PERSON), Person("ann"), "ann"),
+    (DocumentsField("p", kind=FieldKind.PERSON), "ann", "ann"),
+    (DocumentsField("p", kind=FieldKind.PERSON, prefix="user:"), Person("ann"), "user:ann"),
+    (DocumentsField("p", kind=FieldKind.PERSON, prefix="user:"), Person("user:ann"), "user:ann"),
+    (DocumentsField("p", kind=FieldKind.PERSON, prefix="user:"), Person("group:members"), "group:members"),
     (
-        FieldInfo("g", "complex", FieldKind.PLACE),
+        DocumentsField("g", "complex", FieldKind.PLACE),
         GeoPoint(1.0, 2.0),
         {"latitude": 1.0, "longitude": 2.0, "address": None},
     ),
@@ -73,12 +73,12 @@ CASES: list[tuple[FieldInfo, Value, Any]] = [
 
 
 @pytest.mark.parametrize(("info", "value", "wire"), CASES)
-def test_values_are_sent_as_the_service_takes_them(info: FieldInfo, value: Value, wire: Any) -> None:
+def test_values_are_sent_as_the_service_takes_them(info: DocumentsField, value: Value, wire: Any) -> None:
     assert encode(info, value, TERMS, PARIS) == wire
 
 
 def test_a_path_of_terms_is_stored_with_the_separator_that_the_field_names() -> None:
-    info = FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", multiple=True, parented=True, separator="|")
+    info = DocumentsField("s", kind=FieldKind.TERM, vocabulary="subjects", multiple=True, parented=True, separator="|")
     assert decode(info, ["art|photo", "art"], TERMS, UTC_ZONE) == (SUBJECT["art/photo"], SUBJECT["art"])
     assert encode(info, (SUBJECT["art/photo"], "art/photo", "Photo"), TERMS, UTC_ZONE) == [
         "art|photo",
@@ -88,32 +88,34 @@ def test_a_path_of_terms_is_stored_with_the_separator_that_the_field_names() -> 
     unknown = Term("gone|here", "gone/here")
     assert decode(info, "gone|here", TERMS, UTC_ZONE) == (unknown,)
     assert encode(info, unknown, {}, UTC_ZONE) == ["gone|here"]
-    flat = FieldInfo("s", kind=FieldKind.TERM, vocabulary="subjects", separator="|")
+    flat = DocumentsField("s", kind=FieldKind.TERM, vocabulary="subjects", separator="|")
     assert decode(flat, "a|b", TERMS, UTC_ZONE) == Term("a|b", "a|b")
 
 
 @pytest.mark.parametrize(
     ("info", "value"),
     [
-        (FieldInfo("n", "double", FieldKind.NUMBER), "many"),
-        (FieldInfo("n", "long", FieldKind.NUMBER), 1.5),
-        (FieldInfo("n", "double", FieldKind.NUMBER), True),
-        (FieldInfo("f", "boolean", FieldKind.FLAG), "yes"),
-        (FieldInfo("d", "date", FieldKind.INSTANT), "soon"),
-        (FieldInfo("t", max_length=3), "four"),
-        (FieldInfo("t"), ("a", "b")),
-        (FieldInfo("r", "complex", FieldKind.ROWS, parts={"a": FieldInfo("a")}), Row({"b": "x"})),
-        (FieldInfo("g", "complex", FieldKind.PLACE), 7),
+        (DocumentsField("n", "double", FieldKind.NUMBER), "many"),
+        (DocumentsField("n", "long", FieldKind.NUMBER), 1.5),
+        (DocumentsField("n", "double", FieldKind.NUMBER), True),
+        (DocumentsField("f", "boolean", FieldKind.FLAG), "yes"),
+        (DocumentsField("d", "date", FieldKind.INSTANT), "soon"),
+        (DocumentsField("t", max_length=3), "four"),
+        (DocumentsField("t"), ("a", "b")),
+        (DocumentsField("r", "complex", FieldKind.ROWS, parts={"a": DocumentsField("a")}), Row({"b": "x"})),
+        (DocumentsField("g", "complex", FieldKind.PLACE), 7),
     ],
 )
-def test_what_a_property_cannot_hold_is_refused_before_a_call(info: FieldInfo, value: Value) -> None:
+def test_what_a_property_cannot_hold_is_refused_before_a_call(info: DocumentsField, value: Value) -> None:
     with pytest.raises(InvalidValue):
         encode(info, value, TERMS, UTC_ZONE)
 
 
 def test_a_set_is_sent_whole_and_read_without_its_empty_parts() -> None:
     """What is missing in it would become null."""
-    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"a": FieldInfo("a"), "b": FieldInfo("b")})
+    info = DocumentsField(
+        "r", "complex", FieldKind.ROWS, True, parts={"a": DocumentsField("a"), "b": DocumentsField("b")}
+    )
     assert encode(info, (Row({"a": "x"}),), TERMS, UTC_ZONE) == [{"a": "x", "b": None}]
     assert decode(info, [{"a": "x", "b": None}, {}], TERMS, UTC_ZONE) == (Row({"a": "x"}),)
 
@@ -121,19 +123,23 @@ def test_a_set_is_sent_whole_and_read_without_its_empty_parts() -> None:
 @pytest.mark.parametrize(("text", "sent"), [("12.5", 12.5), ("3", 3)])
 def test_a_number_of_a_row_may_come_as_text(text: str, sent: float) -> None:
     """Other services keep the cells of a row as texts."""
-    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"n": FieldInfo("n", "double", FieldKind.NUMBER)})
+    info = DocumentsField(
+        "r", "complex", FieldKind.ROWS, True, parts={"n": DocumentsField("n", "double", FieldKind.NUMBER)}
+    )
     assert encode(info, (Row({"n": text}),), TERMS, UTC_ZONE) == [{"n": sent}]
 
 
 @pytest.mark.parametrize("text", ["wide", "nan", "inf"])
 def test_a_text_that_is_no_number_is_refused_in_a_row_too(text: str) -> None:
-    info = FieldInfo("r", "complex", FieldKind.ROWS, True, parts={"n": FieldInfo("n", "double", FieldKind.NUMBER)})
+    info = DocumentsField(
+        "r", "complex", FieldKind.ROWS, True, parts={"n": DocumentsField("n", "double", FieldKind.NUMBER)}
+    )
     with pytest.raises(InvalidValue):
         encode(info, (Row({"n": text}),), TERMS, UTC_ZONE)
 
 
 def test_a_day_typed_east_of_greenwich_is_that_day() -> None:
-    info = FieldInfo("d", "date", FieldKind.DATE)
+    info = DocumentsField("d", "date", FieldKind.DATE)
     assert decode(info, "2024-06-30T22:00:00.000Z", TERMS, PARIS) == date(2024, 7, 1)
 
 
@@ -206,19 +212,21 @@ def test_versions_that_only_changed_words_are_no_file_versions() -> None:
 
 def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> None:
     around = Around(versions=[version("v1", "a"), version("v2", "b")])
-    found = asset_of({"uid": "live", "title": "Words", "properties": {}}, Server(), Options(), around)
+    found = asset_of({"uid": "live", "title": "Words", "properties": {}}, ServerSchema(), DocumentsOptions(), around)
     assert (found.versions, found.file, found.filename) == ((), None, "Words")
     assert told(found) == [("versions", "2 older")]
-    assert told(asset_of({"uid": "live"}, Server(), Options(), Around(versions=[{"uid": "v1"}]))) == []
+    assert told(asset_of({"uid": "live"}, ServerSchema(), DocumentsOptions(), Around(versions=[{"uid": "v1"}]))) == []
 
 
 def test_a_file_knows_its_document() -> None:
     assert file_of({"name": "a"}, "u/files:files/0/file", None) == FileRef("u/files:files/0/file", "a")
 
 
-def read(server: Server | None = None, /, **row: Any) -> Asset:
+def read(server: ServerSchema | None = None, /, **row: Any) -> Asset:
     acls = [{"name": "inherited", "aces": [{"username": "Everyone", "permission": "Read", "granted": True}]}]
-    return asset_of({"uid": "u", "contextParameters": {"acls": acls}, **row}, server or Server(), Options(), Around())
+    return asset_of(
+        {"uid": "u", "contextParameters": {"acls": acls}, **row}, server or ServerSchema(), DocumentsOptions(), Around()
+    )
 
 
 def told(asset: Asset) -> list[tuple[str, str]]:
@@ -228,7 +236,9 @@ def told(asset: Asset) -> list[tuple[str, str]]:
 def test_dates_that_are_none_cost_only_themselves() -> None:
     odd = "20255-01-01T00:00:00.000Z"
     dates = {"dc:created": odd, "dc:modified": "2025-01-01T00:00:00.000Z", "dc:expired": odd}
-    server = Server(fields={key: FieldInfo(key, "date", FieldKind.INSTANT) for key in ("dc:created", "dc:modified")})
+    server = ServerSchema(
+        fields={key: DocumentsField(key, "date", FieldKind.INSTANT) for key in ("dc:created", "dc:modified")}
+    )
     found = read(server, lastModified=odd, properties={**dates, "file:content": {"name": "a"}})
     assert (found.created_at, found.changed_at) == (None, datetime(2025, 1, 1, tzinfo=UTC))
     assert found.rights.expires_at is None
@@ -238,7 +248,7 @@ def test_dates_that_are_none_cost_only_themselves() -> None:
 
 def test_properties_that_cannot_be_read_are_told_by_name() -> None:
     """A file in a schema of the tenant, a set of properties with one in it; not what the service keeps for itself."""
-    server = Server(fields={"acme:name": FieldInfo("acme:name")})
+    server = ServerSchema(fields={"acme:name": DocumentsField("acme:name")})
     properties = {"acme:name": "x", "acme:contract": {"name": "a.pdf", "length": "1"}, "acme:scans": [{"file": None}]}
     empty = {"acme:empty": None, "acme:none": [], "acme:blank": {"file": None, "note": ""}}
     own = {"uid:uid": "1", "files:files": [{"file": {}}], "picture:views": [{"title": "t"}]}
@@ -274,7 +284,7 @@ def test_a_value_of_a_closed_list_may_hold_commas() -> None:
 
 
 def test_types_come_as_words_or_with_constraints() -> None:
-    assert info_of("dc:subjects", "string[]") == FieldInfo("dc:subjects", multiple=True)
+    assert info_of("dc:subjects", "string[]") == DocumentsField("dc:subjects", multiple=True)
     rule = {"name": "directoryResolver", "parameters": {"directory": "subjects", "parentField": "parent"}}
     found = info_of("dc:subjects", {"type": "string[]", "itemConstraints": [rule]})
     assert found is not None
@@ -287,7 +297,7 @@ def test_types_come_as_words_or_with_constraints() -> None:
 def test_users_beside_groups_have_their_kind_before_their_names(groups: str, prefix: str) -> None:
     rule = {"name": "userManagerResolver", "parameters": {"includeUsers": "true", "includeGroups": groups}}
     found = info_of("p", {"type": "string", "constraints": [rule]})
-    assert found == FieldInfo("p", kind=FieldKind.PERSON, prefix=prefix)
+    assert found == DocumentsField("p", kind=FieldKind.PERSON, prefix=prefix)
     assert found is not None
     assert encode(found, decode(found, f"{prefix}ann", TERMS, PARIS), TERMS, PARIS) == f"{prefix}ann"
 
@@ -352,12 +362,12 @@ def test_the_total_of_an_index_is_no_promise() -> None:
 
 
 def test_states_are_reached_by_the_fewest_transitions() -> None:
-    options = Options.of({"transitions": {"project": {"review": "submit"}}, "states": {"in review": "review"}})
-    assert way("approved", "obsolete", options) == ["backToProject", "obsolete"]
-    assert way("approved", "review", options) == ["backToProject", "submit"]
+    options = DocumentsOptions.of({"transitions": {"project": {"review": "submit"}}, "states": {"in review": "review"}})
+    assert transitions_between("approved", "obsolete", options) == ["backToProject", "obsolete"]
+    assert transitions_between("approved", "review", options) == ["backToProject", "submit"]
     assert state_of("in review", options) == "review"
     with pytest.raises(InvalidValue):
-        way("review", "approved", options)
+        transitions_between("review", "approved", options)
     with pytest.raises(InvalidValue):
         state_of("no such", options)
 
@@ -381,7 +391,7 @@ def test_releases_are_compared_by_number(text: str, new: bool) -> None:
 )
 def test_options_that_mean_nothing_are_refused(given: Any) -> None:
     with pytest.raises(ConfigError):
-        Options.of(given)
+        DocumentsOptions.of(given)
 
 
 @pytest.mark.parametrize(

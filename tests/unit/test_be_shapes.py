@@ -8,9 +8,9 @@ import pytest
 
 from dam_sync.model.errors import ContractBroken, Rejected
 from dam_sync.model.schema import FieldKind
-from dam_sync.services.b_documents.codec.fields import FieldInfo, Server
+from dam_sync.services.b_documents.codec.fields import DocumentsField, ServerSchema
 from dam_sync.services.b_documents.codec.wire import Around, asset_of
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 from dam_sync.services.e_profiles.codec import trees, wire
 
 LINK = "https://demo.example/v2/assets/search?query=category:({A})"
@@ -64,18 +64,18 @@ def test_a_link_may_be_missing() -> None:
 # -- service B: properties ---------------------------------------------------------------------------------------------
 
 FIELDS = {
-    "dc:title": FieldInfo("dc:title"),
-    "dc:subjects": FieldInfo("dc:subjects", multiple=True),
-    "lib:rating": FieldInfo("lib:rating", "long", FieldKind.NUMBER),
-    "lib:cleared": FieldInfo("lib:cleared", "boolean", FieldKind.FLAG),
-    "lib:seen": FieldInfo("lib:seen", "date", FieldKind.INSTANT),
-    "lib:row": FieldInfo("lib:row", "complex", FieldKind.ROWS, parts={"name": FieldInfo("name")}),
+    "dc:title": DocumentsField("dc:title"),
+    "dc:subjects": DocumentsField("dc:subjects", multiple=True),
+    "lib:rating": DocumentsField("lib:rating", "long", FieldKind.NUMBER),
+    "lib:cleared": DocumentsField("lib:cleared", "boolean", FieldKind.FLAG),
+    "lib:seen": DocumentsField("lib:seen", "date", FieldKind.INSTANT),
+    "lib:row": DocumentsField("lib:row", "complex", FieldKind.ROWS, parts={"name": DocumentsField("name")}),
 }
 
 
 def read(**properties: Any) -> Any:
     row = {"uid": "u", "properties": {key.replace("__", ":"): value for key, value in properties.items()}}
-    found = asset_of({**row, "acl": []}, Server(fields=FIELDS), Options(), Around())
+    found = asset_of({**row, "acl": []}, ServerSchema(fields=FIELDS), DocumentsOptions(), Around())
     return dict(found.fields), [(loss.path, loss.rule) for loss in found.losses]
 
 

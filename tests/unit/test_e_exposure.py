@@ -16,11 +16,11 @@ from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.codec import security
-from dam_sync.services.e_profiles.codec.fields import Profile, Tenant
-from dam_sync.services.e_profiles.options import Options
+from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile
+from dam_sync.services.e_profiles.options import ProfilesOptions
 from tests.support.connected import entries
 from tests.support.served_e import Open, asset, created, draft, serving
-from tests.support.served_e import Tenant as Served
+from tests.support.served_e import TenantSchema as Served
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER, PAST = datetime(2999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
@@ -94,15 +94,15 @@ async def test_an_asset_without_a_release_date_is_read_so(opened: Open) -> None:
 
 # -- who would see a draft ---------------------------------------------------------------------------------------------
 
-OPEN = Profile("photos", "Photo", PUBLIC, True)
-CLOSED = Profile("shut", "Photo", PUBLIC, False)
-TENANT = Tenant(groups=PUBLIC | STAFF, profiles={"photos": OPEN})
-BOTH = Tenant(groups=PUBLIC | STAFF, profiles={"photos": OPEN, "shut": CLOSED})
-FUTURE = Tenant(profiles={"photos": OPEN, "later": Profile("later", "Photo", PUBLIC, False, LATER)})
-PLAIN = Options()
+OPEN = UploadProfile("photos", "Photo", PUBLIC, True)
+CLOSED = UploadProfile("shut", "Photo", PUBLIC, False)
+TENANT = TenantSchema(groups=PUBLIC | STAFF, profiles={"photos": OPEN})
+BOTH = TenantSchema(groups=PUBLIC | STAFF, profiles={"photos": OPEN, "shut": CLOSED})
+FUTURE = TenantSchema(profiles={"photos": OPEN, "later": UploadProfile("later", "Photo", PUBLIC, False, LATER)})
+PLAIN = ProfilesOptions()
 
 
-def audience(tenant: Tenant, options: Options = PLAIN, profile: str = "photos", **more: Any) -> Audience:
+def audience(tenant: TenantSchema, options: ProfilesOptions = PLAIN, profile: str = "photos", **more: Any) -> Audience:
     return security.audience_of(Draft(None, "a.jpg", profile, **more), profile, tenant, options, NOW)
 
 
@@ -114,8 +114,8 @@ def test_the_audience_of_a_draft_is_that_of_its_rights_and_else_of_its_profile()
     assert audience(BOTH, profile="shut", rights=Rights(PAST)) == Audience("", PAST, None, PUBLIC)
     assert audience(BOTH, closed=True).hidden
     assert audience(BOTH, profile="unknown") == Audience()
-    assert audience(Tenant(profiles={"p": Profile("p", "Photo", frozenset(), True)}), profile="p").hidden
-    assert audience(BOTH, Options(everybody=PUBLIC)) == Audience()
+    assert audience(TenantSchema(profiles={"p": UploadProfile("p", "Photo", frozenset(), True)}), profile="p").hidden
+    assert audience(BOTH, ProfilesOptions(everybody=PUBLIC)) == Audience()
 
 
 def test_without_a_profile_that_releases_nothing_its_own_groups_see_an_upload_first() -> None:
@@ -129,12 +129,12 @@ def test_a_tenant_closes_where_every_type_has_a_profile_for_it() -> None:
     assert security.closes(BOTH, PLAIN, NOW)
     assert security.closes(FUTURE, PLAIN, NOW)
     assert not security.closes(TENANT, PLAIN, NOW)
-    assert not security.closes(Tenant(), PLAIN, NOW)
-    logos = {**BOTH.profiles, "logos": Profile("logos", "Logo", PUBLIC, True)}
-    assert not security.closes(Tenant(profiles=logos), PLAIN, NOW)
-    named = Options(closed_profiles={"Logo": "vault"})
-    vault = {**logos, "vault": Profile("vault", "Logo", frozenset({"nobody"}), True)}
-    assert security.closes(Tenant(profiles=vault), named, NOW)
+    assert not security.closes(TenantSchema(), PLAIN, NOW)
+    logos = {**BOTH.profiles, "logos": UploadProfile("logos", "Logo", PUBLIC, True)}
+    assert not security.closes(TenantSchema(profiles=logos), PLAIN, NOW)
+    named = ProfilesOptions(closed_profiles={"Logo": "vault"})
+    vault = {**logos, "vault": UploadProfile("vault", "Logo", frozenset({"nobody"}), True)}
+    assert security.closes(TenantSchema(profiles=vault), named, NOW)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

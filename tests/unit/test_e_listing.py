@@ -149,9 +149,9 @@ async def test_a_service_that_does_not_know_the_upload_date_is_found_out(
 def shorten(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
     """The service's answers, changed before they are read."""
 
-    def told(reply: Json) -> wire.Hits:
+    def told(reply: Json) -> wire.ProfilesHits:
         hits = wire.hits_of(reply)
-        return wire.Hits(tuple(change(hits.rows)), hits.total, hits.scroll)
+        return wire.ProfilesHits(tuple(change(hits.rows)), hits.total, hits.scroll)
 
     monkeypatch.setattr(search, "hits_of", told)
 

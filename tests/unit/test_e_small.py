@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.service import Context
 from dam_sync.services.e_profiles.api.client import retry_after
-from dam_sync.services.e_profiles.options import Options, limits_of
+from dam_sync.services.e_profiles.options import ProfilesOptions, limits_of
 from tests.support.served_e import Open, Tenant, asset, serving
 
 PUBLIC = frozenset({"public"})
@@ -106,7 +106,7 @@ def test_a_pause_is_measured_by_the_clock_that_asks_for_it(headers: dict[str, st
 @pytest.mark.parametrize(("asked", "at_once"), [(None, 16), (8, 8), (64, 40)])
 def test_no_more_calls_at_once_than_chunks_may_be(asked: int | None, at_once: int) -> None:
     context = Context("https://api.dam.example", {}, concurrency=asked)
-    assert limits_of(context, Options()).pace.at_once == at_once
+    assert limits_of(context, ProfilesOptions()).pace.at_once == at_once
 
 
 @pytest.mark.parametrize("seconds", [1, 7, 30])

@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.service import Service
 from dam_sync.services.e_profiles.codec import wire
-from dam_sync.services.e_profiles.codec.fields import Tenant
+from dam_sync.services.e_profiles.codec.fields import TenantSchema
 from tests.support.connected import entries
 from tests.support.served_e import Open, asset, serving
 
@@ -51,7 +51,7 @@ def test_a_document_without_a_link_is_a_named_loss() -> None:
     row = {"id": "a", "version_id": "v", "filename": "a.jpg"}
     documents = [{"uuid": "d1", "title": "release.pdf", "downloadUrl": "https://cdn.example/x"}]
     documents.append({"uuid": "d2", "title": "contract.pdf", "downloadUrl": ""})
-    found = wire.asset_of(row, Tenant(), wire.More(documents=documents))
+    found = wire.asset_of(row, TenantSchema(), wire.More(documents=documents))
     assert [file.name for file in found.attachments] == ["release.pdf"]
     assert found.losses == (Loss("attachments", "no download link", "contract.pdf"),)
     assert found.id == AssetId("a")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Localized, Person, Term
-from dam_sync.services.e_profiles.codec.fields import FieldInfo
+from dam_sync.services.e_profiles.codec.fields import ProfilesField
 from dam_sync.services.e_profiles.codec.values import decode, encode, term_of
 
 ASSET: dict[str, Any] = json.loads("""
@@ -43,13 +43,13 @@ SEARCH: dict[str, Any] = json.loads("""
  "include_deleted": true, "facets": null, "item_type": "asset", "total_count": 24731, "offset": 0, "limit": 100,
  "items": []}
 """)
-TEXT = FieldInfo("t")
-DATE = FieldInfo("d", "date")
-NUMBER = FieldInfo("n", "numeric")
-ONE = FieldInfo("s", "selection_list")
-SEVERAL = FieldInfo("m", "selection_list_multi")
-BOX = FieldInfo("b", "checkboxes", values=("Yes",))
-PAIR = FieldInfo("p", "checkboxes", values=("Yes", "No"))
+TEXT = ProfilesField("t")
+DATE = ProfilesField("d", "date")
+NUMBER = ProfilesField("n", "numeric")
+ONE = ProfilesField("s", "selection_list")
+SEVERAL = ProfilesField("m", "selection_list_multi")
+BOX = ProfilesField("b", "checkboxes", values=("Yes",))
+PAIR = ProfilesField("p", "checkboxes", values=("Yes", "No"))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ PAIR = FieldInfo("p", "checkboxes", values=("Yes", "No"))
         (PAIR, ["Maybe"], ("Maybe",)),
     ],
 )
-def test_values_are_read_by_their_field(info: FieldInfo, texts: list[str], value: object) -> None:
+def test_values_are_read_by_their_field(info: ProfilesField, texts: list[str], value: object) -> None:
     assert decode(info, texts) == value
 
 
@@ -109,7 +109,7 @@ def test_values_are_read_by_their_field(info: FieldInfo, texts: list[str], value
         (PAIR, False, ["No"]),
     ],
 )
-def test_values_are_written_as_arrays_of_text(info: FieldInfo, value: Any, texts: list[str]) -> None:
+def test_values_are_written_as_arrays_of_text(info: ProfilesField, value: Any, texts: list[str]) -> None:
     assert encode(info, value) == texts
 
 
@@ -123,7 +123,7 @@ def test_values_are_written_as_arrays_of_text(info: FieldInfo, value: Any, texts
         (SEVERAL, True),
     ],
 )
-def test_what_a_field_cannot_take_is_refused(info: FieldInfo, value: Any) -> None:
+def test_what_a_field_cannot_take_is_refused(info: ProfilesField, value: Any) -> None:
     with pytest.raises(InvalidValue):
         encode(info, value)
 

@@ -17,7 +17,7 @@ from dam_sync.model.values import Term
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.api.tokens import tenant_of
 from dam_sync.services.e_profiles.codec import fields, security, trees, wire
-from dam_sync.services.e_profiles.codec.fields import FieldInfo, Tenant
+from dam_sync.services.e_profiles.codec.fields import ProfilesField, TenantSchema
 from dam_sync.services.e_profiles.codec.values import term_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,8 +73,8 @@ PROFILE = {
 }
 
 
-def tenant() -> Tenant:
-    return Tenant(
+def tenant() -> TenantSchema:
+    return TenantSchema(
         fields=fields.with_types(fields.viewable_of(VIEWABLE["fields"]), TYPES["types"]),
         types=fields.asset_types(TYPES["types"]),
         groups=frozenset({"public"}),
@@ -111,13 +111,13 @@ def test_the_example_becomes_an_asset() -> None:
 
 
 def test_a_field_the_tenant_list_did_not_show_is_read_as_the_asset_says() -> None:
-    asset = wire.asset_of(ASSET, Tenant())
+    asset = wire.asset_of(ASSET, TenantSchema())
     assert asset.fields["colors"] == (term_of("Red"), term_of("Blue"))
     assert asset.fields["height"] == "620"
 
 
 def test_a_revision_is_final_only_once_no_other_edit_can_bear_its_second() -> None:
-    entry = wire.entry_of(ASSET, Tenant(), wire.More())
+    entry = wire.entry_of(ASSET, TenantSchema(), wire.More())
     assert entry.changed_at is not None
     assert wire.as_read(entry, entry.changed_at + timedelta(minutes=3)) == entry
     for seconds in (-5, 0, 119):
@@ -125,9 +125,9 @@ def test_a_revision_is_final_only_once_no_other_edit_can_bear_its_second() -> No
         assert early.revision not in ("", entry.revision)
         assert early.asset is not None
         assert early.asset.revision == early.revision
-    thin = wire.entry_of(ASSET, Tenant(), None)
+    thin = wire.entry_of(ASSET, TenantSchema(), None)
     assert wire.as_read(thin, entry.changed_at).revision != thin.revision
-    unsaid = wire.entry_of({**ASSET, "last_update_date": None}, Tenant(), None)
+    unsaid = wire.entry_of({**ASSET, "last_update_date": None}, TenantSchema(), None)
     assert wire.as_read(unsaid, entry.changed_at) == unsaid
 
 
@@ -135,7 +135,7 @@ def test_an_old_server_without_newer_members_is_read() -> None:
     old = {k: v for k, v in ASSET.items() if k not in ("version_id", "current_version", "tags", "ai_tags")}
     old["file_properties"] = {"format": "PDF", "format_type": "pdf", "size_in_kbytes": 85}
     del old["metadata_info"], old["security"], old["asset_properties"]
-    asset = wire.asset_of(old, Tenant(), wire.More([old]))
+    asset = wire.asset_of(old, TenantSchema(), wire.More([old]))
     assert len(asset.versions) == 1
     assert asset.versions[0].size is None
     assert asset.revision == "2023-03-03T13:10:39Z~2023-03-03T12:29:11Z"
@@ -143,9 +143,9 @@ def test_an_old_server_without_newer_members_is_read() -> None:
 
 def test_trash_and_archive_are_statuses() -> None:
     trashed = {**ASSET, "deleted_date": "2024-01-01T00:00:00Z"}
-    assert wire.asset_of(trashed, Tenant(), wire.More(archived=True)).status == "trash"
-    assert wire.entry_of(trashed, Tenant(), None).deleted
-    assert wire.asset_of(ASSET, Tenant(), wire.More(archived=True)).status == "archived"
+    assert wire.asset_of(trashed, TenantSchema(), wire.More(archived=True)).status == "trash"
+    assert wire.entry_of(trashed, TenantSchema(), None).deleted
+    assert wire.asset_of(ASSET, TenantSchema(), wire.More(archived=True)).status == "archived"
 
 
 def test_versions_come_oldest_first_and_end_with_the_current() -> None:
@@ -159,7 +159,7 @@ def test_versions_come_oldest_first_and_end_with_the_current() -> None:
         row("v2", "2023-03-04T00:00:00Z"),
         row("v1", "2023-03-03T00:00:00Z"),
     ]
-    asset = wire.asset_of(current, Tenant(), wire.More(newest_first))
+    asset = wire.asset_of(current, TenantSchema(), wire.More(newest_first))
     assert [file.id.rpartition("/")[2] for file in asset.versions] == ["v1", "v2", "v3", "v4"]
     assert wire.needs_versions(current)
     assert not wire.needs_versions(ASSET)
@@ -170,7 +170,7 @@ def test_versions_uploaded_after_the_row_was_made_are_left_for_the_next_reading(
         return {"id": ASSET["id"], "version_id": version, "file_upload_date": f"2023-03-0{day}T00:00:00Z", **more}
 
     def order(current: dict[str, Any], *listed: dict[str, Any]) -> list[str]:
-        found = wire.asset_of({**ASSET, **current}, Tenant(), wire.More(listed))
+        found = wire.asset_of({**ASSET, **current}, TenantSchema(), wire.More(listed))
         return [file.id.rpartition("/")[2] for file in found.versions]
 
     assert order(row("v2", 4), row("v3", 5), row("v2", 4), row("v1", 3)) == ["v1", "v2"]
@@ -250,11 +250,11 @@ def test_a_field_is_locked_only_where_every_type_locks_it() -> None:
 
     for editable in ((True, False), (False, True), (True, True)):
         assert fields.with_types({}, types(*editable))["author"].editable
-    assert not fields.with_types({"author": FieldInfo("author")}, types(False, False))["author"].editable
+    assert not fields.with_types({"author": ProfilesField("author")}, types(False, False))["author"].editable
 
 
 def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
-    own = Tenant(fields={"embed_id": FieldInfo("embed_id", "text")})
+    own = TenantSchema(fields={"embed_id": ProfilesField("embed_id", "text")})
     assert not fields.schema_of(own, NOW, versions=False, closes=False).fields["embed_id"].derived
     row = {**ASSET, "metadata": {"fields": {"embed_id": ["mine"]}}}
     assert wire.asset_of(row, own).fields["embed_id"] == "mine"
@@ -265,7 +265,7 @@ def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
     [(("Cleared",), "Cleared", ""), (("No", "Yes"), "Yes", "No"), (("A", "B"), "", ""), ((), "", "")],
 )
 def test_checkboxes_that_are_flags(values: tuple[str, ...], ticked: str, unticked: str) -> None:
-    info = FieldInfo("box", "checkboxes", values=values)
+    info = ProfilesField("box", "checkboxes", values=values)
     assert (info.ticked, info.unticked) == (ticked, unticked)
     assert info.kind is (FieldKind.FLAG if ticked else FieldKind.TERM)
 

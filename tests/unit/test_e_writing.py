@@ -13,7 +13,7 @@ from dam_sync.model.asset import AssetId, Patch, Placement, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
-from dam_sync.services.e_profiles.target import Writer
+from dam_sync.services.e_profiles.target import ProfilesTarget
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import Open, asset, created, draft, serving
 
@@ -183,7 +183,7 @@ async def test_tags_that_have_no_effect_are_refused(
     async def unheeded(self: Any, asset: str, operation: str, tags: frozenset[str]) -> None:
         return None
 
-    monkeypatch.setattr(Writer, "_send_tags", unheeded)
+    monkeypatch.setattr(ProfilesTarget, "_send_tags", unheeded)
     with pytest.raises(Rejected, match="has no effect"):
         await tenant.connect().update(made, patch)
 
@@ -196,6 +196,6 @@ async def test_hiding_that_has_no_effect_is_refused(opened: Open, monkeypatch: p
     async def unheeded(self: Any, asset: str, body: Any) -> None:
         return None
 
-    monkeypatch.setattr(Writer, "_send_security", unheeded)
+    monkeypatch.setattr(ProfilesTarget, "_send_security", unheeded)
     with pytest.raises(Rejected, match="still has a release date"):
         await service.update(made, Patch(closed=True))

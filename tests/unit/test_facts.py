@@ -28,7 +28,7 @@ ABLE = {
 }
 SCHEMAS: Mapping[str, Schema] = {
     "a_hypermedia": a.schema_of(forms.MediaForms(), a.Offer()),
-    "e_profiles": e.schema_of(e.Tenant(), NOW, versions=True, closes=False),
+    "e_profiles": e.schema_of(e.TenantSchema(), NOW, versions=True, closes=False),
 }
 READS: Mapping[str, frozenset[FieldKind]] = {
     "a_hypermedia": frozenset({*forms.KINDS.values(), FieldKind.TERM}),

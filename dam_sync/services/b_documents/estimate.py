@@ -9,9 +9,15 @@ from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.service import Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.codec.fields import Server
-from dam_sync.services.b_documents.codec.forms import LATE, state_of, tags_by_property, usual_transitions, way
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.codec.fields import ServerSchema
+from dam_sync.services.b_documents.codec.forms import (
+    LATE,
+    state_of,
+    tags_by_property,
+    transitions_between,
+    usual_transitions,
+)
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"
@@ -29,8 +35,8 @@ class Known:
     """What costs depend on. administrator: whether the user of the job keeps its right to a document that inherits
     nothing."""
 
-    server: Server
-    options: Options
+    server: ServerSchema
+    options: DocumentsOptions
     administrator: bool = True
 
 
@@ -136,13 +142,13 @@ def place_calls(membership: Membership) -> Counter[str]:
     return +Counter({operation: -(-len(membership.assets) // facts.MEMBER_BATCH)})
 
 
-def _transitions(status: str, options: Options, new: bool) -> int:
+def _transitions(status: str, options: DocumentsOptions, new: bool) -> int:
     if not status or options.status_field:
         return 0
     return initial_transitions(status, options) if new else usual_transitions(status, options)
 
 
-def initial_transitions(status: str, options: Options) -> int:
+def initial_transitions(status: str, options: DocumentsOptions) -> int:
     """From the state in which documents are made."""
     goal = state_of(status, options)
-    return 0 if goal == facts.INITIAL else len(way(facts.INITIAL, goal, options))
+    return 0 if goal == facts.INITIAL else len(transitions_between(facts.INITIAL, goal, options))

@@ -73,7 +73,7 @@ SETTINGS: Mapping[str, options.Option] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DocumentsOptions:
     """What the job says about this server; see KIND.settings."""
 
     root: str = ""
@@ -97,7 +97,7 @@ class Options:
     sections: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Options:
+    def of(cls, given: Mapping[str, object]) -> DocumentsOptions:
         """The options of a job, checked. Raises ConfigError."""
         groups = given.get("groups")
         return cls(

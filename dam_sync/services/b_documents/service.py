@@ -12,20 +12,20 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Operation, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import estimate, facts
-from dam_sync.services.b_documents.api.client import Line
-from dam_sync.services.b_documents.api.search import Search
-from dam_sync.services.b_documents.codec.fields import Server
-from dam_sync.services.b_documents.source.crawl import Reader
-from dam_sync.services.b_documents.source.files import Files
-from dam_sync.services.b_documents.source.publications import Publications
-from dam_sync.services.b_documents.target.create import Creator
-from dam_sync.services.b_documents.target.create_once import Making
-from dam_sync.services.b_documents.target.permissions import Giver
-from dam_sync.services.b_documents.target.update import Writer
-from dam_sync.services.b_documents.taxonomy.containers import Containers
-from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
-from dam_sync.services.b_documents.tenant import Tenancy
-from dam_sync.services.b_documents.uploads import Uploads
+from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.api.search import DocumentsSearch
+from dam_sync.services.b_documents.codec.fields import ServerSchema
+from dam_sync.services.b_documents.source.crawl import DocumentsCrawl
+from dam_sync.services.b_documents.source.files import DocumentsFiles
+from dam_sync.services.b_documents.source.publications import DocumentsPublications
+from dam_sync.services.b_documents.target.create import DocumentsCreate
+from dam_sync.services.b_documents.target.create_once import CreateOnce
+from dam_sync.services.b_documents.target.permissions import DocumentsPermissions
+from dam_sync.services.b_documents.target.update import DocumentsUpdate
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
+from dam_sync.services.b_documents.tenant import DocumentsTenant
+from dam_sync.services.b_documents.uploads import DocumentsUploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
@@ -37,42 +37,44 @@ class DocumentsService(Service):
     kind = facts.NAME
 
     def __init__(self, context: Context) -> None:
-        self._line = Line.open(context)
-        self.limits = self._line.limits
-        search = Search(self._line)
-        self._tenancy = Tenancy(self._line, search)
-        self._taxonomy = Taxonomy(self._line, self._tenancy)
-        making = Making(self._line, self._tenancy)
-        giver = Giver(self._line, self._tenancy)
-        self._containers = Containers(self._line, search, self._tenancy, making, giver)
-        publications = Publications(search)
-        self._reader = Reader(self._line, search, self._tenancy, self._taxonomy, self._containers, publications)
-        self._files = Files(self._line, self._tenancy)
-        uploads = Uploads(self._line, context.budget or MemoryBudget(MEMORY))
-        self._writer = Writer(self._line, self._tenancy, self._taxonomy, self._containers, self._reader, uploads, giver)
-        self._creator = Creator(
-            self._line, search, self._tenancy, self._taxonomy, self._containers, making, uploads, self._writer
+        self._api = DocumentsApi.open(context)
+        self.limits = self._api.limits
+        search = DocumentsSearch(self._api)
+        self._tenant = DocumentsTenant(self._api, search)
+        self._taxonomy = DocumentsTerms(self._api, self._tenant)
+        creates = CreateOnce(self._api, self._tenant)
+        permissions = DocumentsPermissions(self._api, self._tenant)
+        self._containers = DocumentsContainers(self._api, search, self._tenant, creates, permissions)
+        publications = DocumentsPublications(search)
+        self._reader = DocumentsCrawl(self._api, search, self._tenant, self._taxonomy, self._containers, publications)
+        self._files = DocumentsFiles(self._api, self._tenant)
+        uploads = DocumentsUploads(self._api, context.budget or MemoryBudget(MEMORY))
+        self._writer = DocumentsUpdate(
+            self._api, self._tenant, self._taxonomy, self._containers, self._reader, uploads, permissions
         )
-        if not self._line.options.relations:
+        self._creator = DocumentsCreate(
+            self._api, search, self._tenant, self._taxonomy, self._containers, creates, uploads, self._writer
+        )
+        if not self._api.options.relations:
             self.operations = self.implemented - {Operation.RELATE}
 
     @property
     def calls(self) -> Calls:
         """See `Service.calls`."""
-        return self._line.client.calls
+        return self._api.client.calls
 
     @property
     def measured_pace(self) -> MeasuredPace:
         """See `Service.measured_pace`."""
-        return self._line.client.measured_pace
+        return self._api.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
-        return await self._tenancy.probe()
+        return await self._tenant.probe()
 
     async def schema(self) -> Schema:
         """See `Service.schema`."""
-        return await self._tenancy.schema()
+        return await self._tenant.schema()
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`; a window is told by a thin sweep of everything."""
@@ -92,7 +94,7 @@ class DocumentsService(Service):
 
     async def close(self) -> None:
         """See `Service.close`."""
-        await self._line.client.close()
+        await self._api.client.close()
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`; two calls where it has versions."""
@@ -116,7 +118,7 @@ class DocumentsService(Service):
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """See `Service.unknown_groups`; one call for a group, two for a user or a stranger."""
-        return await self._tenancy.unknown_groups(names)
+        return await self._tenant.unknown_groups(names)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """See `Service.update`; folders are moved here, collections are bulk work."""
@@ -152,9 +154,9 @@ class DocumentsService(Service):
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; exact once `schema()` and `containers()` were read."""
-        user = self._tenancy.user.now
+        user = self._tenant.user.now
         known = estimate.Known(
-            self._tenancy.server.now or Server(), self._line.options, user is None or user.administrator
+            self._tenant.server.now or ServerSchema(), self._api.options, user is None or user.administrator
         )
         folders = self._containers.foreseen(home=estimate.needs_home(change), closed=estimate.needs_closed(change))
         return +(estimate.calls_of(change, size, known) + folders)
@@ -165,4 +167,4 @@ class DocumentsService(Service):
         if draft.closed:
             return Audience(hidden="closed")
         groups = draft.rights.groups
-        return Audience(groups=None if not groups or groups & self._line.options.everybody else groups)
+        return Audience(groups=None if not groups or groups & self._api.options.everybody else groups)

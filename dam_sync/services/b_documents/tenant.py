@@ -14,10 +14,10 @@ from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
-from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, quoted, select
+from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import fields
-from dam_sync.services.b_documents.codec.fields import Server
+from dam_sync.services.b_documents.codec.fields import ServerSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Root:
 
 
 @dataclass(slots=True)
-class Tenancy:
+class DocumentsTenant:
     """The server's own facts, each read once."""
 
-    line: Line
-    search: Search
-    server: SingleFlight[Server] = field(init=False)
+    api: DocumentsApi
+    search: DocumentsSearch
+    server: SingleFlight[ServerSchema] = field(init=False)
     release: SingleFlight[Release] = field(init=False)
     user: SingleFlight[User] = field(init=False)
     root: SingleFlight[Root] = field(init=False)
@@ -85,13 +85,13 @@ class Tenancy:
         release = await self.release.get()
         self._gate(release)
         total = await self._total()
-        address = urlsplit(self.line.base_url)
+        address = urlsplit(self.api.base_url)
         return Account(
             tenant=f"{address.netloc}{address.path}/{release.repository}",
             user=user.name,
             release=release.text,
             total=total,
-            clock_skew=reply.ahead_of(self.line.clock.now()),
+            clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(release, user),
         )
 
@@ -100,7 +100,7 @@ class Tenancy:
         await self.release.get()
         await self.user.get()
         await self.root.get()
-        return fields.schema_of(await self.server.get(), self.line.options)
+        return fields.schema_of(await self.server.get(), self.api.options)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Those that are neither a group nor a user; who may not be looked up counts as known (wire B 5.3)."""
@@ -108,7 +108,7 @@ class Tenancy:
 
     async def refused_groups(self, rights: Rights | None) -> frozenset[str]:
         """Groups of these rights that cannot be given, where the job lists none itself."""
-        if rights is None or not rights.groups or self.line.options.groups is not None:
+        if rights is None or not rights.groups or self.api.options.groups is not None:
             return frozenset()
         return await self.unknown_groups(rights.groups)
 
@@ -124,7 +124,7 @@ class Tenancy:
 
     async def _is_there(self, operation: str, kind: str, name: str) -> bool:
         path = f"{facts.API}/{kind}/{quote(name, safe='')}"
-        reply = await self.line.client.send(Request(operation, "GET", path, accept=frozenset({403, 404})))
+        reply = await self.api.client.send(Request(operation, "GET", path, accept=frozenset({403, 404})))
         return reply.status != 404
 
     async def assets(self) -> str:
@@ -133,44 +133,44 @@ class Tenancy:
         hidden = {"HiddenInNavigation", "SystemDocument"}
         others = {name for name, kind in server.types.items() if kind.facets & hidden}
         others |= server.folder_types | server.collection_types
-        types = self.line.options.types
+        types = self.api.options.types
         kinds = one_of("ecm:primaryType", types) if types else f"NOT ({one_of('ecm:primaryType', others)})"
         return " AND ".join(part for part in (LIVE, kinds, below(root)) if part)
 
     async def _total(self) -> int | None:
         """By one call where the library is where it usually is; a count of none is made sure of."""
-        path = self.line.options.root or facts.WORKSPACES
+        path = self.api.options.root or facts.WORKSPACES
         inside = f"ecm:path STARTSWITH {quoted(path)}" if path != "/" else ""
         others = [f"ecm:mixinType <> {quoted(facet)}" for facet in sorted(facts.NO_ASSET_FACETS)]
         kinds = f"NOT ({one_of('ecm:primaryType', facts.FOLDERISH | facts.COLLECTIONS)})"
-        usual = "" if self.line.options.types else select(LIVE, *others, kinds, inside)
+        usual = "" if self.api.options.types else select(LIVE, *others, kinds, inside)
         total = await self.search.count(usual) if usual else 0
         return total if total != 0 else await self.search.count(select(await self.assets()))
 
-    async def _server(self) -> Server:
+    async def _server(self) -> ServerSchema:
         """Three calls: types, schemas with constraints, directories (wire B 5.1, 5.2)."""
         types, schemas, directories = await gather_or_raise(
             [
-                self.line.get(facts.TYPES, f"{facts.API}/config/types"),
-                self.line.get(facts.SCHEMAS, f"{facts.API}/config/schemas", headers={"fetch-schema": "fields"}),
-                self.line.get(facts.DIRECTORIES, f"{facts.API}/directory"),
+                self.api.get(facts.TYPES, f"{facts.API}/config/types"),
+                self.api.get(facts.SCHEMAS, f"{facts.API}/config/schemas", headers={"fetch-schema": "fields"}),
+                self.api.get(facts.DIRECTORIES, f"{facts.API}/directory"),
             ]
         )
-        return fields.server_of(types, schemas, directories, self.line.options)
+        return fields.server_of(types, schemas, directories, self.api.options)
 
     async def _release(self) -> Release:
         """From the capabilities; a server without them tells it elsewhere (wire B 10)."""
         try:
-            told = await self.line.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
+            told = await self.api.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
                 text = str((told.get("server") or {}).get("distributionVersion") or "")
                 names = list(told.get("repository") or {})
         except NotFound:
-            told = await self.line.get(facts.CMIS, "/json/cmis")
+            told = await self.api.get(facts.CMIS, "/json/cmis")
             with interpreting_response("the repositories"):
                 names = list(told)
                 text = str((told[names[0]] if names else {}).get("productVersion") or "")
-        own = self.line.options.repository
+        own = self.api.options.repository
         return Release(text, own or (names[0] if len(names) == 1 else "default"))
 
     async def _user(self) -> User:
@@ -178,15 +178,15 @@ class Tenancy:
 
     async def _logged_in(self) -> Response:
         path = f"{facts.API}/automation/login"
-        return await self.line.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
+        return await self.api.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
 
     async def _root(self) -> Root:
         """The folder of the option, the usual workspaces, or the first there are."""
-        wanted = self.line.options.root
-        row = await self.line.at_path(wanted or facts.WORKSPACES)
+        wanted = self.api.options.root
+        row = await self.api.at_path(wanted or facts.WORKSPACES)
         if row is None and not wanted:
             hits = await self.search.page(select(LIVE, "ecm:isTrashed = 0", source="WorkspaceRoot"), 1)
-            row = hits.rows[0] if hits.rows else await self.line.at_path("/")
+            row = hits.rows[0] if hits.rows else await self.api.at_path("/")
         if row is None:
             raise ConfigError(
                 f"there is no folder {wanted} at the service", hint="correct the option `root` in the job"
@@ -194,19 +194,19 @@ class Tenancy:
         return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), str(row.get("type") or ""))
 
     def _gate(self, release: Release) -> None:
-        if self.line.grant == "client_credentials" and not release.since(facts.CLIENT_CREDENTIALS_FROM):
+        if self.api.grant == "client_credentials" and not release.since(facts.CLIENT_CREDENTIALS_FROM):
             raise Denied(
                 f"release {release.text} knows no client credentials; they came with 2025.3",
                 hint="use auth.flow basic, token or signed_token, or another grant",
             )
 
     def _denied_hint(self) -> str:
-        if self.line.grant == "client_credentials":
+        if self.api.grant == "client_credentials":
             return "client credentials need release 2025.3 and a user whose name is the client_id"
         return ""
 
     def _notes(self, release: Release, user: User) -> tuple[str, ...]:
-        root = self.line.options.root or facts.WORKSPACES
+        root = self.api.options.root or facts.WORKSPACES
         told = (
             (not user.administrator, "the user is no administrator: documents may be hidden from it, and creation "
              "dates cannot be restored"),
@@ -214,9 +214,9 @@ class Tenancy:
              "are settled by looking"),
             (root != "/", f"the library is what lies below {root}; the option `root` names another folder"),
             (self.search.forbidden, "queries to the repository are forbidden, so an index answers, which may lag"),
-            (self.line.read_only and not self.line.options.relations, "relations are not read; the option `relations` "
+            (self.api.read_only and not self.api.options.relations, "relations are not read; the option `relations` "
              "names the kinds, at one call for each asset and kind"),
-            (self.line.read_only and not self.line.options.sections, "sections are not read; the option `sections` "
+            (self.api.read_only and not self.api.options.sections, "sections are not read; the option `sections` "
              "asks for them, at one more call for each hundred assets"),
         )  # fmt: skip
         return tuple(text for holds, text in told if holds)

@@ -13,7 +13,7 @@ from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.transfer.upload import send_parts, send_single
 
 BINARY = "application/octet-stream"
@@ -21,17 +21,17 @@ FIRST = "0"  # the index of the only file of a batch
 
 
 @dataclass(frozen=True, slots=True)
-class Uploads:
+class DocumentsUploads:
     """Sends files; what comes back names one until it is used or the batch ends."""
 
-    line: Line
+    api: DocumentsApi
     budget: Budget
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> Json:
         """`{"batch", "index"}`. Safe to repeat. Raises SessionGone when the batch ended, IntegrityError."""
         if content.size <= facts.SINGLE_BYTES:
             return await send_single(content, self._whole, journal, name, ttl=facts.BATCH_KEPT)
-        wire = ChunkWire(self.line, content)
+        wire = DocumentsChunks(self.api, content)
         return await send_parts(content, wire, facts.BOUNDS, journal, self.budget, name, ttl=facts.BATCH_KEPT)
 
     async def drop(self, handle: Json) -> None:
@@ -39,10 +39,10 @@ class Uploads:
         path = f"{facts.API}/upload/{handle['batch']}"
         gone = frozenset({404, 410})
         with suppress(DamSyncError):
-            await self.line.client.send(Request(facts.DROP_BATCH, "DELETE", path, repeatable=True, accept=gone))
+            await self.api.client.send(Request(facts.DROP_BATCH, "DELETE", path, repeatable=True, accept=gone))
 
     async def _whole(self, content: Content) -> Json:
-        batch = await new_batch(self.line)
+        batch = await new_batch(self.api)
         headers = file_headers(content) | {"Content-Type": BINARY}
         request = Request(
             facts.UPLOAD,
@@ -53,20 +53,20 @@ class Uploads:
             headers=headers,
             repeatable=True,  # wire B 6.2: posting an index again replaces it
         )
-        await self.line.client.send(request)
+        await self.api.client.send(request)
         return {"batch": batch, "index": FIRST}
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkWire:
+class DocumentsChunks:
     """Chunks of one file, as `PartsWire`; a chunk that came is refused when it comes again, so the server is asked."""
 
-    line: Line
+    api: DocumentsApi
     content: Content
 
     async def begin(self, size: int, parts: int) -> Json:
         """A batch."""
-        return {"batch": await new_batch(self.line), "parts": parts, "size": size}
+        return {"batch": await new_batch(self.api), "parts": parts, "size": size}
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
         """The chunks the server holds. Raises SessionGone when the batch is gone."""
@@ -98,7 +98,7 @@ class ChunkWire:
         """Drop the batch."""
         with suppress(DamSyncError):
             path = f"{facts.API}/upload/{ticket['batch']}"
-            await self.line.client.send(Request(facts.DROP_BATCH, "DELETE", path, accept=frozenset({404, 410})))
+            await self.api.client.send(Request(facts.DROP_BATCH, "DELETE", path, accept=frozenset({404, 410})))
 
     async def _send(self, ticket: Json, number: int, body: bytes) -> Json:
         headers = file_headers(self.content) | {
@@ -109,7 +109,7 @@ class ChunkWire:
         }
         path = upload_path(ticket["batch"])
         unfinished = frozenset({308})  # wire B 6.2: before the 2021 line
-        await self.line.client.send(
+        await self.api.client.send(
             Request(facts.UPLOAD, "POST", path, body=body, headers=headers, repeatable=False, accept=unfinished)
         )
         return {"chunk": number}
@@ -118,18 +118,18 @@ class ChunkWire:
         """What the server knows of the file; None before its first chunk. Raises SessionGone."""
         path = upload_path(ticket["batch"])
         request = Request(facts.UPLOADED, "GET", path, accept=frozenset({308, 404}))
-        reply = await self.line.client.send(request)
+        reply = await self.api.client.send(request)
         if reply.status == 404:
-            await self.line.client.send(Request(facts.BATCH, "GET", path.rpartition("/")[0]))  # or it is gone itself
+            await self.api.client.send(Request(facts.BATCH, "GET", path.rpartition("/")[0]))  # or it is gone itself
             return None
         found: Json = reply.object()
         return found
 
 
-async def new_batch(line: Line) -> str:
+async def new_batch(api: DocumentsApi) -> str:
     """A batch; one that is never used does no harm."""
     request = Request(facts.NEW_BATCH, "POST", f"{facts.API}/upload/new/default", body=b"", repeatable=True)
-    reply = (await line.client.send(request)).json()
+    reply = (await api.client.send(request)).json()
     batch = reply.get("batchId") if isinstance(reply, dict) else None
     if not batch:
         raise ContractBroken("a new batch came without `batchId`", operation=facts.NEW_BATCH)

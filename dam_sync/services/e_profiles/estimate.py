@@ -10,7 +10,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.codec.security import RELEASE, Way, security_of_patch
+from dam_sync.services.e_profiles.codec.security import RELEASE, UploadPlan, security_of_patch
 
 
 def upload_calls(limits: Limits, size: int) -> Counter[str]:
@@ -22,12 +22,12 @@ def upload_calls(limits: Limits, size: int) -> Counter[str]:
     return calls
 
 
-def draft_calls(draft: Draft, size: int, limits: Limits, way: Way | None) -> Mapping[str, int]:
-    """`create`, as it goes when no answer is lost; without a way it is refused."""
-    if way is None:
+def draft_calls(draft: Draft, size: int, limits: Limits, plan: UploadPlan | None) -> Mapping[str, int]:
+    """`create`, as it goes when no answer is lost; without a plan it is refused."""
+    if plan is None:
         return {}
     calls = upload_calls(limits, size)
-    calls[facts.PUT_SECURITY] = int(bool(way.body))
+    calls[facts.PUT_SECURITY] = int(bool(plan.body))
     calls[facts.ADD_TAGS] = int(bool(draft.tags))
     return +calls
 
@@ -52,11 +52,11 @@ def patch_calls(patch: Patch) -> Mapping[str, int]:
     )
 
 
-def forms_of(change: Draft | Patch, way: Way | None) -> frozenset[str]:
+def forms_of(change: Draft | Patch, plan: UploadPlan | None) -> frozenset[str]:
     """The forms that no document shows and that writing this uses: each is read back once a run."""
     if isinstance(change, Draft):
         tags = {facts.ADD_TAGS} if change.tags else set()
-        return frozenset(tags) | forms_of_security(way.body if way else {})
+        return frozenset(tags) | forms_of_security(plan.body if plan else {})
     added, removed = (change.tags_add, facts.ADD_TAGS), (change.tags_remove, facts.REMOVE_TAGS)
     tags = {operation for some, operation in (added, removed) if some}
     return frozenset(tags) | forms_of_security(security_of_patch(change, facts.EPOCH))

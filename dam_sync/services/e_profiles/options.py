@@ -56,7 +56,7 @@ SETTINGS: Mapping[str, options.Option] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ProfilesOptions:
     """What the job says about this tenant; see KIND.settings."""
 
     version_policy: str = "none"
@@ -72,7 +72,7 @@ class Options:
     public_links: bool = False
 
     @classmethod
-    def of(cls, context: Context) -> Options:
+    def of(cls, context: Context) -> ProfilesOptions:
         """The options of a job, checked. Raises ConfigError."""
         given = context.options
         return cls(
@@ -100,7 +100,7 @@ class Options:
         return self.version_policy in facts.VERSIONING
 
 
-def limits_of(context: Context, options: Options) -> Limits:
+def limits_of(context: Context, options: ProfilesOptions) -> Limits:
     """The documented limits, slowed down or, as far as documented, sped up by what the job asks for."""
     rate = min(facts.RATE, context.calls_per_second or facts.SELF_THROTTLE)
     at_once = min(facts.CHUNKS_MOST, max(1, context.concurrency or facts.AT_ONCE))

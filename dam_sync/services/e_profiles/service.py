@@ -26,15 +26,15 @@ from dam_sync.model.service import (
 )
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import estimate, facts
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.api.search import Search
-from dam_sync.services.e_profiles.codec.security import Way
-from dam_sync.services.e_profiles.source.crawl import Reader
-from dam_sync.services.e_profiles.source.files import Links
-from dam_sync.services.e_profiles.target import Writer
-from dam_sync.services.e_profiles.taxonomy import Members, Taxonomy
-from dam_sync.services.e_profiles.tenant import Tenancy
-from dam_sync.services.e_profiles.uploads import Uploader
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.search import ProfilesSearch
+from dam_sync.services.e_profiles.codec.security import UploadPlan
+from dam_sync.services.e_profiles.source.crawl import ProfilesCrawl
+from dam_sync.services.e_profiles.source.files import ProfilesLinks
+from dam_sync.services.e_profiles.target import ProfilesTarget
+from dam_sync.services.e_profiles.taxonomy import ProfilesMemberships, ProfilesTaxonomy
+from dam_sync.services.e_profiles.tenant import ProfilesTenant
+from dam_sync.services.e_profiles.uploads import ProfilesUploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
@@ -46,41 +46,41 @@ class ProfilesService(Service):
     kind = facts.NAME
 
     def __init__(self, context: Context) -> None:
-        self._line = Line.open(context)
-        self.limits = self._line.limits
-        if not self._line.options.versioning:
+        self._api = ProfilesApi.open(context)
+        self.limits = self._api.limits
+        if not self._api.options.versioning:
             self.operations = self.implemented - {Operation.REPLACE}
-        search = Search(self._line)
-        self._tenancy = Tenancy(self._line, search)
-        self._links = Links(self._line)
-        self._reader = Reader(self._line, search, self._tenancy, self._links)
-        self._taxonomy = Taxonomy(self._line)
-        self._members = Members(search, self._taxonomy)
-        self._writer = Writer(
-            self._line,
+        search = ProfilesSearch(self._api)
+        self._tenant = ProfilesTenant(self._api, search)
+        self._links = ProfilesLinks(self._api)
+        self._reader = ProfilesCrawl(self._api, search, self._tenant, self._links)
+        self._taxonomy = ProfilesTaxonomy(self._api)
+        self._members = ProfilesMemberships(search, self._taxonomy)
+        self._writer = ProfilesTarget(
+            self._api,
             search,
-            self._tenancy,
-            Uploader(self._line, context.budget or MemoryBudget(MEMORY)),
+            self._tenant,
+            ProfilesUploads(self._api, context.budget or MemoryBudget(MEMORY)),
             Proven(context.clock),
         )
 
     @property
     def calls(self) -> Calls:
         """See `Service.calls`."""
-        return self._line.client.calls
+        return self._api.client.calls
 
     @property
     def measured_pace(self) -> MeasuredPace:
         """See `Service.measured_pace`."""
-        return self._line.client.measured_pace
+        return self._api.client.measured_pace
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
-        return await self._tenancy.probe()
+        return await self._tenant.probe()
 
     async def schema(self) -> Schema:
         """See `Service.schema`."""
-        return await self._tenancy.schema()
+        return await self._tenant.schema()
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""
@@ -96,7 +96,7 @@ class ProfilesService(Service):
 
     async def close(self) -> None:
         """See `Service.close`."""
-        await self._line.client.close()
+        await self._api.client.close()
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`; two calls."""
@@ -150,15 +150,15 @@ class ProfilesService(Service):
         """See `Service.audience`."""
         return self._writer.audience(draft)
 
-    def _proofs(self, change: Draft | Patch, way: Way | None) -> Counter[str]:
-        return estimate.proof_calls(self._writer.proven.new(estimate.forms_of(change, way)))
+    def _proofs(self, change: Draft | Patch, plan: UploadPlan | None) -> Counter[str]:
+        return estimate.proof_calls(self._writer.proven.new(estimate.forms_of(change, plan)))
 
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """See `Service.forecast`; a Membership is `place`. Exact once `schema()` was read."""
         match change:
             case Draft():
-                way = self._writer.way(change)
-                return Counter(estimate.draft_calls(change, size, self.limits, way)) + self._proofs(change, way)
+                plan = self._writer.plan(change)
+                return Counter(estimate.draft_calls(change, size, self.limits, plan)) + self._proofs(change, plan)
             case FileRef():
                 return estimate.version_calls(size or change.size or 0, self.limits)
             case Patch():

@@ -15,62 +15,62 @@ from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.api.search import Search
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.search import ProfilesSearch
 from dam_sync.services.e_profiles.codec import security, wire
-from dam_sync.services.e_profiles.codec.security import Way
+from dam_sync.services.e_profiles.codec.security import UploadPlan
 from dam_sync.services.e_profiles.estimate import forms_of_security, has_content
-from dam_sync.services.e_profiles.tenant import Tenancy
-from dam_sync.services.e_profiles.uploads import Form, Uploader
+from dam_sync.services.e_profiles.tenant import ProfilesTenant
+from dam_sync.services.e_profiles.uploads import ProfilesUploads, UploadForm
 
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class ProfilesTarget:
     """Writes assets; each method says what is safe to repeat."""
 
-    line: Line
-    search: Search
-    tenancy: Tenancy
-    uploader: Uploader
+    api: ProfilesApi
+    search: ProfilesSearch
+    tenant: ProfilesTenant
+    uploader: ProfilesUploads
     proven: Proven
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
         if content is None:
             raise Unsupported("an asset without a file cannot be made here")
-        tenant = await self.tenancy.tenant()
+        tenant = await self.tenant.load()
         self._refuse_nameless(draft)
-        way = self.way(draft)
-        if way is None:
+        plan = self.plan(draft)
+        if plan is None:
             raise Rejected(
                 "no upload profile of its metadata type keeps an asset closed",
                 code="not closed",
                 hint="make a profile there that does not release by itself, or name one in the option closed_profile",
             )
-        form = Form(way.profile, draft.filename, wire.upload_metadata(draft, tenant))
+        form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
         made = await self.uploader.upload(form, content, journal, self._finder(draft.marker))
-        self.line.uploaded(made)
+        self.api.uploaded(made)
         if draft.tags:
             await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
-        if way.body:
-            await journal.run("security", lambda: self._put_security(made, way.body), idempotent=True)
+        if plan.body:
+            await journal.run("security", lambda: self._put_security(made, plan.body), idempotent=True)
         return made
 
-    def way(self, draft: Draft) -> Way | None:
+    def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None where that cannot be done unseen."""
-        clock = self.line.clock
-        return security.way_of(draft, self._profile(draft), self.tenancy.known, self.line.options, clock.now())
+        clock = self.api.clock
+        return security.plan_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
 
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`."""
-        clock = self.line.clock
-        return security.audience_of(draft, self._profile(draft), self.tenancy.known, self.line.options, clock.now())
+        clock = self.api.clock
+        return security.audience_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
-        found = await self._asked_again(lambda: self._marked(marker), self.line.options.index_lag, FIND_WAITS)
+        found = await self._asked_again(lambda: self._marked(marker), self.api.options.index_lag, FIND_WAITS)
         return None if found is None else AssetId(found)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -80,7 +80,7 @@ class Writer:
         if first:
             await self._put_security(asset, first)
         if patch.fields:
-            body = wire.metadata_body(patch.fields, await self.tenancy.tenant())
+            body = wire.metadata_body(patch.fields, await self.tenant.load())
             await self._put(facts.PUT_METADATA, asset, "metadata", body, tuple(body["fields"]))
         if patch.tags_add:
             await self._tag(asset, facts.ADD_TAGS, patch.tags_add)
@@ -88,19 +88,19 @@ class Writer:
             await self._tag(asset, facts.REMOVE_TAGS, patch.tags_remove)
         if patch.filename is not None:
             path = wire.asset_path(asset, "filename")
-            await self.line.write(facts.PUT_FILENAME, path, {"filename": patch.filename}, asset=asset)
+            await self.api.write(facts.PUT_FILENAME, path, {"filename": patch.filename}, asset=asset)
         if last:
             await self._put_security(asset, last)
 
     async def _rights(self, asset: AssetId, patch: Patch) -> tuple[Json, Json]:
         """What to write of the rights before the other parts, and what after them. A change that does both hides the
         asset in between."""
-        now = self.line.clock.now()
+        now = self.api.clock.now()
         body = security.security_of_patch(patch, now)
         if not body or patch.closed is not None or not has_content(patch):
             return (body, {}) if patch.closed or not has_content(patch) else ({}, body)
         path = wire.asset_path(asset, "security")
-        before = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).object()
+        before = (await self._send(self.api.reading(facts.GET_SECURITY, path, asset=asset), asset)).object()
         if not security.widens(before, body):
             return body, {}
         if not security.narrows(before, body):
@@ -110,7 +110,7 @@ class Writer:
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
-        if not self.line.options.versioning:
+        if not self.api.options.versioning:
             raise Unsupported("no file version is added", asset=asset, hint="set the option version_policy in the job")
         before = await journal.run("before", lambda: self._settled(asset), idempotent=True)
 
@@ -118,9 +118,9 @@ class Writer:
             return asset if wire.version_of(await self._state(asset)) != before["version"] else None
 
         async def landed() -> Json:
-            return await self._asked_again(another, self.line.options.index_lag, FIND_WAITS)
+            return await self._asked_again(another, self.api.options.index_lag, FIND_WAITS)
 
-        form = Form(before["profile"], before["filename"])
+        form = UploadForm(before["profile"], before["filename"])
         made = await self.uploader.upload(form, content, journal, landed)
         if made != asset and await another() is None:
             await self._refuse_queued(asset, made, journal)
@@ -152,12 +152,12 @@ class Writer:
         """To the trash; what is gone already is left so. Safe to repeat."""
         path = wire.asset_path(asset)
         gone = frozenset({404, 410})
-        await self.line.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
+        await self.api.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _profile(self, draft: Draft) -> str:
-        return draft.profile or self.line.options.profiles.get("", "")
+        return draft.profile or self.api.options.profiles.get("", "")
 
     def _refuse_nameless(self, draft: Draft) -> None:
         if not self._profile(draft):
@@ -184,9 +184,9 @@ class Writer:
 
     async def _settled(self, asset: AssetId) -> Json:
         """Name, version and profile of an asset whose last upload is complete (wire E 6.7). Raises Rejected."""
-        age = self.line.age(asset)
+        age = self.api.age(asset)
         if age is not None and age < facts.SETTLE_SECONDS:
-            await self.line.clock.sleep(facts.SETTLE_SECONDS - age)
+            await self.api.clock.sleep(facts.SETTLE_SECONDS - age)
 
         async def complete() -> Json:
             row = await self._state(asset)
@@ -206,31 +206,31 @@ class Writer:
 
     async def _versioning_profile(self, kind: str) -> str:
         """The profile to add versions through: the job's for this metadata type, else the first that makes the type."""
-        named = self.line.options.profiles
+        named = self.api.options.profiles
         if kind in named or "" in named:
             return named.get(kind) or named[""]
-        profiles = (await self.tenancy.tenant()).profiles.values()
+        profiles = (await self.tenant.load()).profiles.values()
         name = next((profile.name for profile in profiles if profile.type == kind), "")
         if not name:
             raise Rejected(f"no upload profile makes assets of type {kind!r}", hint="set the option upload_profile")
         return name
 
     async def _state(self, asset: AssetId) -> Json:
-        request = self.line.reading(
+        request = self.api.reading(
             facts.ASSET, wire.asset_path(asset), (("expand", "status,metadata_info"),), asset=asset
         )
         return (await self._send(request, asset)).object()
 
     async def _send(self, request: Request, asset: AssetId) -> Response:
         """One that was uploaded a moment ago may not be there yet (wire E 6.2)."""
-        return await (self.line.send_fresh(request) if self.line.is_recent(asset) else self.line.client.send(request))
+        return await (self.api.send_fresh(request) if self.api.is_recent(asset) else self.api.client.send(request))
 
     async def _put_security(self, asset: AssetId, body: Json) -> Json:
         await self._send_security(asset, body)
 
         async def hidden() -> bool:
             path = wire.asset_path(asset, "security")
-            now = (await self._send(self.line.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
+            now = (await self._send(self.api.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
             return isinstance(now, dict) and now.get(security.RELEASE) is None
 
         if facts.HIDING in forms_of_security(body) and not await self.proven.holds(facts.HIDING, hidden):
@@ -259,7 +259,7 @@ class Writer:
         wanted = {tag.casefold().strip() for tag in tags}
 
         async def changed() -> bool:
-            asked = self.line.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags"),), asset=asset)
+            asked = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags"),), asset=asset)
             row = (await self._send(asked, asset)).json()
             if not isinstance(row, dict) or not isinstance(row.get("tags"), list):
                 return True  # a release that shows no tags (wire E 10)
@@ -273,11 +273,11 @@ class Writer:
     async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
         verb = operation.rpartition("/")[2]
         path = wire.asset_path(asset, "tags", verb)
-        await self.line.write(operation, path, {"tags": sorted(tags)}, asset=asset)
+        await self.api.write(operation, path, {"tags": sorted(tags)}, asset=asset)
 
     async def _asked_again(self, ask: Call, seconds: float, waits: tuple[float, ...]) -> Json:
         """The first answer that is not None; asked a last time when `seconds` are over."""
-        clock = self.line.clock
+        clock = self.api.clock
         until = clock.monotonic() + seconds
         pauses = chain(waits, repeat(waits[-1]))
         while (answer := await ask()) is None and (left := until - clock.monotonic()) > 0:

@@ -15,8 +15,8 @@ from dam_sync.model.service import Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.api.search import Pairs, Search, refuse_missing
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.search import Pairs, ProfilesSearch, refuse_missing
 from dam_sync.services.e_profiles.codec import trees, wire
 from dam_sync.services.e_profiles.codec.values import term_of
 
@@ -27,10 +27,10 @@ Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
 @dataclass(slots=True)
-class Taxonomy:
+class ProfilesTaxonomy:
     """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
 
-    line: Line
+    api: ProfilesApi
     _terms: dict[str, dict[str, Term]] = field(default_factory=dict)
     _places: Places | None = None
 
@@ -50,7 +50,7 @@ class Taxonomy:
         if label not in known:
             try:
                 path = wire.vocabulary_path(vocabulary)
-                await self.line.write(facts.ADD_TERM, path, {"value": label}, repeatable=False)
+                await self.api.write(facts.ADD_TERM, path, {"value": label}, repeatable=False)
             except (Conflict, InvalidValue):
                 if label not in (known := await self._list(vocabulary, again=True)):
                     raise
@@ -62,7 +62,7 @@ class Taxonomy:
 
     async def _list(self, vocabulary: str, *, again: bool = False) -> dict[str, Term]:
         if again or vocabulary not in self._terms:
-            reply = await self.line.get(facts.GET_VOCABULARY, wire.vocabulary_path(vocabulary))
+            reply = await self.api.get(facts.GET_VOCABULARY, wire.vocabulary_path(vocabulary))
             rows = reply.get("vocabulary") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
                 raise ContractBroken("a vocabulary came without `vocabulary`", operation=facts.GET_VOCABULARY)
@@ -108,8 +108,8 @@ class Taxonomy:
             body = wire.members_body(kind, container.id, add[some], remove[some])
             path = operation.partition(" ")[2]
             request = Request(operation, "POST", path, json=body, base="tenant", repeatable=True)
-            fresh = any(self.line.is_recent(asset) for asset in add[some])
-            await (self.line.send_fresh(request) if fresh else self.line.client.send(request))
+            fresh = any(self.api.is_recent(asset) for asset in add[some])
+            await (self.api.send_fresh(request) if fresh else self.api.client.send(request))
 
     async def _add_category(self, path: tuple[str, ...], parent: str) -> str:
         body = {"title": path[-1], "parentCategory": parent or "root"}
@@ -120,7 +120,7 @@ class Taxonomy:
         return await self._added(facts.ADD_COLLECTION, body)
 
     async def _added(self, operation: str, body: Json) -> str:
-        reply = await self.line.write(operation, operation.partition(" ")[2], body, repeatable=False)
+        reply = await self.api.write(operation, operation.partition(" ")[2], body, repeatable=False)
         made = reply.json()
         identity = made.get("uuid") if isinstance(made, dict) else None
         if not identity:
@@ -139,7 +139,7 @@ class Taxonomy:
     async def categories(self) -> list[Placement]:
         """All categories, parents first, by one call (wire E 5.4)."""
         asked = (("includeEmpty", "true"),)
-        return list(trees.categories_of(await self.line.get(facts.CATEGORY_TREE, CATEGORY_PATH, asked)))
+        return list(trees.categories_of(await self.api.get(facts.CATEGORY_TREE, CATEGORY_PATH, asked)))
 
     async def collections(self) -> list[Json]:
         """Rows of all collections the user sees (wire E 5.5)."""
@@ -148,7 +148,7 @@ class Taxonomy:
     async def _collections(self, kind: str) -> list[Json]:
         async def fetch(params: Params) -> Page:
             asked = (("type", kind), ("limit", str(params["size"])), ("offset", str(params["offset"])))
-            reply = await self.line.get("GET /v2/collections", "/v2/collections", asked)
+            reply = await self.api.get("GET /v2/collections", "/v2/collections", asked)
             return Page(wire.items_of(reply), reply.get("total_count") if isinstance(reply, dict) else None)
 
         rows: list[Json] = []
@@ -171,11 +171,11 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ProfilesMemberships:
     """Reads memberships; flat in memory unless listings include children, then one branch's ids are held."""
 
-    search: Search
-    taxonomy: Taxonomy
+    search: ProfilesSearch
+    taxonomy: ProfilesTaxonomy
 
     async def all(self) -> AsyncIterator[Membership]:
         """Categories, then collections; an asset in a parent and its child is told of the child alone where listings
@@ -195,9 +195,9 @@ class Members:
                         yield Membership(placement, ids)
 
     async def _nodes(self, path: tuple[str, ...], inner: trees.Inner) -> list[Node]:
-        line = self.search.line
+        api = self.search.api
         operation = "GET /v2/categories/{path}" if path else "GET /v2/categories"
-        reply = await line.get(operation, wire.category_path(path) if path else "/v2/categories")
+        reply = await api.get(operation, wire.category_path(path) if path else "/v2/categories")
         nodes = []
         for row in wire.items_of(reply):
             placement = trees.category_of(row)

@@ -12,41 +12,41 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.api.search import Search
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.search import ProfilesSearch
 from dam_sync.services.e_profiles.api.tokens import tenant_of
 from dam_sync.services.e_profiles.codec import fields, security, wire
-from dam_sync.services.e_profiles.codec.fields import Tenant
+from dam_sync.services.e_profiles.codec.fields import TenantSchema
 
 
 @dataclass(slots=True)
-class Tenancy:
+class ProfilesTenant:
     """The tenant's own facts, each read once."""
 
-    line: Line
-    search: Search
-    _tenant: Tenant | None = None
+    api: ProfilesApi
+    search: ProfilesSearch
+    _tenant: TenantSchema | None = None
     _archives: bool | None = None
 
     @property
-    def known(self) -> Tenant:
-        """What was read so far; empty before the first `tenant()`."""
-        return self._tenant or Tenant()
+    def known(self) -> TenantSchema:
+        """What was read so far; empty before the first `load()`."""
+        return self._tenant or TenantSchema()
 
     async def probe(self) -> Account:
         """Prove the credential on its own user, and count what it sees (wire E 1.4)."""
-        reply = await self.line.client.send(self.line.reading("GET /v2/user", "/v2/user"))
+        reply = await self.api.client.send(self.api.reading("GET /v2/user", "/v2/user"))
         user = reply.json()
         if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
             raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
         hits = await self.search.page("", limit=1)
-        archives = self.line.read_only and await self.archives(hits.total)
+        archives = self.api.read_only and await self.archives(hits.total)
         return Account(
-            tenant=tenant_of(await self.line.auth.headers(), self.line.tenant_url),
+            tenant=tenant_of(await self.api.auth.headers(), self.api.tenant_url),
             user=str(user.get("username") or user.get("email") or user.get("uuid")),
             release="v2",
             total=hits.total,
-            clock_skew=reply.ahead_of(self.line.clock.now()),
+            clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(hits, archives),
         )
 
@@ -59,25 +59,25 @@ class Tenancy:
 
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
-        tenant, options, now = await self.tenant(), self.line.options, self.line.clock.now()
+        tenant, options, now = await self.load(), self.api.options, self.api.clock.now()
         return fields.schema_of(tenant, now, versions=options.versioning, closes=security.closes(tenant, options, now))
 
-    async def tenant(self) -> Tenant:
+    async def load(self) -> TenantSchema:
         """Read once for each connection."""
         if self._tenant is None:
             types = await self._types()
-            groups = await self.line.get("GET /v2/assets/assetgroups", "/v2/assets/assetgroups")
-            self._tenant = Tenant(
+            groups = await self.api.get("GET /v2/assets/assetgroups", "/v2/assets/assetgroups")
+            self._tenant = TenantSchema(
                 fields=fields.with_types(fields.viewable_of(await self._viewable()), types),
                 types=fields.asset_types(types),
                 groups=frozenset(str(row["name"]) for row in wire.items_of(groups)),
                 profiles={profile.name: profile for profile in await self._profiles()},
-                everybody=self.line.options.everybody,
+                everybody=self.api.options.everybody,
             )
         return self._tenant
 
     async def _types(self) -> list[Json]:
-        reply = await self.line.get("GET /api/rest/metadata/types", "/api/rest/metadata/types")
+        reply = await self.api.get("GET /api/rest/metadata/types", "/api/rest/metadata/types")
         rows = reply.get("types") if isinstance(reply, dict) else None
         if not isinstance(rows, list):
             raise ContractBroken("the metadata types came without `types`")
@@ -90,9 +90,7 @@ class Tenancy:
             asked = [("field_types", "all"), ("limit", str(params["size"]))]
             if params["after"] is not None:
                 asked.append(("display_name_after", str(params["after"])))
-            reply = await self.line.get(
-                "GET /v2/metadata/fields/viewable", "/v2/metadata/fields/viewable", tuple(asked)
-            )
+            reply = await self.api.get("GET /v2/metadata/fields/viewable", "/v2/metadata/fields/viewable", tuple(asked))
             rows = reply.get("fields") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
                 raise ContractBroken("the viewable fields came without `fields`")
@@ -104,15 +102,15 @@ class Tenancy:
                 found.extend(page.rows)
         return found
 
-    async def _profiles(self) -> list[fields.Profile]:
+    async def _profiles(self) -> list[fields.UploadProfile]:
         """Upload profiles; a user who may only look has none."""
         try:
-            reply = await self.line.get("GET /v2/uploads/profiles", "/v2/uploads/profiles")
+            reply = await self.api.get("GET /v2/uploads/profiles", "/v2/uploads/profiles")
         except Denied:
             return []
         return [fields.profile_of(row) for row in wire.items_of(reply)]
 
-    def _notes(self, hits: wire.Hits, archives: bool) -> tuple[str, ...]:
+    def _notes(self, hits: wire.ProfilesHits, archives: bool) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}
         told = (
             (bool(hits.rows) and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
@@ -120,10 +118,10 @@ class Tenancy:
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
             (archives, "there are archived assets; telling them apart costs one more call for each slice"),
             (
-                self.line.read_only and not self.line.options.documents,
+                self.api.read_only and not self.api.options.documents,
                 "documents attached to assets are not read; `attachments: on` reads them, one more call for each asset",
             ),
-            (not self.line.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
-            (not self.line.options.versioning, "version_policy is not set, so no file version is ever added"),
+            (not self.api.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
+            (not self.api.options.versioning, "version_policy is not set, so no file version is ever added"),
         )  # fmt: skip
         return tuple(text for holds, text in told if holds)

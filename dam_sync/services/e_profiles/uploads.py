@@ -22,7 +22,7 @@ from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.transfer.upload import send_parts
 
@@ -31,7 +31,7 @@ ANEW = "sent anew"  # the step that says so
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class UploadForm:
     """What goes with the bytes: the profile's name, the file name, the metadata as JSON text (empty: none)."""
 
     profile: str
@@ -40,14 +40,14 @@ class Form:
 
 
 @dataclass(slots=True)
-class Uploader:
+class ProfilesUploads:
     """Sends files; an account without chunks is found out once."""
 
-    line: Line
+    api: ProfilesApi
     budget: Budget
     without_chunks: bool = False
 
-    async def upload(self, form: Form, content: Content, journal: Journal, found: Call | None) -> AssetId:
+    async def upload(self, form: UploadForm, content: Content, journal: Journal, found: Call | None) -> AssetId:
         """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
         when the chunks ended before they were used; a repetition sends them anew."""
         refuse_larger(content, facts.LARGEST_BYTES)
@@ -61,7 +61,7 @@ class Uploader:
             try:
                 return await self._post(form, content, handle)
             except (InvalidValue, NotFound) as refusal:
-                if handle is None or not await ChunkWire(self.line).has_ended(handle):
+                if handle is None or not await ProfilesChunks(self.api).has_ended(handle):
                     raise
                 told = f"the chunks ended before they were used: {refusal.message}"
                 raise SessionGone(told, operation=facts.UPLOAD) from refusal
@@ -71,7 +71,7 @@ class Uploader:
         except SessionGone as gone:  # refused, so nothing was made
             await self._anew(gone, journal)
             raise
-        self.line.uploaded(made)
+        self.api.uploaded(made)
         return made
 
     async def _anew(self, gone: SessionGone, journal: Journal) -> None:
@@ -89,12 +89,12 @@ class Uploader:
 
     async def _in_chunks(self, content: Content, journal: Journal) -> Json:
         """The `file_id` of a large file and its session; None for one that travels inside the form."""
-        bounds = self.line.limits.parts
+        bounds = self.api.limits.parts
         if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
             return None
         try:
             return await send_parts(
-                content, ChunkWire(self.line), bounds, journal, self.budget, "chunks", ttl=facts.FILE_LIFE
+                content, ProfilesChunks(self.api), bounds, journal, self.budget, "chunks", ttl=facts.FILE_LIFE
             )
         except Unsupported as error:
             if error.operation != facts.CHUNK_START:
@@ -102,7 +102,7 @@ class Uploader:
             self.without_chunks = True
             return None
 
-    async def _post(self, form: Form, content: Content, handle: Json) -> AssetId:
+    async def _post(self, form: UploadForm, content: Content, handle: Json) -> AssetId:
         """The call that makes the asset; never repeated blindly."""
         parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
         if form.metadata:
@@ -112,7 +112,7 @@ class Uploader:
         else:
             parts.append(FormPart("file_id", str(handle["file_id"])))
         request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
-        return wire.made_id((await self.line.client.send(request)).json())
+        return wire.made_id((await self.api.client.send(request)).json())
 
 
 def refuse_larger(content: Content, most: int) -> None:
@@ -126,22 +126,22 @@ def refuse_larger(content: Content, most: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkWire:
+class ProfilesChunks:
     """The chunk session of wire E 6.3, as `PartsWire`."""
 
-    line: Line
+    api: ProfilesApi
 
     async def begin(self, size: int, parts: int) -> Json:
         """A session, good for SESSION_LIFE."""
         request = Request(facts.CHUNK_START, "POST", "/v2/uploads/chunks/start", repeatable=True)
-        reply = (await self.line.client.send(request)).json()
+        reply = (await self.api.client.send(request)).json()
         return {"session_id": _member(reply, "session_id", facts.CHUNK_START)}
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
         """Tags of the chunks the service holds; {} where it cannot tell."""
         request = Request(facts.CHUNK_STATUS, "POST", "/v2/uploads/chunks/status", json=ticket, repeatable=True)
         try:
-            reply = (await self.line.client.send(request)).json()
+            reply = (await self.api.client.send(request)).json()
             return {int(row["chunk_number"]): _receipt(row) for row in reply["chunks"]}
         except (DamSyncError, KeyError, TypeError, ValueError):
             return {}
@@ -155,7 +155,7 @@ class ChunkWire:
             except (Transient, ContractBroken) as error:
                 if (receipt := (await self.received(ticket)).get(part.number)) is not None:
                     return receipt
-                await self.line.clock.sleep(getattr(error, "retry_after", None) or pause)
+                await self.api.clock.sleep(getattr(error, "retry_after", None) or pause)
         return await self._sent(ticket, part, body)
 
     async def _sent(self, ticket: Json, part: Part, body: bytes) -> Json:
@@ -165,21 +165,21 @@ class ChunkWire:
             FormPart("file", body, "chunk", BINARY),
         )
         request = Request(facts.CHUNK_PUT, "POST", "/v2/uploads/chunks/upload", form=form, repeatable=False)
-        reply = (await self.line.client.send(request)).json()
+        reply = (await self.api.client.send(request)).json()
         return {"chunk_number": part.number, "tag": _member(reply, "tag", facts.CHUNK_PUT)}
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
         """The `file_id`, and the session with which it ends."""
         body = {**ticket, "tags": [receipt["tag"] for receipt in receipts]}
         request = Request(facts.CHUNK_COMPLETE, "POST", "/v2/uploads/chunks/complete", json=body, repeatable=True)
-        reply = (await self.line.client.send(request)).json()
+        reply = (await self.api.client.send(request)).json()
         return {**ticket, "file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
 
     async def has_ended(self, handle: Json) -> bool:
         """Whether the service says that the session of a finished file is over; False where it cannot tell."""
         ticket = {"session_id": handle["session_id"]}
         try:
-            await self.line.client.send(
+            await self.api.client.send(
                 Request(facts.CHUNK_STATUS, "POST", "/v2/uploads/chunks/status", json=ticket, repeatable=True)
             )
         except SessionGone:

@@ -27,7 +27,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
@@ -37,21 +37,21 @@ _TOKEN_LIFE = timedelta(minutes=10)  # wire B 1.4: sign short
 
 
 @dataclass(slots=True)
-class Line:
+class DocumentsApi:
     """The calls of one connection."""
 
     client: Client
     clock: Clock
-    options: Options
+    options: DocumentsOptions
     limits: Limits
     base_url: str
     read_only: bool
     grant: str
 
     @classmethod
-    def open(cls, context: Context) -> Line:
+    def open(cls, context: Context) -> DocumentsApi:
         """Raises ConfigError for an address, options or a credential that cannot be used."""
-        options = Options.of(context.options)
+        options = DocumentsOptions.of(context.options)
         pace = context.paced(facts.LIMITS.pace)
         wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named

@@ -13,13 +13,13 @@ from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.client import DocumentsApi
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class DocumentsHits:
     """One answer. total: what the query holds in all, None where nobody can tell; most: rows a page may have."""
 
     rows: tuple[Json, ...]
@@ -28,13 +28,13 @@ class Hits:
 
 
 @dataclass(slots=True)
-class Search:
+class DocumentsSearch:
     """Asks the repository itself, which is never behind; where that is forbidden, the search (wire B 2.1)."""
 
-    line: Line
+    api: DocumentsApi
     forbidden: bool = False
 
-    async def page(self, query: str, size: int, headers: Mapping[str, str] | None = None) -> Hits:
+    async def page(self, query: str, size: int, headers: Mapping[str, str] | None = None) -> DocumentsHits:
         """The first `size` rows."""
         if not self.forbidden:
             try:
@@ -43,7 +43,7 @@ class Search:
                 self.forbidden = True
         params = (("query", query), ("pageSize", str(size)))
         return hits_of(
-            await self.line.get(facts.SEARCH, f"{facts.API}/search/lang/NXQL/execute", params, headers=headers)
+            await self.api.get(facts.SEARCH, f"{facts.API}/search/lang/NXQL/execute", params, headers=headers)
         )
 
     async def count(self, query: str) -> int | None:
@@ -81,14 +81,14 @@ class Search:
                 found.extend(rows)
         return found
 
-    async def _by_repository(self, query: str, size: int, headers: Mapping[str, str]) -> Hits:
+    async def _by_repository(self, query: str, size: int, headers: Mapping[str, str]) -> DocumentsHits:
         params = {"query": query, "pageSize": size, "currentPageIndex": 0}
-        reply = await self.line.operate("Repository.Query", "", params, headers=headers, reads=True, repeatable=True)
+        reply = await self.api.operate("Repository.Query", "", params, headers=headers, reads=True, repeatable=True)
         return hits_of(reply.json())
 
 
 @interprets_response
-def hits_of(reply: Json) -> Hits:
+def hits_of(reply: Json) -> DocumentsHits:
     """An answer. Raises ContractBroken when it is none. An index counts documents that it does not show, so its total
     is no promise."""
     rows = reply.get("entries") if isinstance(reply, dict) else None
@@ -98,7 +98,7 @@ def hits_of(reply: Json) -> Hits:
         raise ContractBroken(f"a search went wrong: {str(reply.get('errorMessage'))[:120]}")
     total = reply.get("resultsCount")
     counted = isinstance(total, int) and total >= 0 and not reply.get("resultsCountLimit")
-    return Hits(tuple(rows), total if counted else None, int(reply.get("maxPageSize") or 0))
+    return DocumentsHits(tuple(rows), total if counted else None, int(reply.get("maxPageSize") or 0))
 
 
 def quoted(text: str) -> str:

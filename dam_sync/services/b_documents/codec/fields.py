@@ -12,7 +12,7 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 SCALARS: Mapping[str, FieldKind] = {
     "string": FieldKind.TEXT,
@@ -47,7 +47,7 @@ ENUM = "enum:"  # before the field's key: a list that a constraint names and no 
 
 
 @dataclass(frozen=True, slots=True)
-class FieldInfo:
+class DocumentsField:
     """One property. `wire`: the service's word for its type, without `[]`; parts: of a complex one, by name.
 
     vocabulary: key of the list behind it; parented: whether values name the parents; prefix: before names of users.
@@ -64,7 +64,7 @@ class FieldInfo:
     separator: str = "/"
     prefix: str = ""
     values: tuple[str, ...] = ()
-    parts: Mapping[str, FieldInfo] = field(default_factory=dict)
+    parts: Mapping[str, DocumentsField] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
 
 
@@ -95,11 +95,11 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerSchema:
     """What one server is made of."""
 
     types: Mapping[str, DocumentType] = field(default_factory=dict)
-    fields: Mapping[str, FieldInfo] = field(default_factory=dict)
+    fields: Mapping[str, DocumentsField] = field(default_factory=dict)
     directories: Mapping[str, Directory] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)  # of schemas, by name
 
@@ -145,11 +145,11 @@ class Server:
 
 
 @interprets_response
-def server_of(types: Json, schemas: Json, directories: Json, options: Options) -> Server:
+def server_of(types: Json, schemas: Json, directories: Json, options: DocumentsOptions) -> ServerSchema:
     """From `/config/types`, `/config/schemas` and `/directory`. Raises ContractBroken."""
     found = _types_of(types)
     listed = {directory.name: directory for directory in _directories_of(directories)}
-    fields: dict[str, FieldInfo] = {}
+    fields: dict[str, DocumentsField] = {}
     prefixes: dict[str, str] = {}
     for name, body in _schemas_of(types, schemas).items():
         prefix = str(body.get("@prefix") or body.get("prefix") or "") or name
@@ -159,7 +159,7 @@ def server_of(types: Json, schemas: Json, directories: Json, options: Options) -
             info = info_of(f"{prefix}:{key}", told)
             if info is not None:
                 fields[info.key] = replace(info, types=having, kind=options.kinds.get(info.key, info.kind))
-    server = Server(found, {}, listed, prefixes)
+    server = ServerSchema(found, {}, listed, prefixes)
     assets = server.asset_types
     kept = {
         key: replace(info, types=info.types & assets) for key, info in fields.items() if _is_ours(info, assets, options)
@@ -167,7 +167,7 @@ def server_of(types: Json, schemas: Json, directories: Json, options: Options) -
     return replace(server, fields=kept)
 
 
-def schema_of(server: Server, options: Options) -> Schema:
+def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
     """In neutral words."""
     vocabularies = {
         name: Vocabulary(name, name, each.closed, bool(each.parent), each.localized)
@@ -196,7 +196,7 @@ def schema_of(server: Server, options: Options) -> Schema:
     )
 
 
-def _field(info: FieldInfo) -> Field:
+def _field(info: DocumentsField) -> Field:
     derived = info.key.partition(":")[0] in DERIVED_PREFIXES
     return Field(
         key=info.key,
@@ -214,14 +214,14 @@ def _field(info: FieldInfo) -> Field:
     )
 
 
-def _is_ours(info: FieldInfo, assets: frozenset[str], options: Options) -> bool:
+def _is_ours(info: DocumentsField, assets: frozenset[str], options: DocumentsOptions) -> bool:
     """Whether a person would map it: not what is read as a part of the asset, nor what only folders have."""
     if info.key in (options.release_field, options.expiry_field, options.status_field):
         return False
     return info.key.partition(":")[0] not in OWN_PREFIXES and (not info.types or bool(info.types & assets))
 
 
-def is_read(key: str, server: Server, options: Options) -> bool:
+def is_read(key: str, server: ServerSchema, options: DocumentsOptions) -> bool:
     """Whether a property is a field, a part of the asset, or comes from the bytes again."""
     named = (options.release_field, options.expiry_field, options.status_field)
     return key in server.fields or key in named or key.partition(":")[0] in OWN_PREFIXES | DERIVED_PREFIXES
@@ -270,7 +270,7 @@ def _members(body: Json) -> dict[str, Json]:
 
 
 @interprets_response
-def info_of(key: str, told: Json) -> FieldInfo | None:
+def info_of(key: str, told: Json) -> DocumentsField | None:
     """A property from its type's words, alone or with constraints; None for blobs and what holds them."""
     wire = str(told if isinstance(told, str) else told.get("type") or "complex")
     multiple = wire.endswith("[]")
@@ -286,21 +286,21 @@ def info_of(key: str, told: Json) -> FieldInfo | None:
     kind = SCALARS.get(wire)
     if kind is None:
         return None
-    info = FieldInfo(key, wire, FieldKind.LONG_TEXT if key in LONG else kind, multiple, required)
+    info = DocumentsField(key, wire, FieldKind.LONG_TEXT if key in LONG else kind, multiple, required)
     for name, parameters in [*own, *items]:
         info = _constrained(info, name, parameters)
     return info
 
 
-def _complex(key: str, told: Json, multiple: bool, required: bool) -> FieldInfo | None:
+def _complex(key: str, told: Json, multiple: bool, required: bool) -> DocumentsField | None:
     members = told.get("fields") if isinstance(told, dict) else None
     parts = {name: info_of(name, part) for name, part in (members or {}).items()}
     if not parts or any(part is None for part in parts.values()):
         return None
     known = {name: part for name, part in parts.items() if part is not None}
     if known.keys() == POINT:
-        return FieldInfo(key, "complex", FieldKind.PLACE, multiple, required, parts=known)
-    return FieldInfo(key, "complex", FieldKind.ROWS, multiple, required, parts=known)
+        return DocumentsField(key, "complex", FieldKind.PLACE, multiple, required, parts=known)
+    return DocumentsField(key, "complex", FieldKind.ROWS, multiple, required, parts=known)
 
 
 def _constraints(told: Json, name: str) -> list[tuple[str, Json]]:
@@ -308,7 +308,7 @@ def _constraints(told: Json, name: str) -> list[tuple[str, Json]]:
     return [(str(row.get("name") or ""), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
 
 
-def _constrained(info: FieldInfo, name: str, parameters: Json) -> FieldInfo:
+def _constrained(info: DocumentsField, name: str, parameters: Json) -> DocumentsField:
     match name:
         case "LengthConstraint":
             most = str(parameters.get("Maximum") or "")
@@ -382,7 +382,7 @@ def _directories_of(reply: Json) -> Iterator[Directory]:
         )
 
 
-def chain(server: Server, directory: str) -> Sequence[Directory]:
+def chain(server: ServerSchema, directory: str) -> Sequence[Directory]:
     """The directory and those its parents are in, the nearest first; one that is its own parent comes once."""
     found: list[Directory] = []
     name = directory
@@ -392,7 +392,7 @@ def chain(server: Server, directory: str) -> Sequence[Directory]:
     return found
 
 
-def needed(server: Server, keys: Iterable[str]) -> frozenset[str]:
+def needed(server: ServerSchema, keys: Iterable[str]) -> frozenset[str]:
     """The vocabularies behind these fields."""
     infos = (server.fields[key] for key in keys if key in server.fields)
     return frozenset(info.vocabulary for info in infos if info.vocabulary)

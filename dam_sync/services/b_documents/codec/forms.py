@@ -10,16 +10,16 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.codec.fields import DERIVED_PREFIXES, SYSTEM, FieldInfo, Server
+from dam_sync.services.b_documents.codec.fields import DERIVED_PREFIXES, SYSTEM, DocumentsField, ServerSchema
 from dam_sync.services.b_documents.codec.values import Terms, encode, tidy, wire_instant
 from dam_sync.services.b_documents.codec.wire import TAGS
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a later write
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class DocumentForm:
     """Properties by name. late: those that a create would reset. tags: where the type holds none by itself."""
 
     type: str
@@ -28,7 +28,7 @@ class Form:
     tags: frozenset[str] = frozenset()
 
 
-def form_of(draft: Draft, server: Server, options: Options, terms: Terms, user: str) -> Form:
+def form_of(draft: Draft, server: ServerSchema, options: DocumentsOptions, terms: Terms, user: str) -> DocumentForm:
     """A draft as properties. Raises InvalidValue for what the type cannot hold, before any call."""
     type_name = draft.profile or options.type
     if type_name not in server.asset_types:
@@ -49,11 +49,15 @@ def form_of(draft: Draft, server: Server, options: Options, terms: Terms, user: 
         properties[TAGS] = [{"label": tidy(tag), "username": user} for tag in sorted(draft.tags)]
     late = {key: value for key, value in properties.items() if key in LATE}
     sent = {key: value for key, value in properties.items() if key not in LATE and value not in (None, [])}
-    return Form(type_name, sent, late, frozenset() if tagged else draft.tags)
+    return DocumentForm(type_name, sent, late, frozenset() if tagged else draft.tags)
 
 
 def properties_of(
-    fields: Mapping[str, Value | None], server: Server, options: Options, terms: Terms, type_name: str = ""
+    fields: Mapping[str, Value | None],
+    server: ServerSchema,
+    options: DocumentsOptions,
+    terms: Terms,
+    type_name: str = "",
 ) -> dict[str, Json]:
     """Fields as properties. Raises InvalidValue for one that is unknown or not of the type, which the service would
     drop in silence (wire B 6.4)."""
@@ -72,7 +76,7 @@ def properties_of(
     return found
 
 
-def unresolved(fields: Mapping[str, Value | None], server: Server) -> frozenset[str]:
+def unresolved(fields: Mapping[str, Value | None], server: ServerSchema) -> frozenset[str]:
     """Vocabularies that must be read before these values can be sent: those named by labels, or without parents."""
     return frozenset(
         info.vocabulary
@@ -83,7 +87,7 @@ def unresolved(fields: Mapping[str, Value | None], server: Server) -> frozenset[
     )
 
 
-def _is_told(info: FieldInfo, server: Server, value: Value | None) -> bool:
+def _is_told(info: DocumentsField, server: ServerSchema, value: Value | None) -> bool:
     directory = server.directories.get(info.vocabulary)
     plain = info.parented or directory is None or not directory.parent
     return isinstance(value, Term) and bool(value.id) and plain
@@ -93,13 +97,13 @@ def _each(value: Value | None) -> Iterable[Value | None]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
-def rights_properties(rights: Rights, options: Options) -> dict[str, Json]:
+def rights_properties(rights: Rights, options: DocumentsOptions) -> dict[str, Json]:
     """The dates that are set."""
     dates = {options.release_field: rights.release_at, options.expiry_field: rights.expires_at}
     return {key: wire_instant(moment) for key, moment in dates.items() if moment is not None}
 
 
-def patch_properties(patch: Patch, server: Server, options: Options, terms: Terms) -> dict[str, Json]:
+def patch_properties(patch: Patch, server: ServerSchema, options: DocumentsOptions, terms: Terms) -> dict[str, Json]:
     """All of a patch that is written as properties, but for tags. Raises InvalidValue."""
     found = properties_of(patch.fields, server, options, terms)
     for name, key in (("release", options.release_field), ("expiry", options.expiry_field)):
@@ -112,13 +116,13 @@ def patch_properties(patch: Patch, server: Server, options: Options, terms: Term
     return found
 
 
-def tags_by_property(server: Server, type_name: str) -> bool:
+def tags_by_property(server: ServerSchema, type_name: str) -> bool:
     """Whether tags are a property of the type (assumption 12)."""
     kind = server.types.get(type_name)
     return kind is not None and ("NXTag" in kind.facets or "facetedTag" in kind.schemas)
 
 
-def state_of(status: str, options: Options) -> str:
+def state_of(status: str, options: DocumentsOptions) -> str:
     """The life cycle state of a status. Raises InvalidValue."""
     state = options.states.get(status) or options.states.get(status.lower()) or status
     if state not in options.transitions and state not in options.states.values():
@@ -128,7 +132,7 @@ def state_of(status: str, options: Options) -> str:
     return state
 
 
-def way(start: str, goal: str, options: Options) -> list[str]:
+def transitions_between(start: str, goal: str, options: DocumentsOptions) -> list[str]:
     """The transitions from one state to another, the fewest. Raises InvalidValue where there are none."""
     ways: dict[str, list[str]] = {start: []}
     queue = [start]
@@ -156,7 +160,7 @@ def folder_among(placements: Iterable[Placement]) -> Placement | None:
     return folders[0] if folders else None
 
 
-def check_groups(rights: Rights | None, options: Options, unknown: frozenset[str] = frozenset()) -> None:
+def check_groups(rights: Rights | None, options: DocumentsOptions, unknown: frozenset[str] = frozenset()) -> None:
     """Raises InvalidValue for a group that the job does not know, or that was looked up and is not there."""
     groups = rights.groups if rights else frozenset[str]()
     if options.groups is not None and (strange := groups - options.groups):
@@ -171,11 +175,11 @@ def check_groups(rights: Rights | None, options: Options, unknown: frozenset[str
         )
 
 
-def usual_transitions(status: str, options: Options) -> int:
+def usual_transitions(status: str, options: DocumentsOptions) -> int:
     """How many transitions a status usually costs: from the state that mostly comes before it."""
     goal = state_of(status, options)
     start = facts.BEFORE.get(goal, facts.INITIAL if goal != facts.INITIAL else "approved")
     try:
-        return len(way(start, goal, options))
+        return len(transitions_between(start, goal, options))
     except InvalidValue:
         return 1

@@ -13,7 +13,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
-from dam_sync.services.b_documents.codec.fields import GROUP, USER, FieldInfo
+from dam_sync.services.b_documents.codec.fields import GROUP, USER, DocumentsField
 
 Terms: TypeAlias = Mapping[str, Mapping[str, Term]]
 """By vocabulary, then by what documents store: see `Taxonomy`."""
@@ -24,7 +24,7 @@ _WHOLE = frozenset({"integer", "long"})
 
 
 @interprets_response
-def fitting(info: FieldInfo, data: Json) -> tuple[Json, bool]:
+def fitting(info: DocumentsField, data: Json) -> tuple[Json, bool]:
     """The part of a property's data that is of the type that the schema says, and whether that is all of it."""
     if data is None or data == "":
         return None, True
@@ -36,7 +36,7 @@ def fitting(info: FieldInfo, data: Json) -> tuple[Json, bool]:
     return kept, len(kept) == len(data)
 
 
-def _fits(info: FieldInfo, data: Json) -> bool:
+def _fits(info: DocumentsField, data: Json) -> bool:
     match info.wire:
         case "complex":
             return isinstance(data, dict) and all(fitting(part, data.get(name))[1] for name, part in info.parts.items())
@@ -55,7 +55,7 @@ def _is_numeric(data: Json) -> bool:
         return False
 
 
-def decode(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
+def decode(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
     """A property's value; None where it has none."""
     if info.multiple:
         rows = data if isinstance(data, list) else [] if data is None else [data]
@@ -64,7 +64,7 @@ def decode(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Value |
     return _decoded(info, data, terms, zone)
 
 
-def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scalar | None:
+def _decoded(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> Scalar | None:
     if data is None or data == "":
         return None
     match info.kind:
@@ -82,14 +82,14 @@ def _decoded(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Scala
             return str(data)
 
 
-def _term(info: FieldInfo, stored: str, terms: Terms) -> Term:
+def _term(info: DocumentsField, stored: str, terms: Terms) -> Term:
     """Our ids are paths with a slash, whatever the field puts between the parts (wire B 5.1)."""
     path = stored.replace(info.separator, SLASH) if info.parented else stored
     known = terms.get(info.vocabulary, {})
     return known.get(path) or known.get(stored) or Term(stored, path)
 
 
-def _row(info: FieldInfo, data: Json, terms: Terms, zone: ZoneInfo) -> Row | None:
+def _row(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> Row | None:
     cells = {
         name: value
         for name, part in info.parts.items()
@@ -111,7 +111,7 @@ def _place(data: Json) -> GeoPoint | None:
     return None if found == GeoPoint() else found
 
 
-def _moment(info: FieldInfo, text: str, zone: ZoneInfo) -> Scalar:
+def _moment(info: DocumentsField, text: str, zone: ZoneInfo) -> Scalar:
     try:
         moment = parse_instant(text)
     except ValueError:
@@ -129,7 +129,7 @@ def _number(data: Json) -> Scalar:
     return int(number) if number.is_integer() else number
 
 
-def encode(info: FieldInfo, value: Value | None, terms: Terms, zone: ZoneInfo) -> Json:
+def encode(info: DocumentsField, value: Value | None, terms: Terms, zone: ZoneInfo) -> Json:
     """What to send; None clears, an empty list clears a list. Raises InvalidValue."""
     if info.multiple:
         rows = value if isinstance(value, tuple) else () if value is None else (value,)
@@ -141,7 +141,7 @@ def encode(info: FieldInfo, value: Value | None, terms: Terms, zone: ZoneInfo) -
     return None if value is None else _encoded(info, value, terms, zone)
 
 
-def _encoded(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
+def _encoded(info: DocumentsField, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
     match info.kind:
         case FieldKind.ROWS:
             return _row_out(info, value, terms, zone)
@@ -159,7 +159,7 @@ def _encoded(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
             return _text_out(info, value)
 
 
-def _row_out(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
+def _row_out(info: DocumentsField, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
     """Complete, for what is missing in it becomes null (wire B 6.4)."""
     if not isinstance(value, Row):
         raise InvalidValue(f"{info.key} takes a set of {', '.join(info.parts)}")
@@ -168,7 +168,7 @@ def _row_out(info: FieldInfo, value: Scalar, terms: Terms, zone: ZoneInfo) -> Js
     return {name: encode(part, _cell(part, value.cells.get(name)), terms, zone) for name, part in info.parts.items()}
 
 
-def _cell(part: FieldInfo, value: Value | None) -> Value | None:
+def _cell(part: DocumentsField, value: Value | None) -> Value | None:
     """A cell as its part takes it: other services keep the numbers of a row as text."""
     if part.kind is FieldKind.NUMBER and isinstance(value, str):
         number = _number(value)
@@ -176,7 +176,7 @@ def _cell(part: FieldInfo, value: Value | None) -> Value | None:
     return value
 
 
-def _place_out(info: FieldInfo, value: Scalar) -> Json:
+def _place_out(info: DocumentsField, value: Scalar) -> Json:
     if isinstance(value, GeoPoint):
         return {"latitude": value.latitude, "longitude": value.longitude, "address": value.address or None}
     if isinstance(value, str):
@@ -184,7 +184,7 @@ def _place_out(info: FieldInfo, value: Scalar) -> Json:
     raise InvalidValue(f"{info.key} takes a place, not {str(value)[:40]!r}")
 
 
-def _term_out(info: FieldInfo, value: Scalar, terms: Terms) -> Json:
+def _term_out(info: DocumentsField, value: Scalar, terms: Terms) -> Json:
     if isinstance(value, Term) and value.id:
         return _path_out(info, value.id) if info.parented else stored_flat(value.id, info, terms)
     label = value.label if isinstance(value, Term) else str(value)
@@ -194,23 +194,23 @@ def _term_out(info: FieldInfo, value: Scalar, terms: Terms) -> Json:
     return next((stored for stored, term in known.items() if term.label == label), label)
 
 
-def _path_out(info: FieldInfo, term_id: str) -> str:
+def _path_out(info: DocumentsField, term_id: str) -> str:
     return term_id.replace(SLASH, info.separator)
 
 
-def stored_flat(term_id: str, info: FieldInfo, terms: Terms) -> str:
+def stored_flat(term_id: str, info: DocumentsField, terms: Terms) -> str:
     """What a field that names no parents stores for a term: its own id alone (assumption 11)."""
     known = terms.get(info.vocabulary, {})
     return next((stored for stored, term in known.items() if term.id == term_id and stored != term_id), term_id)
 
 
-def _flag_out(info: FieldInfo, value: Scalar) -> bool:
+def _flag_out(info: DocumentsField, value: Scalar) -> bool:
     if isinstance(value, bool):
         return value
     raise InvalidValue(f"{info.key} takes yes or no, not {str(value)[:40]!r}")
 
 
-def _number_out(info: FieldInfo, value: Scalar) -> Json:
+def _number_out(info: DocumentsField, value: Scalar) -> Json:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValue(f"{info.key} takes a number, not {str(value)[:40]!r}")
     if info.wire in _WHOLE:
@@ -220,7 +220,7 @@ def _number_out(info: FieldInfo, value: Scalar) -> Json:
     return value
 
 
-def _moment_out(info: FieldInfo, value: Scalar, zone: ZoneInfo) -> str:
+def _moment_out(info: DocumentsField, value: Scalar, zone: ZoneInfo) -> str:
     if isinstance(value, datetime):
         return wire_instant(value)
     if isinstance(value, date):
@@ -231,12 +231,12 @@ def _moment_out(info: FieldInfo, value: Scalar, zone: ZoneInfo) -> str:
         raise InvalidValue(f"{info.key} takes a date, not {str(value)[:40]!r}") from None
 
 
-def _person_out(info: FieldInfo, value: Scalar) -> str:
+def _person_out(info: DocumentsField, value: Scalar) -> str:
     name = _text_out(info, value)
     return name if name.startswith((USER, GROUP)) else info.prefix + name
 
 
-def _text_out(info: FieldInfo, value: Scalar) -> str:
+def _text_out(info: DocumentsField, value: Scalar) -> str:
     text = tidy(_text_of(value))
     if info.max_length is not None and len(text) > info.max_length:
         raise InvalidValue(f"{info.key} takes {info.max_length} letters, not {len(text)}", code="too long")

@@ -13,10 +13,10 @@ from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.codec.fields import Server, is_read
+from dam_sync.services.b_documents.codec.fields import ServerSchema, is_read
 from dam_sync.services.b_documents.codec.rights import access_of
 from dam_sync.services.b_documents.codec.values import Terms, decode, fitting, words_of
-from dam_sync.services.b_documents.options import Options
+from dam_sync.services.b_documents.options import DocumentsOptions
 
 CONTENT = "file:content"
 ATTACHED = "files:files"
@@ -76,7 +76,7 @@ def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> 
 
 
 @interprets_response
-def asset_of(row: Json, server: Server, options: Options, around: Around) -> Asset:
+def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around: Around) -> Asset:
     """A whole document as an asset."""
     properties = row.get("properties") or {}
     uid = uid_of(row)
@@ -109,7 +109,7 @@ def asset_of(row: Json, server: Server, options: Options, around: Around) -> Ass
     )
 
 
-def _losses(row: Json, server: Server, options: Options, around: Around) -> Iterator[Loss]:
+def _losses(row: Json, server: ServerSchema, options: DocumentsOptions, around: Around) -> Iterator[Loss]:
     """What the document has and an asset cannot hold."""
     yield from _odd_moments(row, options)
     yield from _held(row)
@@ -141,7 +141,7 @@ def _is_set(data: Json) -> bool:
     return data not in (None, "", False)
 
 
-def _odd_moments(row: Json, options: Options) -> Iterator[Loss]:
+def _odd_moments(row: Json, options: DocumentsOptions) -> Iterator[Loss]:
     """Dates of one document that are none, such as a year of five digits; the rest of it is read."""
     properties = row.get("properties") or {}
     named = {
@@ -163,7 +163,7 @@ def _moment(text: Json) -> datetime | None:
         return None
 
 
-def _fields(properties: Json, server: Server, options: Options, terms: Terms) -> dict[str, Value]:
+def _fields(properties: Json, server: ServerSchema, options: DocumentsOptions, terms: Terms) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for key, data in properties.items():
         info = server.fields.get(key)
@@ -184,7 +184,7 @@ def collection_ids(row: Json) -> list[str]:
 
 
 @interprets_response
-def status_of(row: Json, options: Options) -> str:
+def status_of(row: Json, options: DocumentsOptions) -> str:
     """The neutral word for the life cycle state, or what the named property says (wire B 13)."""
     if is_trashed(row):
         return "trash"

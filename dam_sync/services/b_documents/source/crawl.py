@@ -16,29 +16,29 @@ from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import WHOLE, Line, document_path
-from dam_sync.services.b_documents.api.search import Search, one_of, quoted, select
+from dam_sync.services.b_documents.api.client import WHOLE, DocumentsApi, document_path
+from dam_sync.services.b_documents.api.search import DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.fields import needed
 from dam_sync.services.b_documents.codec.rights import lists_of
-from dam_sync.services.b_documents.source.publications import Publications
-from dam_sync.services.b_documents.taxonomy.containers import Containers
-from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
-from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.source.publications import DocumentsPublications
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
+from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every lasting download address
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class DocumentsCrawl:
     """Lists and reads assets."""
 
-    line: Line
-    search: Search
-    tenancy: Tenancy
-    taxonomy: Taxonomy
-    containers: Containers
-    publications: Publications
+    api: DocumentsApi
+    search: DocumentsSearch
+    tenant: DocumentsTenant
+    taxonomy: DocumentsTerms
+    containers: DocumentsContainers
+    publications: DocumentsPublications
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library, in ranges of ids where it is large; a window is a thin sweep of all (wire B 2.6)."""
@@ -46,7 +46,7 @@ class Reader:
         if thin:
             yield Shard("all", {"thin": thin, "from": "", "to": ""})
             return
-        total = await self.search.count(select(await self.tenancy.assets()))
+        total = await self.search.count(select(await self.tenant.assets()))
         if total is not None and total <= facts.SPLIT:
             yield Shard("all", {"thin": thin, "from": "", "to": ""}, total)
             return
@@ -56,7 +56,7 @@ class Reader:
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """By ascending ids, so that rows that come and go move no others; resumable from every cursor."""
-        assets = await self.tenancy.assets()
+        assets = await self.tenant.assets()
         low, high = str(shard.params.get("from") or ""), str(shard.params.get("to") or "")
         since = f"ecm:uuid >= {quoted(low)}" if low else ""
         until = f"ecm:uuid < {quoted(high)}" if high else ""
@@ -70,7 +70,7 @@ class Reader:
 
     async def fetch(self, asset: AssetId) -> Asset:
         """One document with its versions. Raises NotFound."""
-        row = await self.line.document(asset)
+        row = await self.api.document(asset)
         return (await self._assets([row]))[0]
 
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
@@ -81,9 +81,9 @@ class Reader:
         return tuple([wire.entry_of(row, await self.containers.folder_of(row), asset) for row, asset in pairs])
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
-        server, options = await self.tenancy.server.get(), self.line.options
+        server, options = await self.tenant.server.get(), self.api.options
         rows = await gather_or_raise([self._with_rights(row) for row in rows])
-        user = (await self.tenancy.user.get()).name
+        user = (await self.tenant.user.get()).name
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.taxonomy.stored(needed(server, used))
@@ -117,7 +117,7 @@ class Reader:
             return row
         uid = wire.uid_of(row)
         accept = frozenset({403, 404})
-        reply = await self.line.client.send(
+        reply = await self.api.client.send(
             Request(facts.ACL, "GET", document_path(uid, "@acl"), asset=uid, accept=accept)
         )
         if reply.status in accept:
@@ -142,7 +142,7 @@ class Reader:
         """What it points to; kinds that are refused for this one document are told."""
         found: set[Relation] = set()
         losses: list[Loss] = []
-        for kind in self.line.options.relations:
+        for kind in self.api.options.relations:
             try:
                 found.update(Relation(kind, target) for target in await self.related(asset, kind))
             except Rejected as refused:
@@ -151,8 +151,8 @@ class Reader:
 
     async def related(self, asset: AssetId, kind: str) -> list[AssetId]:
         """The assets this one points to, by one kind of relation (wire B 3, 6.5)."""
-        params = {"predicate": self.line.options.relations[kind], "outgoing": True}
-        reply = await self.line.operate(
+        params = {"predicate": self.api.options.relations[kind], "outgoing": True}
+        reply = await self.api.operate(
             "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
         )
         with interpreting_response("linked documents"):

@@ -12,8 +12,8 @@ from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line, document_path
-from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.api.client import DocumentsApi, document_path
+from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 PLAIN = {"Accept": "*/*"}
 
@@ -37,11 +37,11 @@ class Nothing:
 
 
 @dataclass(slots=True)
-class Files:
+class DocumentsFiles:
     """Opens files by document and path inside it."""
 
-    line: Line
-    tenancy: Tenancy
+    api: DocumentsApi
+    tenant: DocumentsTenant
     without_servlet: bool = False
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
@@ -56,7 +56,7 @@ class Files:
             if stream is not None:
                 return stream
         path = document_path(uid, "@blob", quote(xpath, safe="/:"))
-        return await self.line.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
+        return await self.api.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
 
     def opening(self, file: FileRef) -> Calls:
         """See `Service.opening`; each file is a call (wire B 3)."""
@@ -66,13 +66,11 @@ class Files:
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
         """None where the servlet answers with a login page instead (wire B 4); then it is not asked again."""
         document_path(uid)
-        repository = (await self.tenancy.release.get()).repository
+        repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")
         path = f"/nxfile/{quote(repository, safe='')}/{uid}/{quote(xpath, safe='/:')}/{name}"
         try:
-            stream = await self.line.client.stream(
-                Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset
-            )
+            stream = await self.api.client.stream(Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset)
         except Denied:
             self.without_servlet = True
             return None

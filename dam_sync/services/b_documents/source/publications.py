@@ -11,17 +11,17 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, select
+from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, select
 from dam_sync.services.b_documents.codec import wire
 
 PUBLISHED = "ecm:isProxy = 1 AND ecm:isTrashed = 0"
 
 
 @dataclass(slots=True)
-class Publications:
+class DocumentsPublications:
     """The tree of sections is read once, copies of some assets by one query for each hundred of them."""
 
-    search: Search
+    search: DocumentsSearch
     _sections: SingleFlight[dict[str, Json]] = field(init=False)
 
     def __post_init__(self) -> None:

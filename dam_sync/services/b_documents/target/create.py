@@ -11,39 +11,46 @@ from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGon
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
-from dam_sync.services.b_documents.api.search import LIVE, Search, quoted, select
+from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, quoted, select
 from dam_sync.services.b_documents.codec import wire
-from dam_sync.services.b_documents.codec.forms import Form, check_groups, folder_among, form_of, state_of, unresolved
+from dam_sync.services.b_documents.codec.forms import (
+    DocumentForm,
+    check_groups,
+    folder_among,
+    form_of,
+    state_of,
+    unresolved,
+)
 from dam_sync.services.b_documents.codec.values import lost
-from dam_sync.services.b_documents.target.create_once import Making, New, again_on_conflict, asset_name
-from dam_sync.services.b_documents.target.update import LARGE, Writer, holds
-from dam_sync.services.b_documents.taxonomy.containers import Containers
-from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
-from dam_sync.services.b_documents.tenant import Tenancy
-from dam_sync.services.b_documents.uploads import Uploads, reference
+from dam_sync.services.b_documents.target.create_once import CreateOnce, NewDocument, again_on_conflict, asset_name
+from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
+from dam_sync.services.b_documents.tenant import DocumentsTenant
+from dam_sync.services.b_documents.uploads import DocumentsUploads, reference
 
 MOVE = "Document.Move"
 
 
 @dataclass(frozen=True, slots=True)
-class Creator:
+class DocumentsCreate:
     """Uploads, creates under the deterministic name, compares, then does what a create cannot."""
 
-    line: Line
-    search: Search
-    tenancy: Tenancy
-    taxonomy: Taxonomy
-    containers: Containers
-    making: Making
-    uploads: Uploads
-    writer: Writer
+    api: DocumentsApi
+    search: DocumentsSearch
+    tenant: DocumentsTenant
+    taxonomy: DocumentsTerms
+    containers: DocumentsContainers
+    creates: CreateOnce
+    uploads: DocumentsUploads
+    writer: DocumentsUpdate
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """See `Service.create`. Everything that can be refused without a call is refused before the first one. A
         document that is not for all is made in a closed folder, given its rights there, and moved at last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
-        state = state_of(draft.status, self.line.options) if draft.status and not self.line.options.status_field else ""
+        state = state_of(draft.status, self.api.options) if draft.status and not self.api.options.status_field else ""
         parent = folder.id if folder else await self.containers.home()
         name = (
             asset_name(draft.marker.value)
@@ -52,7 +59,7 @@ class Creator:
         )
         limited = draft.closed or bool(draft.rights.groups)
         below = await self.containers.closed() if limited else parent
-        new = New(
+        new = NewDocument(
             below,
             await self.containers.folder_path(below),
             form.type,
@@ -76,7 +83,7 @@ class Creator:
         the index has its time before the answer is none. Safe to repeat."""
         found = await self._find(marker)
         if found is None and self.search.forbidden:
-            await self.line.clock.sleep(facts.INDEX_SECONDS)
+            await self.api.clock.sleep(facts.INDEX_SECONDS)
             found = await self._find(marker)
         return found
 
@@ -88,16 +95,18 @@ class Creator:
         ours.sort(key=wire.is_trashed)
         return wire.uid_of(ours[0]) if ours else None
 
-    async def _form(self, draft: Draft) -> Form:
-        server = await self.tenancy.server.get()
+    async def _form(self, draft: Draft) -> DocumentForm:
+        server = await self.tenant.server.get()
         terms = await self.taxonomy.stored(unresolved(draft.fields, server))
-        check_groups(draft.rights, self.line.options, await self.tenancy.refused_groups(draft.rights))
-        return form_of(draft, server, self.line.options, terms, (await self.tenancy.user.get()).name)
+        check_groups(draft.rights, self.api.options, await self.tenant.refused_groups(draft.rights))
+        return form_of(draft, server, self.api.options, terms, (await self.tenant.user.get()).name)
 
     async def _any(self) -> Json:
-        return self.line.clock.token()[: facts.NAME_LETTERS]
+        return self.api.clock.token()[: facts.NAME_LETTERS]
 
-    async def _made(self, new: New, ours: Callable[[Json], bool], content: Content | None, journal: Journal) -> Json:
+    async def _made(
+        self, new: NewDocument, ours: Callable[[Json], bool], content: Content | None, journal: Journal
+    ) -> Json:
         """The document with its file, made by us or by an earlier try."""
         key = str(await journal.run("key", self._token, idempotent=True))
         handle = await self.uploads.send(content, journal) if content else None
@@ -106,11 +115,11 @@ class Creator:
         fresh: list[Json] = []
 
         async def make() -> Json:
-            fresh.append(await self.making.make(new, key, ours))
+            fresh.append(await self.creates.make(new, key, ours))
             return {"uid": wire.uid_of(fresh[0])}
 
         async def found() -> Json:
-            row = await self.making.find(new)
+            row = await self.creates.find(new)
             return {"uid": wire.uid_of(row)} if row is not None and ours(row) else None
 
         try:
@@ -118,7 +127,7 @@ class Creator:
         except (Rejected, SessionGone):  # refused, so nothing was made
             await journal.discard("create", "key", "file*")
             raise
-        row = fresh[0] if fresh else await self.line.document(str(made["uid"]))
+        row = fresh[0] if fresh else await self.api.document(str(made["uid"]))
         if content is not None and handle is not None:
             row = await self._with_file(row, content, handle, journal)
             await self.uploads.drop(handle)
@@ -140,7 +149,9 @@ class Creator:
         finally:
             await self.uploads.drop(again)
 
-    async def _finish(self, asset: AssetId, row: Json, form: Form, draft: Draft, state: str, journal: Journal) -> None:
+    async def _finish(
+        self, asset: AssetId, row: Json, form: DocumentForm, draft: Draft, state: str, journal: Journal
+    ) -> None:
         """Dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:
@@ -148,35 +159,35 @@ class Creator:
         if form.tags:
             await journal.run("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), idempotent=True)
         if draft.closed:
-            await journal.run("closed", lambda: _void(self.writer.giver.close(asset)), idempotent=True)
+            await journal.run("closed", lambda: _void(self.writer.permissions.close(asset)), idempotent=True)
         elif groups:
             name = f"groups:{digest_of(sorted(groups))}"  # others than an earlier try gave are given first
-            await journal.run(name, lambda: _void(self.writer.giver.give_alone(asset, groups)), idempotent=True)
+            await journal.run(name, lambda: _void(self.writer.permissions.give_alone(asset, groups)), idempotent=True)
         if state and state != facts.INITIAL:
 
             async def arrived() -> Json:
-                return True if (await self.line.document(asset)).get("state") == state else None
+                return True if (await self.api.document(asset)).get("state") == state else None
 
             now = str(row.get("state") or facts.INITIAL)
             await journal.run("state", lambda: _void(self.writer.follow(asset, now, state)), reconcile=arrived)
 
-    async def _move(self, asset: AssetId, place: New, ours: Callable[[Json], bool]) -> Json:
+    async def _move(self, asset: AssetId, place: NewDocument, ours: Callable[[Json], bool]) -> Json:
         """Out of the closed folder to where it belongs. Where one of ours is there already, of a state that was lost,
         the new one goes: two would be a duplicate. Raises Conflict."""
         params = {"target": place.parent, "name": place.name}
 
         async def move() -> Json:
-            return (await self.line.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).object()
+            return (await self.api.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).object()
 
         with suppress(Conflict):
-            moved = await again_on_conflict(self.line, move)
+            moved = await again_on_conflict(self.api, move)
             if str(moved.get("path") or place.path).rpartition("/")[2] == place.name:
                 return True
-        there = await self.making.find(place)
+        there = await self.creates.find(place)
         if there is not None and wire.uid_of(there) == asset:
             return True
         if there is not None and ours(there):
-            await self.making.delete(asset)
+            await self.creates.delete(asset)
             raise Conflict(
                 f"the target has this asset already, as {wire.uid_of(there)}",
                 asset=asset,
@@ -184,10 +195,10 @@ class Creator:
                 code="already there",
                 hint="link what is there by `adopt JOB`",
             )
-        raise self.making.taken(place)
+        raise self.creates.taken(place)
 
     async def _token(self) -> Json:
-        return self.line.clock.token()
+        return self.api.clock.token()
 
 
 def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:

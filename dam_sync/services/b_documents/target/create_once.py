@@ -14,8 +14,8 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, Line, document_path
-from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
+from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 T = TypeVar("T")
 IsOurs = Callable[[Json], bool]
@@ -23,7 +23,7 @@ STRANGER: Mapping[str, Json] = {}  # a document that has a name and is hidden fr
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewDocument:
     """A document to be made: below which folder (id and path), of which type, under which name, with what."""
 
     parent: str
@@ -45,19 +45,19 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class CreateOnce:
     """Sends creates so that a lost answer, a race or a restart leaves one document."""
 
-    line: Line
-    tenancy: Tenancy
+    api: DocumentsApi
+    tenant: DocumentsTenant
 
-    async def make(self, new: New, key: str, ours: IsOurs) -> Json:
+    async def make(self, new: NewDocument, key: str, ours: IsOurs) -> Json:
         """The document, whole. `key` is the same for every try of this create; `ours` tells ours from others'.
 
         Raises Rejected when the service refused, Conflict when a stranger has the name, Transient when nobody answered:
         then `find` tells whether it was made.
         """
-        replays = (await self.tenancy.release.get()).since(facts.IDEMPOTENCY_FROM)
+        replays = (await self.tenant.release.get()).since(facts.IDEMPOTENCY_FROM)
         for wait in facts.CLAIM_WAITS:
             reply = await self._post(new, key, replays)
             if reply.status != 409:
@@ -65,22 +65,22 @@ class Making:
             found = await self.find(new)
             if found is not None and ours(found):
                 return found
-            await self.line.clock.sleep(wait * (0.5 + self.line.clock.chance()))
+            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
         if _is_claimed(reply):  # whoever had the key died with it, and nothing was made (wire B 6.8)
-            reply = await self._post(new, self.line.clock.token(), replays)
+            reply = await self._post(new, self.api.clock.token(), replays)
             if reply.status != 409:
                 return await self._alone(new, reply.object(), ours)
         raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
 
-    async def find(self, new: New) -> Json | None:
+    async def find(self, new: NewDocument) -> Json | None:
         """The document under this very name, asked of the repository; a stranger's where we may not read it."""
-        found: Json = await self.line.at_path(new.path, hidden=STRANGER)
+        found: Json = await self.api.at_path(new.path, hidden=STRANGER)
         return found
 
-    async def _post(self, new: New, key: str, replays: bool) -> Response:
+    async def _post(self, new: NewDocument, key: str, replays: bool) -> Response:
         body = {"entity-type": "document", "type": new.type, "name": new.name, "properties": dict(new.properties)}
-        headers = {**WHOLE, **NO_DROP, "Idempotency-Key": new.key(key), **timeout_headers(self.line, new.seconds)}
-        return await self.line.client.send(
+        headers = {**WHOLE, **NO_DROP, "Idempotency-Key": new.key(key), **timeout_headers(self.api, new.seconds)}
+        return await self.api.client.send(
             Request(
                 facts.POST_ID,
                 "POST",
@@ -93,7 +93,7 @@ class Making:
             )
         )
 
-    async def _alone(self, new: New, row: Json, ours: IsOurs) -> Json:
+    async def _alone(self, new: NewDocument, row: Json, ours: IsOurs) -> Json:
         """The document, unless the name was taken: then the one that has it, and the twin goes (assumption 14)."""
         name = str(row.get("path") or "").rpartition("/")[2]
         if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
@@ -108,7 +108,7 @@ class Making:
 
     async def delete(self, uid: str) -> None:
         """For good: a twin that we made a moment ago."""
-        await self.line.client.send(
+        await self.api.client.send(
             Request(
                 facts.DELETE_ID,
                 "DELETE",
@@ -119,7 +119,7 @@ class Making:
             )
         )
 
-    def taken(self, new: New) -> Conflict:
+    def taken(self, new: NewDocument) -> Conflict:
         """The error for a name that somebody else's document has."""
         return Conflict(
             f"a document that is not ours has the name {new.name} in {new.parent_path or '/'}",
@@ -135,9 +135,9 @@ def asset_name(marker: str) -> str:
     return base64.b32encode(digest).decode().lower()
 
 
-def timeout_headers(line: Line, seconds: float | None) -> dict[str, str]:
+def timeout_headers(api: DocumentsApi, seconds: float | None) -> dict[str, str]:
     """A longer transaction, for calls that bring large files (wire B 6.8)."""
-    return {line.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
+    return {api.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
 
 
 @interprets_response
@@ -146,11 +146,11 @@ def _is_claimed(reply: Response) -> bool:
     return not reply.body.strip() and "idempotency-key" in reply.headers
 
 
-async def again_on_conflict(line: Line, call: Callable[[], Awaitable[T]]) -> T:
+async def again_on_conflict(api: DocumentsApi, call: Callable[[], Awaitable[T]]) -> T:
     """A call that others got in the way of, tried again a few times with jitter (wire B 6.6)."""
     for wait in facts.TRY_WAITS:
         try:
             return await call()
         except Conflict:
-            await line.clock.sleep(wait * (0.5 + line.clock.chance()))
+            await api.clock.sleep(wait * (0.5 + api.clock.chance()))
     return await call()

@@ -14,9 +14,9 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
+from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.codec.rights import lists_of, local_grants, strangers
-from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 WITH_RIGHTS = {"enrichers-document": "acls"}
 ADD, REMOVE = "Document.AddPermission", "Document.RemovePermission"
@@ -25,16 +25,16 @@ READ, EVERYTHING = "Read", "Everything"
 
 
 @dataclass(frozen=True, slots=True)
-class Giver:
+class DocumentsPermissions:
     """Gives and takes rights; every method is safe to repeat."""
 
-    line: Line
-    tenancy: Tenancy
+    api: DocumentsApi
+    tenant: DocumentsTenant
 
     async def give(self, asset: AssetId, groups: frozenset[str]) -> Json:
         """Let these read, and no longer those who could by a `Read` of the document's own or by inheritance. The
         document as it is then."""
-        user = await self.tenancy.user.get()
+        user = await self.tenant.user.get()
         if not user.administrator:  # or the job would lose its own right with the inheritance
             await self._add(asset, [user.name], EVERYTHING, block=False)
         row = await self._add(asset, sorted(groups), READ, block=True)
@@ -43,7 +43,7 @@ class Giver:
 
     async def give_alone(self, asset: AssetId, groups: frozenset[str]) -> None:
         """The same for a document that nobody else may read. Raises Rejected when somebody else may."""
-        self._refuse_strangers(asset, await self.give(asset, groups), groups, (await self.tenancy.user.get()).name)
+        self._refuse_strangers(asset, await self.give(asset, groups), groups, (await self.tenant.user.get()).name)
 
     async def withdraw(self, asset: AssetId, row: Json, groups: frozenset[str]) -> None:
         """Take back a `Read` of the document's own from all but these."""
@@ -51,12 +51,12 @@ class Giver:
 
     async def close(self, asset: AssetId) -> None:
         """Let nobody read but the user of the job and administrators. Raises Rejected when somebody else still may."""
-        user = (await self.tenancy.user.get()).name
+        user = (await self.tenant.user.get()).name
         row = await self._add(asset, [user], EVERYTHING, block=True)
         others = [ace for ace in local_grants(row) if ace.get("username") not in (user, facts.ADMINISTRATORS)]
         if others:
             await self._remove(asset, others)
-            row = await self.line.document(asset)
+            row = await self.api.document(asset)
         self._refuse_strangers(asset, row, frozenset(), user)
 
     async def open(self, asset: AssetId, groups: frozenset[str]) -> None:
@@ -64,22 +64,22 @@ class Giver:
         if groups:
             await self.give(asset, groups)
         else:
-            await self.line.operate(UNBLOCK, f"doc:{asset}", {"acl": "local"}, repeatable=True, asset=asset)
+            await self.api.operate(UNBLOCK, f"doc:{asset}", {"acl": "local"}, repeatable=True, asset=asset)
 
     async def _add(self, asset: AssetId, names: list[str], permission: str, *, block: bool) -> Json:
         """The document, with its rights."""
         params = {"users": names, "permission": permission, "acl": "local", "notify": False}
         if block:
             params["blockInheritance"] = True
-        reply = await self.line.operate(ADD, f"doc:{asset}", params, repeatable=True, asset=asset, headers=WITH_RIGHTS)
+        reply = await self.api.operate(ADD, f"doc:{asset}", params, repeatable=True, asset=asset, headers=WITH_RIGHTS)
         row = reply.object() if reply.body else {}
-        return row if lists_of(row) is not None else await self.line.document(asset)
+        return row if lists_of(row) is not None else await self.api.document(asset)
 
     async def _remove(self, asset: AssetId, aces: Iterable[Json]) -> None:
         for ace in aces:
             with interpreting_response("the rights of a document"):
                 params = {"id": str(ace["id"]), "acl": "local"}
-            await self.line.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
+            await self.api.operate(REMOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     @interprets_response
     def _refuse_strangers(self, asset: AssetId, row: Json, groups: frozenset[str], user: str) -> None:

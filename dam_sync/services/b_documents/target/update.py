@@ -13,41 +13,41 @@ from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGon
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, Line, document_path
+from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.forms import (
     check_groups,
     folder_among,
     patch_properties,
     state_of,
+    transitions_between,
     unresolved,
-    way,
 )
 from dam_sync.services.b_documents.codec.rights import access_of, is_blocked
 from dam_sync.services.b_documents.codec.values import lost, tidy
-from dam_sync.services.b_documents.source.crawl import Reader
+from dam_sync.services.b_documents.source.crawl import DocumentsCrawl
 from dam_sync.services.b_documents.target.create_once import timeout_headers
-from dam_sync.services.b_documents.target.permissions import Giver
-from dam_sync.services.b_documents.taxonomy.containers import Containers
-from dam_sync.services.b_documents.taxonomy.terms import Taxonomy
-from dam_sync.services.b_documents.tenant import Tenancy
-from dam_sync.services.b_documents.uploads import FIRST, Uploads, reference
+from dam_sync.services.b_documents.target.permissions import DocumentsPermissions
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
+from dam_sync.services.b_documents.tenant import DocumentsTenant
+from dam_sync.services.b_documents.uploads import FIRST, DocumentsUploads, reference
 
 Properties = Mapping[str, Json]
 LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class DocumentsUpdate:
     """Writes documents; whatever the service may swallow in silence is compared with its answer."""
 
-    line: Line
-    tenancy: Tenancy
-    taxonomy: Taxonomy
-    containers: Containers
-    reader: Reader
-    uploads: Uploads
-    giver: Giver
+    api: DocumentsApi
+    tenant: DocumentsTenant
+    taxonomy: DocumentsTerms
+    containers: DocumentsContainers
+    reader: DocumentsCrawl
+    uploads: DocumentsUploads
+    permissions: DocumentsPermissions
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Refused before the first write where it can be. What closes the document or takes readers away comes first,
@@ -56,24 +56,24 @@ class Writer:
             return
         if patch.filename is not None:
             raise Unsupported("a stored file cannot be renamed", asset=asset)
-        server, options = await self.tenancy.server.get(), self.line.options
+        server, options = await self.tenant.server.get(), self.api.options
         terms = await self.taxonomy.stored(unresolved(patch.fields, server))
         properties = patch_properties(patch, server, options, terms)
         target = folder_among(patch.placements_add)
-        check_groups(patch.rights, options, await self.tenancy.refused_groups(patch.rights))
+        check_groups(patch.rights, options, await self.tenant.refused_groups(patch.rights))
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
-        row = await self.line.document(asset)
+        row = await self.api.document(asset)
         groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()
         if patch.closed:
-            await self.giver.close(asset)
+            await self.permissions.close(asset)
         given = await self._narrow(asset, row, groups)
         if properties or patch.tags_add or patch.tags_remove:
             row = await self._put_patch(asset, row, properties, patch)
         await self._move(asset, row, target.id if target else "", patch)
         if groups and not given:
-            await self.giver.give(asset, groups)
+            await self.permissions.give(asset, groups)
         if patch.closed is False:
-            await self.giver.open(asset, patch.rights.groups if patch.rights is not None else frozenset())
+            await self.permissions.open(asset, patch.rights.groups if patch.rights is not None else frozenset())
         if goal:
             await self.follow(asset, str(row.get("state") or ""), goal)
 
@@ -81,12 +81,12 @@ class Writer:
         """Take readers away before anything new is written for the others; whether that was all."""
         if not groups:
             return False
-        options, user = self.line.options, (await self.tenancy.user.get()).name
+        options, user = self.api.options, (await self.tenant.user.get()).name
         now = access_of(row, options.everybody, user).readers
         if groups <= now or not now or not is_blocked(row):
-            await self.giver.give(asset, groups)
+            await self.permissions.give(asset, groups)
             return True
-        await self.giver.withdraw(asset, row, groups)
+        await self.permissions.withdraw(asset, row, groups)
         return False
 
     async def put(
@@ -99,7 +99,7 @@ class Writer:
         """Write properties over the state that was read; when somebody else wrote meanwhile, over the newer one
         (wire B 6.6). The answer. Safe to repeat."""
         for wait in (*facts.TRY_WAITS, None):
-            row = row or await self.line.document(asset)
+            row = row or await self.api.document(asset)
             body: dict[str, Json] = {"entity-type": "document", "uid": asset, "properties": dict(properties(row))}
             if row.get("changeToken"):
                 body["changeToken"] = row["changeToken"]
@@ -108,17 +108,17 @@ class Writer:
                 "PUT",
                 document_path(asset),
                 json=body,
-                headers={**WHOLE, **NO_DROP, **timeout_headers(self.line, seconds)},
+                headers={**WHOLE, **NO_DROP, **timeout_headers(self.api, seconds)},
                 asset=asset,
                 repeatable=True,
                 accept=frozenset({409}) if wait else frozenset(),
                 timeout=seconds,
             )
-            reply = await self.line.client.send(request)
+            reply = await self.api.client.send(request)
             if reply.status != 409:
                 return reply.object()
             row = None
-            await self.line.clock.sleep((wait or 0) * (0.5 + self.line.clock.chance()))
+            await self.api.clock.sleep((wait or 0) * (0.5 + self.api.clock.chance()))
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
 
     async def put_checked(self, asset: AssetId, properties: Properties, row: Json | None = None) -> Json:
@@ -128,7 +128,7 @@ class Writer:
         return reply
 
     async def _put_patch(self, asset: AssetId, row: Json, properties: Properties, patch: Patch) -> Json:
-        user = (await self.tenancy.user.get()).name
+        user = (await self.tenant.user.get()).name
         retagged = bool(patch.tags_add or patch.tags_remove)
         if retagged and "NXTag" not in (row.get("facets") or ()):
             await self.tag(asset, patch.tags_add, patch.tags_remove)
@@ -153,7 +153,7 @@ class Writer:
         for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
             if tags:
                 params = {"tags": ",".join(sorted(tags))}
-                await self.line.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
+                await self.api.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
         """Into another folder; out of its last one means home (assumption 18)."""
@@ -164,7 +164,7 @@ class Writer:
         if not target or target == here:
             return
         params = {"target": target, "name": str(row.get("path") or "").rpartition("/")[2]}
-        reply = await self.line.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
+        reply = await self.api.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
         moved = reply.object()
         if str(moved.get("parentRef") or target) != target:
             raise Rejected(
@@ -177,9 +177,9 @@ class Writer:
         """The transitions to a state; each only from where it is allowed, so none is sent twice blindly."""
         if state == goal:
             return
-        for transition in way(state, goal, self.line.options):
+        for transition in transitions_between(state, goal, self.api.options):
             params = {"value": transition}
-            reply = await self.line.operate(
+            reply = await self.api.operate(
                 "Document.FollowLifecycleTransition", f"doc:{asset}", params, repeatable=False, asset=asset
             )
             state = str(reply.object().get("state") or "") if reply.body else state
@@ -192,7 +192,7 @@ class Writer:
         """The old file is checked in as a version, then the new one is written (assumption 16). A lost answer is
         settled by looking at the current file."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
-        row = await self.line.document(asset)
+        row = await self.api.document(asset)
         handle = await self.uploads.send(content, journal, f"{name}:file")
         kept: list[Json] = []
 
@@ -201,7 +201,7 @@ class Writer:
             return True
 
         async def is_kept() -> Json:
-            return True if (await self.line.document(asset)).get("isCheckedOut") is False else None
+            return True if (await self.api.document(asset)).get("isCheckedOut") is False else None
 
         if row.get("isCheckedOut") is not False and isinstance(_blob(row), dict):
             await journal.run(f"{name}:keep", keep, reconcile=is_kept)
@@ -211,7 +211,7 @@ class Writer:
             return True
 
         async def is_written() -> Json:
-            return True if await holds(_blob(await self.line.document(asset)), content) else None
+            return True if await holds(_blob(await self.api.document(asset)), content) else None
 
         try:
             await journal.run(name, write, reconcile=is_written)
@@ -229,8 +229,8 @@ class Writer:
         return reply
 
     async def _check_in(self, asset: AssetId) -> Json:
-        params = {"increment": self.line.options.increment, "saveDocument": True}
-        reply = await self.line.operate(
+        params = {"increment": self.api.options.increment, "saveDocument": True}
+        reply = await self.api.operate(
             "Document.CreateVersion", f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
         )
         return reply.object()
@@ -263,10 +263,10 @@ class Writer:
         headers = {**NO_DROP, "X-NXVoidOperation": "true"}
         body = {"params": params, "context": {}}
         request = Request(facts.EXECUTE, "POST", path, json=body, headers=headers, asset=asset, repeatable=False)
-        await self.line.client.send(request)
+        await self.api.client.send(request)
 
     async def _is_attached(self, asset: AssetId, content: Content) -> bool:
-        rows = ((await self.line.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
+        rows = ((await self.api.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
         blobs = [item.get("file") for item in rows if isinstance(item, dict)]
         named = [blob for blob in blobs if isinstance(blob, dict) and blob.get("name") == tidy(content.name)]
         return any([await holds(blob, content) for blob in named])
@@ -275,7 +275,7 @@ class Writer:
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Looked for first, for the service may keep the same one twice. Safe to repeat."""
-        predicate = self.line.options.relations.get(relation.kind)
+        predicate = self.api.options.relations.get(relation.kind)
         if predicate is None:
             raise Unsupported(
                 f"there are no relations of kind {relation.kind!r} here",
@@ -283,10 +283,10 @@ class Writer:
                 hint="name it in the option `relations`",
             )
         known = relation.target in await self.reader.related(asset, relation.kind)
-        if known and not self.line.read_only:  # a connection that only reads is refused in any case
+        if known and not self.api.read_only:  # a connection that only reads is refused in any case
             return
         params = {"object": str(relation.target), "predicate": predicate, "outgoing": True}
-        await self.line.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
+        await self.api.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
 
     async def remove(self, asset: AssetId) -> None:
         """To the trash. Looked at first, so that nothing is renamed twice; gone already is done."""
@@ -294,9 +294,9 @@ class Writer:
             request = Request(facts.GET_ID, "GET", document_path(asset), asset=asset, accept=frozenset({404}))
         except Rejected:
             return
-        reply = await self.line.client.send(request)
+        reply = await self.api.client.send(request)
         if reply.status != 404 and not wire.is_trashed(reply.object()):
-            await self.line.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
+            await self.api.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
 
 
 @interprets_response

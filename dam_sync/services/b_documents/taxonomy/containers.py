@@ -15,13 +15,13 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
-from dam_sync.services.b_documents.api.search import LIVE, Search, one_of, select
+from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
-from dam_sync.services.b_documents.target.create_once import Making, New, again_on_conflict
-from dam_sync.services.b_documents.target.permissions import ADD, Giver
-from dam_sync.services.b_documents.tenant import Root, Tenancy, below
+from dam_sync.services.b_documents.target.create_once import CreateOnce, NewDocument, again_on_conflict
+from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermissions
+from dam_sync.services.b_documents.tenant import DocumentsTenant, Root, below
 
 Key = tuple[str, tuple[str, ...]]
 CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
@@ -79,14 +79,14 @@ class Tree:
 
 
 @dataclass(slots=True)
-class Containers:
+class DocumentsContainers:
     """Looks before it writes; what it has read it keeps until it is listed again."""
 
-    line: Line
-    search: Search
-    tenancy: Tenancy
-    making: Making
-    giver: Giver
+    api: DocumentsApi
+    search: DocumentsSearch
+    tenant: DocumentsTenant
+    creates: CreateOnce
+    permissions: DocumentsPermissions
     _tree: Tree | None = None
     _collections: dict[str, Placement] | None = None
     _unseen: set[str] = field(default_factory=set)  # ids of collections that no listing gives
@@ -142,13 +142,13 @@ class Containers:
         if uid == tree.root.uid:
             return tree.root.path
         if uid not in tree.folders:
-            tree.add(await self.line.document(uid))
+            tree.add(await self.api.document(uid))
         return tree.folders[uid].path
 
     async def home(self) -> str:
         """Where an asset without a place goes; made when it is first needed."""
-        path = tuple(part for part in self.line.options.folder.split("/") if part)
-        uid = (await self.tenancy.root.get()).uid
+        path = tuple(part for part in self.api.options.folder.split("/") if part)
+        uid = (await self.tenant.root.get()).uid
         for depth in range(1, len(path) + 1):
             uid = (await self.ensure("folder", path[:depth], uid)).id
         return uid
@@ -166,18 +166,18 @@ class Containers:
         known = await self._found("folder", path)
         uid = (known or await self.ensure("folder", path, home)).id
         if known is None or not await self._is_closed(uid):
-            await self.giver.close(AssetId(uid))
+            await self.permissions.close(AssetId(uid))
         return uid
 
     async def _is_closed(self, uid: str) -> bool:
-        row, user = await self.line.document(uid), (await self.tenancy.user.get()).name
+        row, user = await self.api.document(uid), (await self.tenant.user.get()).name
         return is_blocked(row) and not strangers(row, frozenset({user}))
 
     def foreseen(self, *, home: bool, closed: bool) -> Counter[str]:
         """Calls for folders that are still to be made, as far as is known without a call; told once, for they are made
         once."""
         calls: Counter[str] = Counter()
-        titles = tuple(part for part in self.line.options.folder.split("/") if part)
+        titles = tuple(part for part in self.api.options.folder.split("/") if part)
         known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
         if (home or closed) and "home" not in self._foreseen:
             self._foreseen.add("home")
@@ -207,7 +207,7 @@ class Containers:
         if container.kind == "folder" and not remove:
             for start in range(0, len(add), facts.MEMBER_BATCH):
                 some = ",".join(add[start : start + facts.MEMBER_BATCH])
-                await self.line.operate("Document.Move", f"docs:{some}", {"target": container.id}, repeatable=True)
+                await self.api.operate("Document.Move", f"docs:{some}", {"target": container.id}, repeatable=True)
             return
         if container.kind != "collection":
             raise Unsupported("an asset leaves its folder by going into another one")
@@ -220,7 +220,7 @@ class Containers:
         params = {"collection": container.id}
         async with self._turns.of(container.id):
             await again_on_conflict(
-                self.line, lambda: self.line.operate(operation, f"docs:{','.join(ids)}", params, repeatable=True)
+                self.api, lambda: self.api.operate(operation, f"docs:{','.join(ids)}", params, repeatable=True)
             )
 
     async def _found(self, kind: str, path: tuple[str, ...]) -> Placement | None:
@@ -230,14 +230,14 @@ class Containers:
         return next((place for place in known if _alike(place.path, path)), None)
 
     async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
-        root = await self.tenancy.root.get()
+        root = await self.tenant.root.get()
         above = (parent or root.uid) if kind == "folder" else await self.home()  # wire B 10: not below a WorkspaceRoot
         top = above == root.uid and root.type == "WorkspaceRoot"
         type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
         name = container_name(kind, path[-1])
-        new = New(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
-        row = await self.making.make(
-            new, self.line.clock.token(), lambda row: _is_called(row, path[-1]) and row.get("type") == type_name
+        new = NewDocument(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
+        row = await self.creates.make(
+            new, self.api.clock.token(), lambda row: _is_called(row, path[-1]) and row.get("type") == type_name
         )
         if not _is_called(row, path[-1]):
             raise Rejected(
@@ -256,12 +256,12 @@ class Containers:
             if not uid or uid == tree.root.uid or uid in tree.folders:
                 return
             try:
-                uid = tree.add(await self.line.document(uid)).parent
+                uid = tree.add(await self.api.document(uid)).parent
             except (NotFound, Rejected):
                 return
 
     async def _read_tree(self) -> Tree:
-        root, server = await self.tenancy.root.get(), await self.tenancy.server.get()
+        root, server = await self.tenant.root.get(), await self.tenant.server.get()
         tree = Tree(root)
         types = one_of("ecm:primaryType", server.folder_types)
         for row in await self.search.everything(
@@ -276,7 +276,7 @@ class Containers:
         """Those known already keep their titles, whatever came beside them."""
         found = dict(self._collections or {})
         taken = {title for place in found.values() for title in place.path}
-        types = one_of("ecm:primaryType", (await self.tenancy.server.get()).collection_types)
+        types = one_of("ecm:primaryType", (await self.tenant.server.get()).collection_types)
         for row in await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", types, after)):
             uid = str(row["uid"])
             title = str(row.get("title") or uid)

@@ -18,9 +18,9 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import Line
-from dam_sync.services.b_documents.codec.fields import ENUM, Directory, Server, chain
-from dam_sync.services.b_documents.tenant import Tenancy
+from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.codec.fields import ENUM, Directory, ServerSchema, chain
+from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255
 
@@ -34,11 +34,11 @@ class Listed:
 
 
 @dataclass(slots=True)
-class Taxonomy:
+class DocumentsTerms:
     """Looks before it writes; what it has read it keeps, and reads again when a write was refused."""
 
-    line: Line
-    tenancy: Tenancy
+    api: DocumentsApi
+    tenant: DocumentsTenant
     _known: dict[str, Listed] = field(default_factory=dict)
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
@@ -69,7 +69,7 @@ class Taxonomy:
             return found or await self._add(vocabulary, term, listed)
 
     async def _add(self, vocabulary: str, term: Term, listed: Listed) -> Term:
-        server = await self.tenancy.server.get()
+        server = await self.tenant.server.get()
         directory = server.directories.get(vocabulary)
         if directory is None or directory.closed:
             raise Unsupported(f"no term can be added to {vocabulary}", hint="map the value to one that the list has")
@@ -83,7 +83,7 @@ class Taxonomy:
         path = f"{facts.API}/directory/{quote(target.name, safe='')}"
         request = Request(facts.ADD_ENTRY, "POST", path, json=body, repeatable=False)
         try:
-            await self.line.client.send(request)
+            await self.api.client.send(request)
         except (Conflict, InvalidValue):
             again = _known(await self._listed(vocabulary, again=True), term)  # somebody else made it meanwhile
             if again is None:
@@ -102,7 +102,7 @@ class Taxonomy:
         return self._known[vocabulary]
 
     async def _read(self, vocabulary: str) -> Listed:
-        server = await self.tenancy.server.get()
+        server = await self.tenant.server.get()
         if vocabulary.startswith(ENUM):
             return enum_of(server, vocabulary)
         if vocabulary not in server.directories:
@@ -120,7 +120,7 @@ class Taxonomy:
         async def fetch(params: Params) -> Page:
             """By offset, so that a server with smaller pages leaves no gaps."""
             asked = (("pageSize", str(params["size"])), ("offset", str(params["offset"])))
-            reply = await self.line.get(facts.DIRECTORY, path, asked)
+            reply = await self.api.get(facts.DIRECTORY, path, asked)
             rows = reply.get("entries") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
                 raise ContractBroken("a vocabulary came without `entries`", operation=facts.DIRECTORY)
@@ -134,7 +134,7 @@ class Taxonomy:
         return found
 
 
-def enum_of(server: Server, vocabulary: str) -> Listed:
+def enum_of(server: ServerSchema, vocabulary: str) -> Listed:
     """The list of a constraint. Raises NotFound."""
     info = server.fields.get(vocabulary.removeprefix(ENUM))
     if info is None or not info.values:

@@ -18,28 +18,28 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.options import Options, limits_of
+from dam_sync.services.e_profiles.options import ProfilesOptions, limits_of
 
 RECENT = 4096  # uploads remembered as fresh, at most
 
 
 @dataclass(slots=True)
-class Line:
+class ProfilesApi:
     """The calls of one connection, and which assets it uploaded a moment ago."""
 
     client: Client
     auth: Authenticator
     clock: Clock
-    options: Options
+    options: ProfilesOptions
     limits: Limits
     tenant_url: str
     read_only: bool
     _recent: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     @classmethod
-    def open(cls, context: Context) -> Line:
+    def open(cls, context: Context) -> ProfilesApi:
         """Raises ConfigError for addresses, options or a credential that cannot be used."""
-        options = Options.of(context)
+        options = ProfilesOptions.of(context)
         limits = limits_of(context, options)
         auth = credential_of(context, options)
         wiring = ClientConfig.of(context, facts.NAME, auth, facts.RULES, limits.pace)
@@ -90,7 +90,7 @@ class Line:
         return age is not None and age < facts.FRESH_SECONDS
 
 
-def credential_of(context: Context, options: Options) -> Authenticator:
+def credential_of(context: Context, options: ProfilesOptions) -> Authenticator:
     """The authenticator of the job's flow. Raises ConfigError."""
     auth = context.auth
     match auth.get("flow"):

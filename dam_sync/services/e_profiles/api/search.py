@@ -12,8 +12,8 @@ from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient, TruncatedListing
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.codec.wire import Hits, hits_of, id_of
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.codec.wire import ProfilesHits, hits_of, id_of
 
 Pairs = Sequence[tuple[str, str]]
 PATH = "/v2/assets/search"
@@ -21,17 +21,17 @@ _INDEX = "run the same command again; if it stays, the service's index is not in
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ProfilesSearch:
     """Asks for assets, always with those in the trash and, unless told otherwise, the archived ones."""
 
-    line: Line
+    api: ProfilesApi
 
     async def page(
         self, query: str, *, limit: int = facts.PAGE, expand: str = "", archived: bool = True, more: Pairs = ()
-    ) -> Hits:
+    ) -> ProfilesHits:
         """One page from the start; `more` are parameters of a link the service gave."""
         asked = _params(query, limit, expand, archived, more)
-        return hits_of(await self.line.get(facts.SEARCH, PATH, asked))
+        return hits_of(await self.api.get(facts.SEARCH, PATH, asked))
 
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
@@ -63,7 +63,7 @@ class Search:
             if params["scroll"] is not None:
                 asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))
                 request = Request(facts.SCROLL, "GET", f"{PATH}/scroll", params=asked, repeatable=False)
-            reply = await self.line.client.send(request)
+            reply = await self.api.client.send(request)
             try:
                 hits = hits_of(reply.json())
             except ContractBroken as error:
@@ -83,7 +83,7 @@ class Search:
                     return
 
 
-def refuse_missing(hits: Hits, hint: str = _INDEX) -> None:
+def refuse_missing(hits: ProfilesHits, hint: str = _INDEX) -> None:
     """Raises TruncatedListing when a page of the usual size holds fewer assets than were counted for it."""
     distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, facts.PAGE)
     if distinct < promised:

@@ -35,7 +35,7 @@ DERIVED: Mapping[str, FieldKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FieldInfo:
+class ProfilesField:
     """One metadata field. `type` is the service's own word for it, `values` its list where that was read."""
 
     key: str
@@ -79,7 +79,7 @@ class FieldInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class UploadProfile:
     """An upload profile: what an asset uploaded through it gets by itself."""
 
     name: str
@@ -94,24 +94,24 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class TenantSchema:
     """What one tenant means by its keys: all that is needed to read and write its assets."""
 
-    fields: Mapping[str, FieldInfo] = field(default_factory=dict)
+    fields: Mapping[str, ProfilesField] = field(default_factory=dict)
     types: tuple[str, ...] = ()
     groups: frozenset[str] = frozenset()
-    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    profiles: Mapping[str, UploadProfile] = field(default_factory=dict)
     everybody: frozenset[str] = frozenset()  # groups that stand for all users
 
 
 @interprets_response
-def viewable_of(rows: Iterable[Json]) -> dict[str, FieldInfo]:
+def viewable_of(rows: Iterable[Json]) -> dict[str, ProfilesField]:
     """The fields of `GET /v2/metadata/fields/viewable`, by display key."""
     return {str(row["display_key"]): _viewable(row) for row in rows if row.get("display_key")}
 
 
-def _viewable(row: Json) -> FieldInfo:
-    return FieldInfo(
+def _viewable(row: Json) -> ProfilesField:
+    return ProfilesField(
         key=str(row["display_key"]),
         type=str(row.get("field_type") or "text"),
         label=str(row.get("display_name") or ""),
@@ -121,14 +121,14 @@ def _viewable(row: Json) -> FieldInfo:
 
 
 @interprets_response
-def with_types(fields: Mapping[str, FieldInfo], types: Sequence[Json]) -> dict[str, FieldInfo]:
+def with_types(fields: Mapping[str, ProfilesField], types: Sequence[Json]) -> dict[str, ProfilesField]:
     """The same fields with what only the metadata types tell: required, editable, lists, and fields lost in paging."""
     known, open_ = dict(fields), _editable(types)
     for kind in types:
         for row in kind.get("fields") or ():
             key = str(row.get("displayKey") or "")
             if key:
-                before = known.get(key) or FieldInfo(key, _guessed(row), str(row.get("displayName") or ""))
+                before = known.get(key) or ProfilesField(key, _guessed(row), str(row.get("displayName") or ""))
                 known[key] = replace(_merged(before, row, str(kind.get("name") or "")), editable=key in open_)
     return known
 
@@ -139,7 +139,7 @@ def _editable(types: Sequence[Json]) -> frozenset[str]:
     return frozenset(str(row.get("displayKey")) for row in rows if row.get("editable") is not False)
 
 
-def _merged(before: FieldInfo, row: Json, type_name: str) -> FieldInfo:
+def _merged(before: ProfilesField, row: Json, type_name: str) -> ProfilesField:
     items = (row.get("itemList") or {}).get("items") or ()
     values = tuple(str(item.get("displayName")) for item in items if item.get("displayName") is not None)
     return replace(
@@ -182,10 +182,10 @@ def _is_of_assets(row: Json) -> bool:
 
 
 @interprets_response
-def profile_of(row: Json) -> Profile:
+def profile_of(row: Json) -> UploadProfile:
     """One upload profile (wire E 5.6)."""
     release = row.get("release_date")
-    return Profile(
+    return UploadProfile(
         name=str(row["name"]),
         type=str(row.get("metadata_type") or ""),
         groups=frozenset(str(name) for name in row.get("asset_groups") or ()),
@@ -200,7 +200,7 @@ def texts_of(rows: Json) -> frozenset[str]:
     return frozenset(row for row in rows if isinstance(row, str)) if isinstance(rows, list) else frozenset()
 
 
-def schema_of(tenant: Tenant, now: datetime, *, versions: bool, closes: bool) -> Schema:
+def schema_of(tenant: TenantSchema, now: datetime, *, versions: bool, closes: bool) -> Schema:
     """The neutral schema; `versions`: whether an upload profile that makes versions is at hand. closes: whether one
     that releases nothing is."""
     holds = {"tags", "release", "expiry", "groups", "filename"} | ({"versions"} if versions else set())
@@ -221,7 +221,7 @@ def schema_of(tenant: Tenant, now: datetime, *, versions: bool, closes: bool) ->
     )
 
 
-def _types(tenant: Tenant, now: datetime) -> tuple[AssetType, ...]:
+def _types(tenant: TenantSchema, now: datetime) -> tuple[AssetType, ...]:
     """One entry for each profile, and one for a type that no profile makes. A profile that releases nothing serves
     others of its type, and stands for itself where it is alone."""
     open_to = {profile.type for profile in tenant.profiles.values() if not profile.hides(now)}
@@ -231,7 +231,7 @@ def _types(tenant: Tenant, now: datetime) -> tuple[AssetType, ...]:
     return (*made, *(AssetType(name) for name in tenant.types if name not in names))
 
 
-def _field(info: FieldInfo) -> Field:
+def _field(info: ProfilesField) -> Field:
     return Field(
         key=info.key,
         kind=info.kind,

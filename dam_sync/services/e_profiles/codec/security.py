@@ -14,8 +14,8 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
-from dam_sync.services.e_profiles.codec.fields import Profile, Tenant, texts_of
-from dam_sync.services.e_profiles.options import Options
+from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile, texts_of
+from dam_sync.services.e_profiles.options import ProfilesOptions
 
 GROUPS, RELEASE, EXPIRATION = "asset_groups", "release_date", "expiration_date"
 NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service does not show its rights"
@@ -44,28 +44,30 @@ def rights_of(security: Json, everybody: frozenset[str]) -> Rights:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class UploadPlan:
     """How an asset is uploaded: through which profile, and the security to be written afterwards, empty for none."""
 
     profile: str
     body: Json
 
 
-def way_of(draft: Draft, name: str, tenant: Tenant, options: Options, now: datetime) -> Way | None:
-    """The way of a draft whose profile is `name`; None for a closed one of a type that no profile keeps closed."""
+def plan_of(
+    draft: Draft, name: str, tenant: TenantSchema, options: ProfilesOptions, now: datetime
+) -> UploadPlan | None:
+    """The plan of a draft whose profile is `name`; None for a closed one of a type that no profile keeps closed."""
     wanted = tenant.profiles.get(name)
     if not draft.closed and not opens_wider(draft.rights, wanted, now):
-        return Way(name, security_of_draft(draft.rights, wanted))
+        return UploadPlan(name, security_of_draft(draft.rights, wanted))
     shut = closing_profile(wanted, tenant, options, now) if wanted else None
     if shut is None or wanted is None:
-        return None if draft.closed else Way(name, security_of_draft(draft.rights, wanted))
+        return None if draft.closed else UploadPlan(name, security_of_draft(draft.rights, wanted))
     release = draft.rights.release_at or wanted.release_at or now
     whole = replace(draft.rights, groups=draft.rights.groups or wanted.groups, release_at=release)
     body = security_of_draft(whole, None)
-    return Way(shut.name, {**body, RELEASE: None} if draft.closed else body)
+    return UploadPlan(shut.name, {**body, RELEASE: None} if draft.closed else body)
 
 
-def opens_wider(rights: Rights, profile: Profile | None, now: datetime) -> bool:
+def opens_wider(rights: Rights, profile: UploadProfile | None, now: datetime) -> bool:
     """Whether an upload through the profile is seen by people, or at a time, that these rights do not allow."""
     if profile is None or profile.hides(now):
         return False
@@ -76,7 +78,9 @@ def opens_wider(rights: Rights, profile: Profile | None, now: datetime) -> bool:
     )
 
 
-def closing_profile(wanted: Profile, tenant: Tenant, options: Options, now: datetime) -> Profile | None:
+def closing_profile(
+    wanted: UploadProfile, tenant: TenantSchema, options: ProfilesOptions, now: datetime
+) -> UploadProfile | None:
     """The profile of the same metadata type whose uploads nobody sees by themselves: the one that the job names, else
     the first that releases nothing."""
     alike = [each for each in tenant.profiles.values() if each.type == wanted.type]
@@ -86,13 +90,13 @@ def closing_profile(wanted: Profile, tenant: Tenant, options: Options, now: date
     return next((each for each in sorted(alike, key=lambda each: each.name) if each.hides(now)), None)
 
 
-def closes(tenant: Tenant, options: Options, now: datetime) -> bool:
+def closes(tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> bool:
     """Whether an asset of any type that a profile makes can be uploaded unseen."""
     known = [closing_profile(profile, tenant, options, now) for profile in tenant.profiles.values()]
     return bool(known) and all(each is not None for each in known)
 
 
-def audience_of(draft: Draft, name: str, tenant: Tenant, options: Options, now: datetime) -> Audience:
+def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> Audience:
     """Who would see an asset of this draft; where no profile keeps it closed, also who sees it before its rights are
     written."""
     if draft.closed:
@@ -115,7 +119,7 @@ def audience_of(draft: Draft, name: str, tenant: Tenant, options: Options, now: 
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
 
-def security_of_draft(rights: Rights, profile: Profile | None) -> Json:
+def security_of_draft(rights: Rights, profile: UploadProfile | None) -> Json:
     """What the profile does not give by itself; empty when nothing is left to say (wire E 6.5)."""
     body: dict[str, Json] = {}
     if rights.groups and (profile is None or rights.groups != profile.groups):

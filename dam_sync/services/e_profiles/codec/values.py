@@ -22,7 +22,7 @@ from dam_sync.model.values import (
     instant_text,
     parse_instant,
 )
-from dam_sync.services.e_profiles.codec.fields import NO, YES, FieldInfo
+from dam_sync.services.e_profiles.codec.fields import NO, YES, ProfilesField
 
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
@@ -32,7 +32,7 @@ DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 
 
 @interprets_response
-def decode(info: FieldInfo, texts: Json) -> Value | None:
+def decode(info: ProfilesField, texts: Json) -> Value | None:
     """The value of one field; None when it is empty. Several texts in a single-valued field are all kept."""
     rows = [str(text) for text in texts or () if text is not None and str(text) != ""]
     if info.kind is FieldKind.FLAG:
@@ -43,7 +43,7 @@ def decode(info: FieldInfo, texts: Json) -> Value | None:
     return values if info.multiple or len(values) > 1 else values[0]
 
 
-def _flag(info: FieldInfo, rows: list[str]) -> Value | None:
+def _flag(info: ProfilesField, rows: list[str]) -> Value | None:
     if rows == [info.ticked]:
         return True
     if rows and rows != [info.unticked]:
@@ -92,14 +92,14 @@ def _number(text: str) -> Scalar:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode(info: FieldInfo, value: Value | None) -> list[str]:
+def encode(info: ProfilesField, value: Value | None) -> list[str]:
     """The array for a field, empty to clear it (wire E 6.4). Raises InvalidValue for what the field cannot take."""
     rows: tuple[Scalar, ...] = value if isinstance(value, tuple) else () if value is None else (value,)
     texts = [_text(info, row).strip() for row in rows]
     return [text for text in dict.fromkeys(texts) if text] if info.kind is FieldKind.TERM else [t for t in texts if t]
 
 
-def _text(info: FieldInfo, value: Scalar) -> str:
+def _text(info: ProfilesField, value: Scalar) -> str:
     match value:
         case bool():
             return _tick(info, value)
@@ -115,7 +115,7 @@ def _text(info: FieldInfo, value: Scalar) -> str:
             return _named(info, value)
 
 
-def _named(info: FieldInfo, value: Term | Person | GeoPoint | Localized | Row) -> str:
+def _named(info: ProfilesField, value: Term | Person | GeoPoint | Localized | Row) -> str:
     match value:
         case Term():
             return value.label
@@ -129,7 +129,7 @@ def _named(info: FieldInfo, value: Term | Person | GeoPoint | Localized | Row) -
             assert_never(value)
 
 
-def _tick(info: FieldInfo, value: bool) -> str:
+def _tick(info: ProfilesField, value: bool) -> str:
     """Yes and no in the words of the field's own list."""
     if info.ticked:
         return info.ticked if value else info.unticked
@@ -145,14 +145,14 @@ def _tick(info: FieldInfo, value: bool) -> str:
     return "true" if value else "false"
 
 
-def _decimal(info: FieldInfo, value: float) -> str:
+def _decimal(info: ProfilesField, value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         raise InvalidValue(f"field {info.key} takes no {value}")
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _moment(info: FieldInfo, value: datetime) -> str:
+def _moment(info: ProfilesField, value: datetime) -> str:
     """Date fields hold dates only (wire E 5.2), so a time of day would be lost there."""
     utc = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if info.kind is not FieldKind.DATE:
@@ -162,7 +162,7 @@ def _moment(info: FieldInfo, value: datetime) -> str:
     return utc.date().isoformat()
 
 
-def _point(info: FieldInfo, value: GeoPoint) -> str:
+def _point(info: ProfilesField, value: GeoPoint) -> str:
     if value.latitude is None or value.longitude is None:
         raise InvalidValue(f"field {info.key} takes no place without address and coordinates")
     return f"{value.latitude}, {value.longitude}"

@@ -14,7 +14,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Re
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
-from dam_sync.services.e_profiles.codec.fields import DERIVED, FieldInfo, Tenant
+from dam_sync.services.e_profiles.codec.fields import DERIVED, ProfilesField, TenantSchema
 from dam_sync.services.e_profiles.codec.security import rights_of
 from dam_sync.services.e_profiles.codec.values import decode, encode
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
@@ -26,7 +26,7 @@ DOCUMENT = "document:"  # before the id of an attached document in a file's id
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class ProfilesHits:
     """One answer of a search, with the id of its scroll where it has one."""
 
     rows: tuple[Json, ...]
@@ -35,7 +35,7 @@ class Hits:
 
 
 @interprets_response
-def hits_of(reply: Json) -> Hits:
+def hits_of(reply: Json) -> ProfilesHits:
     """A search answer. Raises ContractBroken when the query was misread or the envelope is another (wire E 2.1)."""
     if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
         raise ContractBroken("a search answered without `items`")
@@ -44,7 +44,7 @@ def hits_of(reply: Json) -> Hits:
     total = reply.get("total_count")
     if not isinstance(total, int):
         raise ContractBroken("a search answered without `total_count`")
-    return Hits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""))
+    return ProfilesHits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""))
 
 
 def link_query(address: str) -> list[tuple[str, str]]:
@@ -53,7 +53,7 @@ def link_query(address: str) -> list[tuple[str, str]]:
 
 
 @interprets_response
-def entry_of(row: Json, tenant: Tenant, more: More | None) -> Entry:
+def entry_of(row: Json, tenant: TenantSchema, more: More | None) -> Entry:
     """A search row, with the whole record where its versions and documents were read."""
     asset = asset_of(row, tenant, more or More())
     whole = None if more is None else asset
@@ -105,7 +105,7 @@ class More:
 
 
 @interprets_response
-def asset_of(row: Json, tenant: Tenant, more: More = More()) -> Asset:
+def asset_of(row: Json, tenant: TenantSchema, more: More = More()) -> Asset:
     """An asset with its file versions, oldest first; without `more` the current file alone."""
     created = parse_timestamp(row.get("created_date"))
     return Asset(
@@ -235,7 +235,7 @@ def _words(rows: Json) -> frozenset[str]:
     return frozenset(str(word) for word in rows or ())
 
 
-def _metadata(row: Json, tenant: Tenant) -> dict[str, Value]:
+def _metadata(row: Json, tenant: TenantSchema) -> dict[str, Value]:
     told = {str(each.get("key")): each for each in (row.get("metadata_info") or {}).get("field_set_fields") or ()}
     values = {}
     for key, texts in ((row.get("metadata") or {}).get("fields") or {}).items():
@@ -245,11 +245,11 @@ def _metadata(row: Json, tenant: Tenant) -> dict[str, Value]:
     return values
 
 
-def _info(key: str, told: Json) -> FieldInfo:
+def _info(key: str, told: Json) -> ProfilesField:
     """What the asset itself says of a field that the tenant's list did not show."""
     controlled = bool(told.get("controlled_vocabulary"))
     values = tuple(str(value) for value in told.get("vocabulary") or ())
-    return FieldInfo(
+    return ProfilesField(
         key, str(told.get("field_type") or told.get("type") or "text"), controlled=controlled, values=values
     )
 
@@ -295,12 +295,12 @@ def is_fresh(link: str, now: datetime) -> bool:
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
 
-def metadata_body(fields: Mapping[str, Value | None], tenant: Tenant) -> Json:
+def metadata_body(fields: Mapping[str, Value | None], tenant: TenantSchema) -> Json:
     """`{"fields": {...}}`, arrays of strings; fields that are empty come as `[]` (wire E 6.4)."""
-    return {"fields": {key: encode(tenant.fields.get(key) or FieldInfo(key), fields[key]) for key in fields}}
+    return {"fields": {key: encode(tenant.fields.get(key) or ProfilesField(key), fields[key]) for key in fields}}
 
 
-def upload_metadata(draft: Draft, tenant: Tenant) -> str:
+def upload_metadata(draft: Draft, tenant: TenantSchema) -> str:
     """The `metadata` part of an upload: what the draft says and nothing empty (wire E 6.2)."""
     body = metadata_body(draft.fields, tenant)
     if draft.marker is not None:

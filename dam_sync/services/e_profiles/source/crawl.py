@@ -14,30 +14,30 @@ from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import Line
-from dam_sync.services.e_profiles.api.search import Search, refuse_missing
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.search import ProfilesSearch, refuse_missing
 from dam_sync.services.e_profiles.codec import wire
-from dam_sync.services.e_profiles.source.files import Links
-from dam_sync.services.e_profiles.source.listing import Listing, Rows, created
-from dam_sync.services.e_profiles.tenant import Tenancy
+from dam_sync.services.e_profiles.source.files import ProfilesLinks
+from dam_sync.services.e_profiles.source.listing import ProfilesListing, Rows, created
+from dam_sync.services.e_profiles.tenant import ProfilesTenant
 
 BY_UPLOAD = "by upload"
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ProfilesCrawl:
     """Lists and reads assets."""
 
-    line: Line
-    search: Search
-    tenancy: Tenancy
-    links: Links
+    api: ProfilesApi
+    search: ProfilesSearch
+    tenant: ProfilesTenant
+    links: ProfilesLinks
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """One listing in order of upload, or slices of upload time small enough for a scroll; a delta likewise."""
         since = window.since - facts.OVERLAP if window.since else None
         changed = query.edited_between(since, window.until)
-        if self.line.options.enumerate == "slices":
+        if self.api.options.enumerate == "slices":
             yield Shard(f"by upload {changed}".rstrip(), {"scan": BY_UPLOAD, "query": changed})
             return
         async with aclosing(self._slices(changed)) as slices:
@@ -48,7 +48,7 @@ class Reader:
         async def count(piece: Window) -> int:
             return (await self.search.page(_query(changed, piece), limit=1)).total
 
-        until = self.line.clock.now() + facts.AHEAD
+        until = self.api.clock.now() + facts.AHEAD
         cut = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=Whole(counted=True), overlap=facts.TICK)
         covered = 0
         async for shard in cut.shards(Window(), count):
@@ -66,29 +66,29 @@ class Reader:
         """Pages in order of upload go on from any cursor; a scroll can only be begun again."""
         asked = str(shard.params["query"])
         if shard.params.get("scan") == BY_UPLOAD:
-            async with aclosing(Listing(self.search, asked).rows(cursor)) as found:
+            async with aclosing(ProfilesListing(self.search, asked).rows(cursor)) as found:
                 async for some in found:
                     yield Batch(await self._entries(some.rows, await self._plain(some)), some.cursor)
             return
         plain = await self._unarchived(asked)
-        async with aclosing(self.search.scroll(asked, expand=self.line.options.expand)) as pages:
+        async with aclosing(self.search.scroll(asked, expand=self.api.options.expand)) as pages:
             async for rows, last in pages:
                 yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The asset and its versions. Raises NotFound."""
-        asked = (("expand", self.line.options.expand),)
-        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
+        asked = (("expand", self.api.options.expand),)
+        row = await self.api.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
         versions, losses = await self._told_versions(row, asset)
         more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
         self.links.keep(row)
-        found = wire.asset_of(row, await self.tenancy.tenant(), more)
+        found = wire.asset_of(row, await self.tenant.load(), more)
         return self._as_read(Entry(found.id, found.revision, found.changed_at, found)).asset or found
 
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""
         path = wire.asset_path(asset, "versions")
-        reply = await self.line.get(facts.VERSIONS, path, (("expand", facts.EXPAND_VERSIONS),), asset=asset)
+        reply = await self.api.get(facts.VERSIONS, path, (("expand", facts.EXPAND_VERSIONS),), asset=asset)
         try:
             rows = wire.whole_of(reply)
         except IntegrityError as error:
@@ -108,7 +108,7 @@ class Reader:
         return [], (lost,) if lost else ()
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
-        tenant = await self.tenancy.tenant()
+        tenant = await self.tenant.load()
         told: dict[AssetId, wire.More | None] = {}
 
         async def tell(row: Json) -> None:
@@ -127,7 +127,7 @@ class Reader:
         return tuple(self._as_read(wire.entry_of(row, tenant, told[wire.id_of(row)])) for row in rows)
 
     def _as_read(self, entry: Entry) -> Entry:
-        return wire.as_read(entry, self.line.clock.now()) if self.line.read_only else entry
+        return wire.as_read(entry, self.api.clock.now()) if self.api.read_only else entry
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
         """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is asked for
@@ -140,12 +140,12 @@ class Reader:
             return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:
-        return await self.links.documents(asset) if self.line.options.documents else []
+        return await self.links.documents(asset) if self.api.options.documents else []
 
     async def _plain(self, some: Rows) -> frozenset[str] | None:
         """Which of these rows a search without archived assets shows, by one call; one more where the border of the
         page parts assets of one second. None where nothing is archived."""
-        if not some.rows or not self.line.read_only or not await self.tenancy.archives():
+        if not some.rows or not self.api.read_only or not await self.tenant.archives():
             return None
         hits = await self.search.page(some.asked, archived=False)
         refuse_missing(hits)
@@ -159,7 +159,7 @@ class Reader:
 
     async def _unarchived(self, asked: str) -> frozenset[str] | None:
         """Ids that a search without archived assets shows; None where nothing is archived."""
-        if not self.line.read_only or not await self.tenancy.archives():
+        if not self.api.read_only or not await self.tenant.archives():
             return None
         hits = await self.search.page(asked, archived=False)
         refuse_missing(hits)
@@ -174,7 +174,7 @@ class Reader:
     async def _is_archived(self, row: Json) -> bool:
         """Asked by the embed id, only where the tenant has archived assets."""
         embed = str(row.get("external_id") or "")
-        if not embed or not self.line.read_only or not await self.tenancy.archives():
+        if not embed or not self.api.read_only or not await self.tenant.archives():
             return False
         asked = query.exactly("embedid", embed)
         if (await self.search.page(asked, limit=1, archived=False)).total:

@@ -12,15 +12,15 @@ from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.api.client import Line
+from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
 
 
 @dataclass(slots=True)
-class Links:
+class ProfilesLinks:
     """Links by file, at most LINKS_KEPT of them, the oldest forgotten first."""
 
-    line: Line
+    api: ProfilesApi
     _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
 
     @interprets_response
@@ -31,7 +31,7 @@ class Links:
     async def documents(self, asset: AssetId) -> list[Json]:
         """The documents attached to an asset, each with a fresh link that is remembered (wire E 3.4)."""
         path = f"/api/rest/asset/uuid/{asset}"
-        reply = await self.line.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
+        reply = await self.api.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
         rows = wire.documents_of(reply)
         for row in rows:
             self._keep(wire.document_of(row, asset).id, str(row.get("downloadUrl") or ""))
@@ -57,11 +57,11 @@ class Links:
         return await self._stream(await self._link(file, asset, version), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.line.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+        return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
         kept = self._kept.get(file.id, "")
-        if kept and wire.is_fresh(kept, self.line.clock.now()):
+        if kept and wire.is_fresh(kept, self.api.clock.now()):
             return kept
         if version.startswith(wire.DOCUMENT):
             await self.documents(AssetId(asset))
@@ -81,7 +81,7 @@ class Links:
         return link
 
     async def _row(self, asset: str, version: str) -> Json:
-        row = await self.line.get(facts.ASSET, wire.asset_path(asset), asset=asset)
+        row = await self.api.get(facts.ASSET, wire.asset_path(asset), asset=asset)
         if not version or wire.version_of(row) == version:
             return row
         return await self._version(asset, version, listed=row.get("version_id") is None)
@@ -89,8 +89,8 @@ class Links:
     async def _version(self, asset: str, version: str, *, listed: bool) -> Json:
         """An older version by its id, or out of the list where versions have none. Raises NotFound."""
         if not listed:
-            return await self.line.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
-        rows = wire.items_of(await self.line.get(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset))
+            return await self.api.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
+        rows = wire.items_of(await self.api.get(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset))
         row = next((each for each in rows if wire.version_of(each) == version), None)
         if row is None:
             raise NotFound("this file version is gone", asset=asset, operation=facts.VERSIONS)

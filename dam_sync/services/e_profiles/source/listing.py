@@ -18,7 +18,7 @@ from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.search import Search, refuse_missing
+from dam_sync.services.e_profiles.api.search import ProfilesSearch, refuse_missing
 from dam_sync.services.e_profiles.codec import wire
 
 _HINT = "run the same command again; if it stays, set `options: {enumerate: scroll}`"
@@ -67,11 +67,11 @@ class Crowded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ProfilesListing:
     """Lists what `narrow` leaves, all where it is empty. Instants have second precision and range ends may belong to a
     range or not, so a page is asked for from a second earlier, and what was told before is left out."""
 
-    search: Search
+    search: ProfilesSearch
     narrow: str = ""
 
     async def rows(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
@@ -101,7 +101,7 @@ class Listing:
         async def fetch(params: Params) -> Page:
             nonlocal asked, promised
             asked = self._from(params["after"])
-            hits = await self.search.page(asked, expand=self.search.line.options.expand)
+            hits = await self.search.page(asked, expand=self.search.api.options.expand)
             promised = hits.total if promised is None else promised
             return new_of(hits, params)
 
@@ -125,7 +125,7 @@ class Listing:
         known = frozenset(place["ids"])
         asked = self._between(low - facts.TICK, high)
         told: set[str] = set()  # a scroll that lost its place begins again, and tells rows twice
-        async with aclosing(self.search.scroll(asked, expand=self.search.line.options.expand)) as pages:
+        async with aclosing(self.search.scroll(asked, expand=self.search.api.options.expand)) as pages:
             async for rows, last in pages:
                 new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
                 told.update(wire.id_of(row) for row in new)
@@ -146,7 +146,7 @@ class Listing:
             )
 
 
-def new_of(hits: wire.Hits, params: Mapping[str, Json]) -> Page:
+def new_of(hits: wire.ProfilesHits, params: Mapping[str, Json]) -> Page:
     """What was not told before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
     after = parse_instant(params["after"]) if params["after"] else None
     refuse_missing(hits, _HINT)
