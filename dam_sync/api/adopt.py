@@ -14,7 +14,7 @@ from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import connected, job_of, run_context_of
 from dam_sync.api.jobs import bare_report, copy_state
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import Job
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
@@ -22,7 +22,6 @@ from dam_sync.engine.report import Report
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
-from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.model.schema import FieldKind, Schema
@@ -48,7 +47,7 @@ class Adoption:
     decisions: Path | None = None
 
 
-async def adopt_job(path: Path, wish: RunOptions, asked: Adoption) -> Report:
+async def adopt_job(path: Path | JobConfig, wish: RunOptions, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
 
     Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
@@ -56,7 +55,7 @@ async def adopt_job(path: Path, wish: RunOptions, asked: Adoption) -> Report:
     job = job_of(path)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
     async with AsyncExitStack() as stack:
-        kept = None if asked.dry_run else await SqlStore.open(job.state_path, SystemClock())
+        kept = None if asked.dry_run else await SqlStore.open(job.state_path, wish.clock)
         if kept is not None:
             stack.push_async_callback(kept.close)
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
@@ -64,8 +63,8 @@ async def adopt_job(path: Path, wish: RunOptions, asked: Adoption) -> Report:
             _refuse_field(asked.by_field, opened.target_schema)
         folder = stack.enter_context(scratch_dir("adopt"))
         run = await kept.begin(job.name, "adopt") if kept is not None else None
-        await copy_state(job, folder / "adopt.db")
-        store = await SqlStore.open(folder / "adopt.db", SystemClock())
+        await copy_state(job, wish.clock, folder / "adopt.db")
+        store = await SqlStore.open(folder / "adopt.db", wish.clock)
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
@@ -123,7 +122,7 @@ def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: P
             )
 
 
-def _describe(report: Report, adopted: MatchSummary, job: Job, asked: Adoption) -> None:
+def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adoption) -> None:
     verb = "would be linked" if asked.dry_run else "linked"
     report.counts = {f"{verb} by {how}": number for how, number in adopted.certain.items()}
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import Auth, Job, load_job, resolve_secret
+from dam_sync.config.job import Auth, JobConfig, load_job, resolve_secret
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
 from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import FileRef
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, MappingError
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
@@ -34,7 +34,7 @@ SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 class ConnectedJob:
     """A job with both its services connected, proved and described, and the mapping compiled against them."""
 
-    job: Job
+    job: JobConfig
     source: Service
     target: Service
     source_account: Account
@@ -55,13 +55,13 @@ def refuse_unmarked(crosswalk: Crosswalk) -> None:
         raise MappingError(NO_MARKER, hint=MARKER_HINT)
 
 
-def job_of(path: Path) -> Job:
-    """The job file, checked against the kinds there are. Raises ConfigError with every fault."""
-    return load_job(path, discover())
+def job_of(job: Path | JobConfig) -> JobConfig:
+    """The job of a file, checked against the services there are. Raises ConfigError with every fault."""
+    return job if isinstance(job, JobConfig) else load_job(job, discover())
 
 
 def connect(
-    job: Job,
+    job: JobConfig,
     role: str,
     wish: RunOptions,
     budget: MemoryBudget,
@@ -79,7 +79,7 @@ def connect(
         auth=_credential(side.auth) if side.auth is not None else {},
         folder=job.folder,
         options=side.options,
-        clock=SystemClock(),
+        clock=wish.clock,
         vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
         budget=budget,
         calls_per_second=limits.calls_per_second,
@@ -99,7 +99,7 @@ def _credential(auth: Auth) -> dict[str, str]:
 
 @asynccontextmanager
 async def connected(
-    job: Job, wish: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
+    job: JobConfig, wish: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
 ) -> AsyncIterator[ConnectedJob]:
     """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
 
@@ -112,7 +112,7 @@ async def connected(
         target = connect(job, "target", wish, budget, read_only=dry, may_write=may_write)
         stack.push_async_callback(target.close)
         if dry:
-            target = DryTarget(target, lambda: (SystemClock().monotonic(), sum(source.calls.values())))
+            target = DryTarget(target, lambda: (wish.clock.monotonic(), sum(source.calls.values())))
         wish.progress.source_calls = lambda: sum(source.calls.values())
         wish.progress.target_calls = lambda: sum(target.calls.values())
         wish.progress.begin("connecting")
@@ -143,7 +143,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOpt
             ledger=job.policy.ledger,
             exposure=job.policy.exposure.waivers,
         ),
-        clock=SystemClock(),
+        clock=wish.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, wish),
         target_contents=_contents(opened, opened.target, 0, wish),
         run=run,
@@ -156,13 +156,13 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOpt
 
 
 @asynccontextmanager
-async def existing_store(job: Job, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
+async def existing_store(job: JobConfig, clock: Clock, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
     """The state of a job that ran before. Raises ConfigError when there is none."""
     if not job.state_path.exists():
         raise ConfigError(
             f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
         )
-    store = await SqlStore.open(job.state_path, SystemClock(), read_only=read_only)
+    store = await SqlStore.open(job.state_path, clock, read_only=read_only)
     try:
         yield store
     finally:

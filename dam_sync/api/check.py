@@ -16,7 +16,7 @@ from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import last_export
-from dam_sync.config.job import Job
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
@@ -78,11 +78,11 @@ class CheckedSides:
     crosswalk: Crosswalk | None = None
 
 
-async def check_job(path: Path, wish: RunOptions | None = None) -> list[CheckResult]:
+async def check_job(path: Path | JobConfig, wish: RunOptions | None = None) -> list[CheckResult]:
     """Findings, faults among them. Raises ConfigError when the job file itself cannot be read."""
     job, wish = job_of(path), wish or RunOptions()
     findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
-    findings.extend([finding async for finding in _about_state(job)])
+    findings.extend([finding async for finding in _about_state(job, wish)])
     sides = CheckedSides()
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
@@ -98,7 +98,7 @@ async def check_job(path: Path, wish: RunOptions | None = None) -> list[CheckRes
 
 
 async def _about_side(
-    job: Job, role: str, wish: RunOptions, sides: CheckedSides, stack: AsyncExitStack
+    job: JobConfig, role: str, wish: RunOptions, sides: CheckedSides, stack: AsyncExitStack
 ) -> AsyncIterator[CheckResult]:
     side = job.source if role == "source" else job.target
     try:
@@ -120,7 +120,7 @@ async def _about_side(
             yield finding
 
 
-async def _about_state(job: Job) -> AsyncIterator[CheckResult]:
+async def _about_state(job: JobConfig, wish: RunOptions) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether a copy of it is newer than what was written."""
     named = "" if job.state else "; the job names none"
     if not job.state_path.exists():
@@ -128,7 +128,7 @@ async def _about_state(job: Job) -> AsyncIterator[CheckResult]:
         return
     yield CheckResult("state", f"{job.state_path}{named}")
     try:
-        async with existing_store(job, read_only=True) as store:
+        async with existing_store(job, wish.clock, read_only=True) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:
         for finding in CheckResult.of("state", error):
@@ -141,7 +141,7 @@ async def _about_state(job: Job) -> AsyncIterator[CheckResult]:
         yield CheckResult("state export", f"the state of {links:,} assets {when}", hint, warns=True)
 
 
-async def _about_groups(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Groups that the mapping writes and the target does not have, where it lists none and each is looked up."""
     crosswalk = sides.crosswalk
     if crosswalk is None or sides.services["target"][1].groups is not None:
@@ -155,7 +155,7 @@ async def _about_groups(job: Job, sides: CheckedSides) -> AsyncIterator[CheckRes
         yield CheckResult("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
 
 
-async def _about_containers(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Containers that the mapping selects by and the source does not have."""
     wanted = set(sides.crosswalk.selection.containers) if sides.crosswalk else set()
     source = sides.services["source"][0] if wanted else None
@@ -174,7 +174,7 @@ async def _about_containers(job: Job, sides: CheckedSides) -> AsyncIterator[Chec
         yield CheckResult("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
 
 
-async def _about_assets(job: Job, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """What would become of the first assets of the source."""
     if sides.crosswalk is None:
         return
@@ -204,7 +204,7 @@ def _told(found: Preview) -> CheckResult:
     )
 
 
-def _disk(job: Job) -> CheckResult:
+def _disk(job: JobConfig) -> CheckResult:
     folder = next(parent for parent in (job.state_path.parent, *job.state_path.parents) if parent.exists())
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE:
@@ -226,7 +226,7 @@ def _about(role: str, account: Account) -> Iterator[CheckResult]:
     yield from (CheckResult(f"{role} rights", note) for note in account.notes)
 
 
-def _about_mapping(job: Job, sides: CheckedSides) -> Iterator[CheckResult]:
+def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
     try:
         if len(sides.services) < 2:
             load_mapping(job.mapping_path)

@@ -104,7 +104,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 
 def _like(wish: RunOptions, **changes: Path) -> RunOptions:
     """The same wish with other outputs, stopped by the same Ctrl-C."""
-    return RunOptions(**changes, control=wish.control, progress=wish.progress)  # type: ignore[arg-type]
+    return RunOptions(**changes, control=wish.control, progress=wish.progress, clock=wish.clock)  # type: ignore[arg-type]
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:

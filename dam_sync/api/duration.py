@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dam_sync.config.job import Job
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
@@ -89,7 +89,7 @@ class PlannedTime:
         )
 
 
-def estimate_notes(job: Job, target: Service, files: DryFiles) -> list[str]:
+def estimate_notes(job: JobConfig, target: Service, files: DryFiles) -> list[str]:
     """What a plan says of bytes, of the room they need here, and of what the estimate of time leaves out."""
     room = shutil.disk_usage(next(parent for parent in job.state_path.parents if parent.exists())).free
     notes = []

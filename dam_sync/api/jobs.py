@@ -18,7 +18,7 @@ from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimat
 from dam_sync.api.run_options import RunOptions, part_of
 from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of
-from dam_sync.config.job import Job
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
@@ -32,7 +32,7 @@ from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import describe_left_over
 from dam_sync.engine.verify import LEVELS, Verifier
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import Account, Service
@@ -47,20 +47,20 @@ SETTLE_SECONDS = 1.0
 REPORT, PLAN = "the report", "the plan"
 
 
-async def run_job(path: Path, wish: RunOptions) -> Report:
+async def run_job(path: Path | JobConfig, wish: RunOptions) -> Report:
     """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
 
     The report is not written to `wish.html` here: what was done is told first.
     """
-    job, began, session = job_of(path), SystemClock().monotonic(), None
+    job, began, session = job_of(path), wish.clock.monotonic(), None
     prove_writable(wish.html, REPORT)
     async with AsyncExitStack() as stack:
-        store = await SqlStore.open(job.state_path, SystemClock())
+        store = await SqlStore.open(job.state_path, wish.clock)
         stack.push_async_callback(store.close)
         run = await _begun(store, job, wish)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
-                await SystemClock().sleep(SETTLE_SECONDS)
+                await wish.clock.sleep(SETTLE_SECONDS)
             opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, wish)
@@ -87,17 +87,17 @@ async def run_job(path: Path, wish: RunOptions) -> Report:
     return report
 
 
-async def plan_job(path: Path, wish: RunOptions) -> Report:
+async def plan_job(path: Path | JobConfig, wish: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and a target that only pretends."""
-    job, started = job_of(path), SystemClock().monotonic()
+    job, started = job_of(path), wish.clock.monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
         refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
-        await copy_state(job, copied)
-        store = await SqlStore.open(copied, SystemClock())
+        await copy_state(job, wish.clock, copied)
+        store = await SqlStore.open(copied, wish.clock)
         stack.push_async_callback(store.close)
-        run = replace(await _begun(store, job, wish), started_at=SystemClock().now())
+        run = replace(await _begun(store, job, wish), started_at=wish.clock.now())
         session = run_context_of(opened, store, run, wish)
         await refuse_before_run(session)
         await refuse_unknown(session)
@@ -109,7 +109,7 @@ async def plan_job(path: Path, wish: RunOptions) -> Report:
         await execute(session)
         report = await report_of("plan", opened, session, done)
         report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
-        report.forecast_seconds = _forecast_seconds(report, opened, files, started)
+        report.forecast_seconds = _forecast_seconds(report, opened, files, (started, wish.clock.monotonic()))
         report.bytes = files.size
         report.notes.extend(estimate_notes(job, opened.target, files))
         if wish.output is not None:
@@ -118,13 +118,13 @@ async def plan_job(path: Path, wish: RunOptions) -> Report:
     return report
 
 
-async def _begun(store: SqlStore, job: Job, wish: RunOptions) -> Run:
+async def _begun(store: SqlStore, job: JobConfig, wish: RunOptions) -> Run:
     """The run that goes on with what was asked for: a new one, or one that was stopped."""
     await refuse_in_between(store, wish.only)
     return await store.begin(job.name, "only" if wish.only else "run")
 
 
-async def verify_job(path: Path, wish: RunOptions, level: str | None, sample: str) -> Report:
+async def verify_job(path: Path | JobConfig, wish: RunOptions, level: str | None, sample: str) -> Report:
     """`verify`: read both sides back and reconcile them."""
     job = job_of(path)
     level = level or job.policy.verify
@@ -132,9 +132,9 @@ async def verify_job(path: Path, wish: RunOptions, level: str | None, sample: st
         raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")
     part = part_of(sample)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(existing_store(job))
+        store = await stack.enter_async_context(existing_store(job, wish.clock))
         opened = await stack.enter_async_context(connected(job, wish, dry=True))
-        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", SystemClock())
+        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", wish.clock)
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
         session = run_context_of(opened, store, scratch_run, wish)
@@ -222,7 +222,7 @@ def write_html(report: Report, path: Path | None) -> None:
 
 def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
     """A report of which only the sides, the times and the notes are known."""
-    now = SystemClock().now()
+    now = session.clock.now()
     return Report(
         kind=kind,
         job=opened.job.name,
@@ -250,10 +250,10 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-async def copy_state(job: Job, path: Path) -> None:
+async def copy_state(job: JobConfig, clock: Clock, path: Path) -> None:
     """A copy of the state, where there is one."""
     if job.state_path.exists():
-        async with existing_store(job, read_only=True) as store:
+        async with existing_store(job, clock, read_only=True) as store:
             await store.copy_to(path)
 
 
@@ -278,12 +278,11 @@ async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter
     return names, dict(sorted(repaired.items()))
 
 
-def _forecast_seconds(report: Report, opened: ConnectedJob, files: DryFiles, started: float) -> float:
+def _forecast_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:
     """What the run will take; a plan of what is there already takes as long as the run."""
-    ended = SystemClock().monotonic()
     target = opened.target
     assert isinstance(target, DryTarget)
-    planned = PlannedTime.of(target, files, report.counts, (started, ended))
+    planned = PlannedTime.of(target, files, report.counts, span)
     return estimate_duration(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
 
 

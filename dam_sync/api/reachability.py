@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import HTTP, Job, SideConfig
+from dam_sync.config.job import HTTP, JobConfig, SideConfig
 from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
 from dam_sync.transfer.budget import MemoryBudget
@@ -51,7 +51,7 @@ async def refuse_unreachable(url: str, role: str) -> None:
         raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
 
 
-async def explained(error: DamSyncError, job: Job, role: str) -> DamSyncError:
+async def explained(error: DamSyncError, job: JobConfig, role: str) -> DamSyncError:
     """What a failed first call means for the job file: a refused credential, or an address of something else."""
     side = job.source if role == "source" else job.target
     if isinstance(error, Denied):
@@ -85,7 +85,7 @@ def _is_page(error: DamSyncError) -> bool:
     return any(word in error.message for word in ("HTML", "501", "cannot be read"))
 
 
-async def _answers(job: Job, role: str, root: str) -> bool:
+async def _answers(job: JobConfig, role: str, root: str) -> bool:
     """Whether the service of the job is at this address of the same host."""
     side = job.source if role == "source" else job.target
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})

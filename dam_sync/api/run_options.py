@@ -12,7 +12,7 @@ from typing import Any
 
 from dam_sync.engine.run import first_cause
 from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Progress, RunControl
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
 from dam_sync.report.terminal import duration
 
@@ -41,10 +41,12 @@ class RunOptions:
     interrupted: bool = False
     control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
-    began: float = field(default_factory=lambda: SystemClock().monotonic())
+    clock: Clock = field(default_factory=lambda: SystemClock())
+    began: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Raises ConfigError for an option that cannot be meant, before anything is opened."""
+        self.began = self.clock.monotonic()
         if self.max_duration is not None:
             seconds_of(self.max_duration)
 
@@ -55,13 +57,13 @@ class RunOptions:
         control.repair, control.accept_changes = self.repair, self.accept_changes
         control.continue_parked = self.continue_parked
         if self.max_duration:
-            control.deadline = SystemClock().monotonic() + seconds_of(self.max_duration)
+            control.deadline = self.clock.monotonic() + seconds_of(self.max_duration)
         return control
 
     def snapshot(self) -> Mapping[str, Any]:
         """For the progress line."""
         progress = self.progress
-        elapsed = max(0.001, SystemClock().monotonic() - self.began)
+        elapsed = max(0.001, self.clock.monotonic() - self.began)
         source, target = progress.source_calls(), progress.target_calls()
         still = (progress.expected or 0) - progress.done
         left = duration(elapsed / progress.done * still) if progress.done > 20 and still > 0 else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dam_sync.api.bootstrap import existing_store, job_of
+from dam_sync.config.job import JobConfig
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text
@@ -17,10 +19,10 @@ PAGE = 500
 NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 
-async def job_status(path: Path) -> dict[str, Any]:
+async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`status`: where the job stands, without asking the services."""
     job = job_of(path)
-    async with existing_store(job, read_only=True) as store:
+    async with existing_store(job, clock, read_only=True) as store:
         runs = await store.runs()
         tally = await store.tally(runs[0].id) if runs else {}
         rows = [
@@ -37,10 +39,12 @@ async def job_status(path: Path) -> dict[str, Any]:
         return {"job": job.name, "now": now, "runs": rows}
 
 
-async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, Any]:
+async def job_errors(
+    path: Path | JobConfig, causes: Sequence[str], retry: bool, clock: Clock = SYSTEM_CLOCK
+) -> dict[str, Any]:
     """`errors`: parked assets by cause; `retry` puts them back into the queue."""
     job = job_of(path)
-    async with existing_store(job, read_only=not retry) as store:
+    async with existing_store(job, clock, read_only=not retry) as store:
         known = await causes_of(store)
         _refuse_unknown(causes, {cause for cause, *_ in known})
         groups = [
@@ -49,21 +53,21 @@ async def job_errors(path: Path, causes: list[str], retry: bool) -> dict[str, An
             if not causes or cause in causes
         ]
         rows = await _parked(store, causes)
-        retried = await store.unpark(causes or None) if retry else 0
+        retried = await store.unpark(list(causes) or None) if retry else 0
         return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried}
 
 
-def _refuse_unknown(causes: list[str], known: set[str]) -> None:
+def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:
     for cause in causes:
         if cause not in known:
             hint = nearest(cause, known) or ("`errors JOB` lists the causes" if known else "nothing is parked")
             raise ConfigError(f"no asset is parked for the cause {cause!r}", hint=hint)
 
 
-async def job_state(path: Path) -> dict[str, Any]:
+async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB show`: what the store holds."""
     job = job_of(path)
-    async with existing_store(job, read_only=True) as store:
+    async with existing_store(job, clock, read_only=True) as store:
         shown: dict[str, Any] = await store.show()
         return shown
 
@@ -74,7 +78,7 @@ async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
     return [*await store.parked_causes(), *await store.refused_causes()]
 
 
-async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
+async def _parked(store: SqlStore, causes: Sequence[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for listing in (store.parked, store.refused):
         offset = 0
@@ -84,7 +88,7 @@ async def _parked(store: SqlStore, causes: list[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _shown(rows: Iterable[ParkedRow], causes: list[str]) -> list[dict[str, Any]]:
+def _shown(rows: Iterable[ParkedRow], causes: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             "asset": row.asset,

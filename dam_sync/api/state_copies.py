@@ -13,9 +13,9 @@ from typing import Any
 from dam_sync.api.atomic_io import atomic_write, translate_os_error
 from dam_sync.api.bootstrap import existing_store, job_of
 from dam_sync.api.run_options import seconds_of
-from dam_sync.config.job import Job
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.lost_state import IMPORTED
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.sqlite import HELPERS, vacuum
@@ -23,31 +23,31 @@ from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 
 
-async def job_export(path: Path, target: Path) -> dict[str, Any]:
+async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB export`: a whole copy in a new file, in which no run is held, also while a run is going on."""
     job = job_of(path)
-    async with existing_store(job, read_only=True) as store:
+    async with existing_store(job, clock, read_only=True) as store:
         await store.copy_to(target)
     with atomic_write(_exported(job), "the time of the export") as out:
-        out.write(f"{instant_text(SystemClock().now())}\n{target.absolute()}\n")
+        out.write(f"{instant_text(clock.now())}\n{target.absolute()}\n")
     return {"state": str(job.state_path), "copy": str(target), "bytes": target.stat().st_size}
 
 
-async def job_gc(path: Path, older_than: str) -> dict[str, Any]:
+async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB gc`: remove ledger rows of finished runs that are older than this, and give their room back. Links and
     the history of runs stay. Raises ConfigError for what is no duration, StoreBusy while a run is going on."""
     job, age = job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
-    async with existing_store(job) as store:
+    async with existing_store(job, clock) as store:
         before = job.state_path.stat().st_size
         run = await store.begin(job.name, "gc")
-        removed = await store.gc(stamp(SystemClock().now() - age))
+        removed = await store.gc(stamp(clock.now() - age))
         await store.finish(run.id, {"removed": removed}, listed=False)
     await asyncio.to_thread(vacuum, job.state_path)
     after = job.state_path.stat().st_size
     return {"state": str(job.state_path), "ledger rows removed": removed, "bytes before": before, "bytes": after}
 
 
-def last_export(job: Job) -> datetime | None:
+def last_export(job: JobConfig) -> datetime | None:
     """When the state was exported last, as far as the file beside it says."""
     try:
         return parse_instant(_exported(job).read_text(encoding="utf-8")[:200].splitlines()[0])
@@ -55,7 +55,7 @@ def last_export(job: Job) -> datetime | None:
         return None
 
 
-async def job_import(path: Path, export: Path) -> dict[str, Any]:
+async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB import`: put an export in the place of the state, which is kept beside it under another name.
 
     The next run looks for assets that were written after the export. Raises ConfigError for a file that is not a state
@@ -64,24 +64,24 @@ async def job_import(path: Path, export: Path) -> dict[str, Any]:
     job = job_of(path)
     if export.absolute() == job.state_path.absolute():
         raise ConfigError(f"{export} is the state of this job already", hint="name the file that `export` wrote")
-    fresh = _beside(job, "importing")
-    async with _opened(export) as store:
+    fresh = _beside(job, clock, "importing")
+    async with _opened(export, clock) as store:
         await store.copy_to(fresh)
     try:
-        await _prepare(fresh, job, export)
-        kept = await _put_aside(job)
+        await _prepare(fresh, job, export, clock)
+        kept = await _put_aside(job, clock)
         _replace(fresh, job.state_path)
     finally:
         for name in ("", *HELPERS):
             fresh.with_name(fresh.name + name).unlink(missing_ok=True)
-    async with existing_store(job, read_only=True) as store:
+    async with existing_store(job, clock, read_only=True) as store:
         links = await store.link_count()
     return {"state": str(job.state_path), "imported": str(export), "links": links, "before": str(kept or "none")}
 
 
-async def _prepare(fresh: Path, job: Job, export: Path) -> None:
+async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> None:
     """Bring the copy to the format of this version; it must be of this job."""
-    async with _opened(fresh, read_only=False) as store:
+    async with _opened(fresh, clock, read_only=False) as store:
         runs = await store.runs(at_most=1)
         if runs and runs[0].job != job.name:
             hint = f"import it into the job called {runs[0].job}, or give this job that name"
@@ -89,12 +89,12 @@ async def _prepare(fresh: Path, job: Job, export: Path) -> None:
         await store.set_meta(IMPORTED, True)
 
 
-async def _put_aside(job: Job) -> Path | None:
+async def _put_aside(job: JobConfig, clock: Clock) -> Path | None:
     """A copy of the present state, which is made while nobody can begin a run. None where there is no state."""
     if not job.state_path.exists():
         return None
-    kept = _beside(job, "before-import")
-    async with _opened(job.state_path, read_only=False) as store:
+    kept = _beside(job, clock, "before-import")
+    async with _opened(job.state_path, clock, read_only=False) as store:
         run = await store.begin(job.name, "import")
         await store.copy_to(kept)
         await store.finish(run.id, None, listed=False)
@@ -110,20 +110,20 @@ def _replace(fresh: Path, state: Path) -> None:
         raise translate_os_error(error, state, "the state") from error
 
 
-def _beside(job: Job, word: str) -> Path:
-    stamp = instant_text(SystemClock().now()).translate({ord(one): None for one in "-:."})
+def _beside(job: JobConfig, clock: Clock, word: str) -> Path:
+    stamp = instant_text(clock.now()).translate({ord(one): None for one in "-:."})
     return job.state_path.with_name(f"{job.state_path.stem}.{word}-{stamp}{job.state_path.suffix}")
 
 
-def _exported(job: Job) -> Path:
+def _exported(job: JobConfig) -> Path:
     return job.state_path.with_suffix(".exported")
 
 
 @asynccontextmanager
-async def _opened(path: Path, *, read_only: bool = True) -> AsyncIterator[SqlStore]:
+async def _opened(path: Path, clock: Clock, *, read_only: bool = True) -> AsyncIterator[SqlStore]:
     if not path.is_file():
         raise ConfigError(f"there is no file at {path}", hint="name the file that `state JOB export` wrote")
-    store = await SqlStore.open(path, SystemClock(), read_only=read_only)
+    store = await SqlStore.open(path, clock, read_only=read_only)
     try:
         yield store
     finally:

@@ -28,8 +28,8 @@ def status(output: Output, job: JobFile) -> None:
     """Where the job stands."""
     from dam_sync.api.state_commands import job_status
 
-    async def act(_: RunOptions) -> int:
-        data = await job_status(job)
+    async def act(options: RunOptions) -> int:
+        data = await job_status(job, options.clock)
         if output.as_json:
             output.data(data)
         else:
@@ -58,8 +58,8 @@ def errors(
     from dam_sync.api.atomic_io import atomic_write
     from dam_sync.api.state_commands import job_errors
 
-    async def act(_: RunOptions) -> int:
-        parked = await job_errors(job, cause or [], retry)
+    async def act(options: RunOptions) -> int:
+        parked = await job_errors(job, cause or [], retry, options.clock)
         if csv_file is not None:
             with atomic_write(csv_file, "the list") as out:
                 columns = ["asset", "filename", "title", "url", "cause", "operation", "message", "hint"]
@@ -107,11 +107,11 @@ def state(
         output.error(ConfigError(f"state can be asked to {known}, not to `{what}`", hint="see `state --help`"))
         raise typer.Exit(2)
 
-    async def act(_: RunOptions) -> int:
+    async def act(options: RunOptions) -> int:
         if file is not None:
-            data = await (job_import if what == "import" else job_export)(job, file)
+            data = await (job_import if what == "import" else job_export)(job, file, options.clock)
         else:
-            data = await job_state(job) if what == "show" else await job_gc(job, older_than)
+            data = await (job_state(job, options.clock) if what == "show" else job_gc(job, older_than, options.clock))
         if output.as_json:
             output.data(data)
         else:

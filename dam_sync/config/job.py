@@ -226,7 +226,7 @@ class PolicyConfig(StrictModel):
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 
 
-class Job(StrictModel):
+class JobConfig(StrictModel):
     """One job: from a source to a target by a mapping. Paths are made absolute against the job file's folder."""
 
     version: Literal[1]
@@ -265,16 +265,16 @@ class Job(StrictModel):
         return Path(os.path.normpath(self._folder / Path(text).expanduser()))
 
 
-def load_job(path: Path, kinds: Mapping[str, Connector]) -> Job:
+def load_job(path: Path, kinds: Mapping[str, Connector]) -> JobConfig:
     """Read a job file. Raises ConfigError with every fault; secrets are not resolved yet."""
     written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
     faults: list[Diagnostic] = []
-    job: Job | None = None
+    job: JobConfig | None = None
     try:
-        job = Job.model_validate(_with_places(written))
+        job = JobConfig.model_validate(_with_places(written))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-        faults.extend(diagnostics_of(written, errors, Job.model_json_schema(), LATER))
+        faults.extend(diagnostics_of(written, errors, JobConfig.model_json_schema(), LATER))
     for role in ("source", "target"):
         side = written.data.get(role)
         if isinstance(side, dict):
@@ -287,7 +287,7 @@ def load_job(path: Path, kinds: Mapping[str, Connector]) -> Job:
 
 def json_schema() -> dict[str, Json]:
     """The JSON Schema of the job file, for editors."""
-    return Job.model_json_schema()
+    return JobConfig.model_json_schema()
 
 
 def _with_places(written: SourceMap) -> Json:

@@ -56,3 +56,6 @@ class SystemClock:
     def token(self) -> str:
         """See `Clock.token`."""
         return secrets.token_hex(16)
+
+
+SYSTEM_CLOCK = SystemClock()

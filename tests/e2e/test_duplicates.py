@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dam_sync.api import bootstrap, jobs, run_options
+from dam_sync.api import run_options
 from dam_sync.api.sandbox import Emulated
 from dam_sync.cli import cli
 from dam_sync.emulators import profile_of
@@ -86,8 +86,7 @@ def duplicating(
     ):
         patch.setattr(LateClock, "later", timedelta(0))
         patch.setattr(small, "FASTER", FASTER)
-        for module in (bootstrap, jobs, run_options):
-            patch.setattr(module, "SystemClock", LateClock)
+        patch.setattr(run_options, "SystemClock", LateClock)
         into = Emulated(TARGET, other.url, {"duplicate_window": window, "readiness": "later"})
         yield Small(joined(folder, Emulated(SOURCE, one.url), into, (one, other), MARKER), ("b7kq.c5wxt2rn.z8hmvd3f",))
 

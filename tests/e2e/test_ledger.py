@@ -22,6 +22,7 @@ from dam_sync.model.errors import StopRequested
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import KINDS
+from tests.support.small import FastClock
 
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
 
@@ -129,10 +130,10 @@ def test_gc_removes_old_rows_and_the_next_run_writes_nothing(tmp_path: Path) -> 
     source, target = "a_hypermedia", "b_documents"
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
         ran(pair)
-        assert asyncio.run(job_gc(pair.job, "1d"))["ledger rows removed"] == 0
+        assert asyncio.run(job_gc(pair.job, "1d", FastClock()))["ledger rows removed"] == 0
         number = len(rows_of(pair))
         assert number
-        assert asyncio.run(job_gc(pair.job, "0.001s"))["ledger rows removed"] >= number
+        assert asyncio.run(job_gc(pair.job, "0.001s", FastClock()))["ledger rows removed"] >= number
         assert rows_of(pair) == []
         assert ran(pair)["operations"] == {}
         with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:

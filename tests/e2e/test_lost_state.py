@@ -23,6 +23,7 @@ from tests.support.anypair import Pair, any_pair, large_for, living, moved, plan
 from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
+from tests.support.small import FastClock
 
 PAIRS = pairs(2)
 
@@ -88,12 +89,12 @@ ONE = ("a_hypermedia", "b_documents")  # both publish digests and sizes
 def exported(pair: Pair, name: str = "export.db") -> Path:
     """A copy of the state as it is now."""
     file = pair.folder / name
-    asyncio.run(job_export(pair.job, file))
+    asyncio.run(job_export(pair.job, file, FastClock()))
     return file
 
 
 def imported(pair: Pair, file: Path) -> dict[str, Any]:
-    return asyncio.run(job_import(pair.job, file))
+    return asyncio.run(job_import(pair.job, file, FastClock()))
 
 
 def without_links(pair: Pair, number: int) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from dam_sync.cli import cli
-from dam_sync.config.job import Job, PolicyConfig, SideConfig, SideLimits
+from dam_sync.config.job import JobConfig, PolicyConfig, SideConfig, SideLimits
 from dam_sync.help import text_of, topics
 from dam_sync.mapping.document import MappingFile
 from dam_sync.reference import EXITS, README, documents, refreshed, sections
@@ -61,7 +61,7 @@ def test_every_command_and_every_option_is_described() -> None:
 
 def test_every_key_of_a_job_file_is_described() -> None:
     text = text_of("jobs")
-    keys = {*Job.model_fields, *SideConfig.model_fields} - {"limits", "policy"}
+    keys = {*JobConfig.model_fields, *SideConfig.model_fields} - {"limits", "policy"}
     keys |= {f"limits.{key}" for key in SideLimits.model_fields} | {
         f"policy.{key}" for key in PolicyConfig.model_fields
     }

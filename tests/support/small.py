@@ -19,7 +19,7 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from dam_sync.api import adopt, bootstrap, check, jobs, run_options, state_commands, state_copies
+from dam_sync.api import run_options
 from dam_sync.cli import cli
 from dam_sync.emulators.kit.faults import Fault
 from dam_sync.emulators.kit.library import schema_records, target_records
@@ -64,9 +64,7 @@ def set_right() -> None:
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
-    for module in (adopt, state_commands, check, bootstrap, jobs, state_copies, run_options):
-        if hasattr(module, "SystemClock"):
-            patch.setattr(module, "SystemClock", FastClock)
+    patch.setattr(run_options, "SystemClock", FastClock)
     patch.setattr(runs, "STILL", timedelta(days=1))  # a tenth of a second of a busy machine is no standing still
 
 

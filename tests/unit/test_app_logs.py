@@ -9,8 +9,9 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from dam_sync import cli
+from dam_sync.api import state_commands
 from dam_sync.api.logs import reported, set_up_logs
+from dam_sync.cli import cli
 from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ContractBroken, InternalError
 
@@ -37,8 +38,10 @@ def test_a_bug_of_ours_is_an_internal_error_with_a_traceback_in_the_log(
 ) -> None:
     hide(SECRET)
     problem: Exception = KeyError(f"key {SECRET}\x1b[31m")
-    monkeypatch.setattr(cli, "job_status", broken(ExceptionGroup("tasks", [problem]) if grouped else problem))
-    result = CliRunner().invoke(cli.cli, ["status", "job.yaml", *verbose])
+    monkeypatch.setattr(
+        state_commands, "job_status", broken(ExceptionGroup("tasks", [problem]) if grouped else problem)
+    )
+    result = CliRunner().invoke(cli, ["status", "job.yaml", *verbose])
     assert result.exit_code == InternalError.exit_code == 1
     assert "error: internal error in dam-sync (KeyError: " in result.stderr
     assert "please report it" in result.stderr
@@ -49,8 +52,8 @@ def test_a_bug_of_ours_is_an_internal_error_with_a_traceback_in_the_log(
 
 
 def test_errors_that_we_know_have_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "job_status", broken(ContractBroken("no JSON")))
-    result = CliRunner().invoke(cli.cli, ["status", "job.yaml", "-vv"])
+    monkeypatch.setattr(state_commands, "job_status", broken(ContractBroken("no JSON")))
+    result = CliRunner().invoke(cli, ["status", "job.yaml", "-vv"])
     assert (result.exit_code, "Traceback" in result.output) == (1, False)
 
 

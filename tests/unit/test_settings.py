@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
-from dam_sync.config.job import ExposureConfig, Job, Reference, SideLimits, json_schema, load_job, resolve_secret
+from dam_sync.config.job import ExposureConfig, JobConfig, Reference, SideLimits, json_schema, load_job, resolve_secret
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
@@ -53,7 +53,7 @@ policy: {deletes: none, conflicts: overwrite, versions: current, verify: bytes}
 """
 
 
-def load(folder: Path, text: str) -> Job:
+def load(folder: Path, text: str) -> JobConfig:
     path = folder / "jobs" / "museum.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")

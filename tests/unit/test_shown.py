@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dam_sync import cli
+from dam_sync.api import state_commands
+from dam_sync.cli import cli
 from dam_sync.model.errors import ConfigError, Rejected
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
 from dam_sync.report.html import render_html
+from dam_sync.report.output import Output
 from dam_sync.report.progress import line
 from dam_sync.report.terminal import print_report, print_table
 
@@ -93,7 +95,7 @@ def test_the_progress_line_steers_no_terminal() -> None:
 
 
 def test_errors_and_hints_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    output = cli.Output()
+    output = Output()
     output.error(Rejected(f"{HOSTILE}\nerror: made up", hint=f"{HOSTILE}\nhint: made up"))
     output.error(ConfigError(f"job.yaml:1: {HOSTILE}\njob.yaml:2: another"))
     output.note(HOSTILE)
@@ -105,7 +107,7 @@ def test_errors_and_hints_steer_no_terminal(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_results_as_json_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    cli.Output(as_json=True).data({"title": HOSTILE})
+    Output(as_json=True).data({"title": HOSTILE})
     told = capsys.readouterr().out
     assert harmless(told)
     assert json.loads(told) == {"title": HOSTILE}
@@ -133,9 +135,9 @@ def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path, monkeypatch: p
         "message": "+cmd|x\nerror: made up",
         "hint": HOSTILE,
     }
-    monkeypatch.setattr(cli, "job_errors", _given({"assets": [row], "causes": [], "count": 1, "retried": 0}))
+    monkeypatch.setattr(state_commands, "job_errors", _given({"assets": [row], "causes": [], "count": 1, "retried": 0}))
     out = tmp_path / "errors.csv"
-    result = CliRunner().invoke(cli.cli, ["errors", "job.yaml", "--csv", str(out)])
+    result = CliRunner().invoke(cli, ["errors", "job.yaml", "--csv", str(out)])
     assert result.exit_code == 0, result.output
     (read,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8")))
     assert read["message"] == "'+cmd|x\\nerror: made up"
