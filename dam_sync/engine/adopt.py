@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.apply import Prepared
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
 from dam_sync.engine.decide import TargetAbilities, fresh_attachments, fresh_relations, kept_versions, version_key
@@ -20,6 +19,7 @@ from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import MATCHING, RunContext
+from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
@@ -106,33 +106,31 @@ class MatchingWorker(Worker):
     unmatched: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
 
-    async def draft(self, prepared: Prepared) -> Prepared:
-        """See `Worker.draft`; nothing is drafted for an asset without a counterpart."""
-        if prepared.outcome is not None or prepared.asset is None:
-            return prepared
-        if prepared.link is not None:
+    async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
+        """Nothing is drafted for an asset without a counterpart."""
+        work, asset = item.work, item.asset
+        if item.link is not None:
             self.linked_before += 1
-            return replace(prepared, outcome=Outcome(action="skipped", cause="linked", message="linked before"))
-        asset = prepared.asset
+            return Concluded(work, Outcome(action="skipped", cause="linked", message="linked before"), asset)
         if not self.context.crosswalk.selects(asset):
-            return replace(prepared, outcome=self._unmatched("not selected"))
+            return Concluded(work, self._unmatched("not selected"), asset)
         matches = self._matches(asset)
         for match in matches:
             if not match.certain or len(matches) > 1:
                 self.candidates.put(replace(match, certain=False, reason=match.reason or SEVERAL))
         if len(matches) != 1 or not matches[0].certain:
-            return replace(prepared, outcome=self._unmatched("ambiguous" if matches else "no counterpart"))
+            return Concluded(work, self._unmatched("ambiguous" if matches else "no counterpart"), asset)
         self.candidates.put(matches[0])
-        return await Worker.draft(self, prepared)
+        return await Worker.draft(self, item)
 
-    async def write(self, prepared: Prepared) -> Outcome | None:
-        """See `Worker.write`: the link of the one counterpart."""
-        if prepared.outcome is not None or prepared.drafted is None:
-            if prepared.outcome is not None and prepared.outcome.action == "parked":
-                self.candidates.drop(prepared.work.asset)
-                self._unmatched(prepared.outcome.cause)
-            return prepared.outcome
-        asset, drafted = prepared.whole()
+    async def write(self, item: DraftedAsset | Concluded) -> Written | Failed:
+        """The link of the one counterpart."""
+        if isinstance(item, Concluded):
+            if item.outcome.action == "parked":
+                self.candidates.drop(item.work.asset)
+                self._unmatched(item.outcome.cause)
+            return Written(item.work, item.outcome, item.asset)
+        asset, drafted = item.asset, item.drafted
         (match,) = self._matches(asset)
         actual = self.candidates.by_id(match.target)
         assert actual is not None
@@ -141,7 +139,8 @@ class MatchingWorker(Worker):
         placed = self._reads_placements(draft, actual)
         paths = [one.path for one in differences(placed, actual, schema, limits)]
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
-        return Outcome(action="created", link=self._link(asset, draft, actual), evidence="V0")
+        linked = Outcome(action="created", link=self._link(asset, draft, actual), evidence="V0")
+        return Written(item.work, linked, asset)
 
     def _reads_placements(self, draft: Draft, actual: Asset) -> Draft:
         """Where the target's assets do not tell their memberships, these are left to `verify`."""

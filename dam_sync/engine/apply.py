@@ -24,7 +24,7 @@ from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.repair import STEP, Repair, Repairer, refuse_conflicts
 from dam_sync.engine.report import INNER
 from dam_sync.engine.run_context import RunContext
-from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
@@ -66,24 +66,6 @@ class NamespacedJournal(Journal):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Work that was read and mapped; `outcome` is set when nothing is left to do but, where it says so, to `hide`."""
-
-    work: Work
-    asset: Asset | None = None
-    drafted: Drafted | None = None
-    link: LinkRow | None = None
-    outcome: Outcome | None = None
-    hide: bool = False  # what is at the target must not be seen any more, though nothing else is written
-
-    def whole(self) -> tuple[Asset, Drafted]:
-        """The asset and its draft, for work that has come to be written."""
-        if self.asset is None or self.drafted is None:
-            raise ContractBroken("work reached the writer unread", asset=self.work.asset)
-        return self.asset, self.drafted
-
-
-@dataclass(frozen=True, slots=True)
 class DeferredWrites:
     """What is written later, once all assets exist."""
 
@@ -102,14 +84,14 @@ class TargetWriter:
 
     context: RunContext
 
-    async def act(self, prepared: Prepared) -> Outcome:
+    async def act(self, item: DraftedAsset) -> Outcome:
         """What became of the asset, for the store. Raises the errors of the target."""
         context = self.context
-        asset, drafted = prepared.whole()
+        asset, drafted = item.asset, item.drafted
         able = TargetAbilities.of(context.target.operations, context.target_schema)
-        journal = context.store.journal(prepared.work, context.run.id)
-        meant = await recorded_intents(journal) if prepared.work.begun else []
-        link, repair = prepared.link, await self._to_repair(prepared, meant)
+        journal = context.store.journal(item.work, context.run.id)
+        meant = await recorded_intents(journal) if item.work.begun else []
+        link, repair = item.link, await self._to_repair(item, meant)
         patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
             link, patch = repair.link, repair.patch
@@ -118,22 +100,22 @@ class TargetWriter:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
             case Skip():
-                return self._completed("unchanged", prepared, prepared.link, losses=repair.losses if repair else ())
+                return self._completed("unchanged", item, item.link, losses=repair.losses if repair else ())
             case Create():
-                return await self._create(prepared, action, meant)
+                return await self._create(item, action, meant)
             case Update():
-                return await self._update(prepared, action, meant, repair)
+                return await self._update(item, action, meant, repair)
 
-    async def _to_repair(self, prepared: Prepared, meant: Sequence[Json]) -> Repair | None:
+    async def _to_repair(self, item: DraftedAsset, meant: Sequence[Json]) -> Repair | None:
         """What the target really has of a linked asset, in a run that repairs. Raises Conflict."""
-        (asset, drafted), link = prepared.whole(), prepared.link
+        asset, drafted, link = item.asset, item.drafted, item.link
         if link is None or not self.context.control.repair:
             return None
         try:
             return await Repairer(self.context).of(asset, drafted.draft, link, meant)
         except Conflict:
             if drafted.draft.closed:
-                await self.hide(prepared.work, link)
+                await self.hide(item.work, link)
             raise
 
     async def hide(self, work: Work, link: LinkRow) -> LinkRow:
@@ -147,10 +129,10 @@ class TargetWriter:
             await journal.run("hide", lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
         return replace(link, draft={**link.draft, "closed": True})
 
-    async def _create(self, prepared: Prepared, action: Create, meant: Sequence[Json]) -> Outcome:
-        asset, drafted = prepared.whole()
+    async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
+        asset, drafted = item.asset, item.drafted
         target, draft = self.context.target, drafted.draft
-        journal = self.context.store.journal(prepared.work, self.context.run.id)
+        journal = self.context.store.journal(item.work, self.context.run.id)
         number = await record_intent(journal, draft, meant)
 
         async def create() -> Json:
@@ -178,15 +160,15 @@ class TargetWriter:
         relations = fresh_relations(asset, None, TargetAbilities.of(target.operations, self.context.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
-        return self._completed("created", prepared, link, DeferredWrites(draft.placements, relations=relations))
+        return self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
 
     async def _update(
-        self, prepared: Prepared, action: Update, meant: Sequence[Json], repair: Repair | None
+        self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None
     ) -> Outcome:
-        (asset, drafted), link = prepared.whole(), prepared.link
+        asset, drafted, link = item.asset, item.drafted, item.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
-        journal = self.context.store.journal(prepared.work, self.context.run.id)
+        journal = self.context.store.journal(item.work, self.context.run.id)
         known = AssetId(link.target)
         number = await record_intent(journal, drafted.draft, meant)
         if repair is not None and repair.paths:
@@ -197,7 +179,7 @@ class TargetWriter:
                     await self._refuse_conflict(known, link, action.patch, meant)
             except Conflict:
                 if action.patch.closed:
-                    await self.hide(prepared.work, link)
+                    await self.hide(item.work, link)
                 raise
             await self._apply(known, action.patch, link.draft, number, journal)
         again = f"{REPAIRED}{self.context.run.id}" if repair is not None else ""
@@ -213,7 +195,7 @@ class TargetWriter:
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
         )
         bulk = DeferredWrites(action.patch.placements_add, action.patch.placements_remove, action.relations)
-        return self._completed("updated", prepared, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
+        return self._completed("updated", item, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
@@ -312,14 +294,14 @@ class TargetWriter:
     def _completed(
         self,
         action: str,
-        prepared: Prepared,
+        item: DraftedAsset,
         link: LinkRow | None,
         bulk: DeferredWrites = NOTHING,
         losses: tuple[Loss, ...] = (),
     ) -> Outcome:
-        asset, drafted = prepared.whole()
+        asset, drafted = item.asset, item.drafted
         if link is None:
-            raise ContractBroken("nothing to settle", asset=prepared.work.asset)
+            raise ContractBroken("nothing to settle", asset=item.work.asset)
         target = AssetId(link.target)
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
         rows = [row for row in rows if self.context.target_schema.fills(row[0].kind)]

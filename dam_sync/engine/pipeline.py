@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import structlog
 
-from dam_sync.engine.apply import Prepared
 from dam_sync.engine.asset_labels import labels_of
+from dam_sync.engine.error_policy import ParkAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
 from dam_sync.engine.run_context import LEASE, RunContext
-from dam_sync.engine.worker import MAX_ATTEMPTS, Worker
+from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
+from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
-from dam_sync.model.errors import Transient
+from dam_sync.model.errors import Disposition
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
 READ_AHEAD = 4  # assets read ahead for each one written at once
-FRUITLESS = 12  # transient failures in a row, over all assets, before the run gives up for now
 POLL_SECONDS = 0.2
+Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
+"""Claimed items in order, each with the task that reads it; None ends it. A task gives None for an item put back."""
+Ready: TypeAlias = asyncio.Queue[DraftedAsset | Concluded | None]
 
 
 @dataclass(slots=True)
@@ -41,10 +45,8 @@ class Pipeline:
     async def run(self) -> None:
         """Returns when every item is complete; raises the first error that stops the run."""
         context = self.context
-        reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None] = asyncio.Queue(
-            context.readers + context.writers * READ_AHEAD
-        )
-        ready: asyncio.Queue[Prepared | None] = asyncio.Queue(context.writers * 2)
+        reading: Reading = asyncio.Queue(context.readers + context.writers * READ_AHEAD)
+        ready: Ready = asyncio.Queue(context.writers * 2)
         gate = asyncio.Semaphore(context.readers)
         async with asyncio.TaskGroup() as group:
             keeper = group.create_task(self._keep_leases())
@@ -61,12 +63,7 @@ class Pipeline:
             await self.context.clock.sleep(LEASE.total_seconds() / 4)
             await self.context.store.extend(list(self.in_hand.values()), LEASE)
 
-    async def _claim(
-        self,
-        reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None],
-        gate: asyncio.Semaphore,
-        group: asyncio.TaskGroup,
-    ) -> None:
+    async def _claim(self, reading: Reading, gate: asyncio.Semaphore, group: asyncio.TaskGroup) -> None:
         context = self.context
         while not self._enough():
             crawled = self.crawled.is_set()
@@ -95,44 +92,41 @@ class Pipeline:
             control.stop("stopped at the time limit, as asked", hurry=True)
         return bool(control.stopped)
 
-    async def _read(self, work: Work, gate: asyncio.Semaphore) -> Prepared:
+    async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
         async with gate:
-            try:
-                return await self.worker.read(work)
-            except Transient as error:
-                return await self._retry(work, error)
+            item = await self.worker.read(work)
+            return await self._after_failure(item) if isinstance(item, Failed) else item
 
-    async def _draft(
-        self, reading: asyncio.Queue[tuple[Work, asyncio.Task[Prepared]] | None], ready: asyncio.Queue[Prepared | None]
-    ) -> None:
+    async def _draft(self, reading: Reading, ready: Ready) -> None:
         while (item := await reading.get()) is not None:
             work, task = item
-            prepared = await task
-            if prepared.work.attempt < 0:  # put back for later
+            read = await task
+            if read is None:
                 continue
             if self.context.control.hurry:
                 await self._release(work)
                 continue
-            try:
-                await ready.put(await self.worker.draft(prepared))
-            except Transient as error:
-                await self._retry(work, error)
+            drafted: DraftedAsset | Concluded | Failed | None
+            drafted = await self.worker.draft(read) if isinstance(read, ReadAsset) else read
+            if isinstance(drafted, Failed):
+                drafted = await self._after_failure(drafted)
+            if drafted is not None:
+                await ready.put(drafted)
         for _ in range(self.context.writers):
             await ready.put(None)
 
-    async def _write(self, ready: asyncio.Queue[Prepared | None]) -> None:
-        while (prepared := await ready.get()) is not None:
+    async def _write(self, ready: Ready) -> None:
+        while (item := await ready.get()) is not None:
             if self.context.control.hurry:
-                await self._release(prepared.work)
+                await self._release(item.work)
                 continue
-            try:
-                outcome = await self.worker.write(prepared)
-            except Transient as error:
-                await self._retry(prepared.work, error)
-                continue
-            if outcome is not None:
-                await self._complete(prepared.work, _named(outcome, prepared.asset))
-            self.in_hand.pop(prepared.work.asset, None)
+            written: Written | Concluded | Failed | None = await self.worker.write(item)
+            if isinstance(written, Failed):
+                written = await self._after_failure(written, writing=True)
+            if written is not None:
+                self.failures = 0
+                await self._complete(written.work, _named(written.outcome, written.asset))
+            self.in_hand.pop(item.work.asset, None)
 
     async def _release(self, work: Work) -> None:
         """Not begun, and not to be begun by this run any more."""
@@ -140,36 +134,36 @@ class Pipeline:
         await self.context.store.release([work])
 
     async def _complete(self, work: Work, outcome: Outcome) -> None:
-        self.failures = 0
-        await self._close(work, outcome)
-
-    async def _close(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
         await self.context.store.complete(work, outcome)
         _count(self.context, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())
 
-    async def _retry(self, work: Work, error: Transient) -> Prepared:
-        """Put back; give up the run when nothing gets through, or park the one asset that never does."""
-        self.failures += 1
+    async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
+        """The asset as parked, or None once its work item was put back. Raises the error where it stops the run."""
+        work, error = failed.work, failed.error.within(asset=failed.work.asset)
+        self.failures += error.disposition is Disposition.RETRY
+        match react(error, work, failures=self.failures, writing=writing):
+            case StopRun():
+                raise error
+            case RetryAsset(after_s):
+                log.warning("asset.retry", asset=work.asset, attempt=work.attempt, message=error.message)
+                await self._put_back(work, after_s)
+                return None
+            case RestartAsset():
+                await self._put_back(work, 0.0)
+                return None
+            case ParkAsset(outcome, counts=True):
+                log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
+                return Concluded(work, outcome, failed.asset)
+            case ParkAsset(outcome):  # an outage must not park one asset after the other: the count of failures stays
+                self.in_hand.pop(work.asset, None)
+                await self._complete(work, _named(outcome, work.payload))
+                return None
+
+    async def _put_back(self, work: Work, after_s: float) -> None:
         self.in_hand.pop(work.asset, None)
-        error.within(asset=work.asset)
-        if self.failures >= FRUITLESS:
-            raise error
-        if work.attempt >= MAX_ATTEMPTS:
-            outcome = Outcome(
-                action="parked",
-                cause=f"keeps failing: {error.cause}",
-                message=error.message,
-                operation=error.operation,
-                passing=True,
-            )
-            outcome = _named(outcome, work.payload)
-            await self._close(work, outcome)  # nothing got through by this: an outage must not park one after the other
-        else:
-            log.warning("asset.later", asset=work.asset, attempt=work.attempt, message=error.message)
-            await self.context.store.retry(work, error.retry_after or float(2**work.attempt))
-        return Prepared(replace(work, attempt=-1))
+        await self.context.store.retry(work, after_s)
 
 
 def _named(outcome: Outcome, asset: Asset | None) -> Outcome:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import structlog
 
 from dam_sync.engine.changes import changes_of_members
+from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.finding import such_as
 from dam_sync.engine.guards.mass_deletion import disappearance_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
-from dam_sync.model.errors import DamSyncError, Disposition
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
@@ -47,7 +48,7 @@ async def _write_memberships(
         with recording(WriteRecord(container.id, changes_of_members(add, remove))):
             await journal.run(name, call, idempotent=True)
     except DamSyncError as error:
-        if error.disposition is not Disposition.PARK:
+        if not isinstance(react(error), ParkAsset):
             raise
         if len(add) + len(remove) == 1:
             (asset,) = (*add, *remove)
@@ -96,7 +97,7 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
         with recording(WriteRecord(row.owner_target, changes)):
             await journal.run(f"relate:{row.owner}:{row.kind}:{row.other}", call, idempotent=True)
     except DamSyncError as error:
-        if error.disposition is not Disposition.PARK:
+        if not isinstance(react(error), ParkAsset):
             raise
         log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
         await context.store.relation_refused(row, f"{row.kind}: {error.message}")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare import Difference, Scope, differences, extras
 from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
+from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, pair_files
@@ -30,7 +31,7 @@ from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
-from dam_sync.model.errors import DamSyncError, Disposition, NotFound, StopRequested
+from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
 from dam_sync.model.service import TRASH, Batch, Operation, Service, Shard, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
@@ -194,7 +195,7 @@ class Verifier:
                 if judged.outcome == "different" and not fresh and self.patience <= 0:
                     judged = await self._judge(link, None, fresh=True)
             except DamSyncError as error:
-                if error.disposition in (Disposition.STOP, Disposition.RETRY):
+                if isinstance(react(error), StopRun | RetryAsset):
                     raise
                 judged = Judgement("different", [Difference("asset", "readable", str(error))], evidence="V0")
         late = any(not one.extra or one.path == "placements" for one in judged.found)

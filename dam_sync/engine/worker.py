@@ -1,14 +1,13 @@
-"""One asset from claim to completion: read, draft, decide, act; the one place where an error becomes a disposition."""
+"""Reads, drafts and writes one asset: what the stages of the pipeline do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import structlog
-
-from dam_sync.engine.apply import Prepared, TargetWriter
+from dam_sync.engine.apply import TargetWriter
 from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.drafting import draft_of
+from dam_sync.engine.error_policy import RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
@@ -18,18 +17,18 @@ from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.errors import DamSyncError, Disposition, NotFound
+from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import TRASH, Operation
-from dam_sync.store.rows import Outcome, Work
+from dam_sync.store.rows import LinkRow, Outcome, Work
 
-log = structlog.get_logger(__name__)
-MAX_ATTEMPTS = 4
 NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not selected")
+IN_TRASH = Outcome(action="skipped", cause="deleted", message="in the source's trash")
 
 
 @dataclass(slots=True)
@@ -49,23 +48,23 @@ class Worker:
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
-    async def read(self, work: Work) -> Prepared:
-        """The whole asset and what we know of it. Park-worthy errors become outcomes; others are raised."""
+    async def read(self, work: Work) -> ReadAsset | Concluded | Failed:
+        """The whole asset and what we know of it."""
         try:
             return await self._read(work)
         except DamSyncError as error:
-            return Prepared(work, outcome=self.outcome_of(error.within(asset=work.asset), work))
+            return Failed(work, error)
 
-    async def _read(self, work: Work) -> Prepared:
+    async def _read(self, work: Work) -> ReadAsset | Concluded:
         context = self.context
         if work.deleted:
             await trash_partial_create(context, work)
-            return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
+            return Concluded(work, IN_TRASH)
         asset = work.payload or await self._fetch(work)
         self.missing.was_read()
         if asset.status == TRASH:
             await trash_partial_create(context, work)
-            return Prepared(work, outcome=Outcome(action="skipped", cause="deleted", message="in the source's trash"))
+            return Concluded(work, IN_TRASH)
         if Operation.MEMBERS in context.source.operations:
             members = await context.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
@@ -73,8 +72,9 @@ class Worker:
         if link is None:
             kept = kept_versions(asset, context.target.operations, context.policy)
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
-            return Prepared(work, asset=asset, outcome=outcome)
-        return Prepared(work, asset=asset, link=link)
+            if outcome is not None:
+                return Concluded(work, outcome, asset)
+        return ReadAsset(work, asset, link)
 
     async def _fetch(self, work: Work) -> Asset:
         try:
@@ -86,15 +86,16 @@ class Worker:
 
     # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
 
-    async def draft(self, prepared: Prepared) -> Prepared:
-        """The draft, with the terms, containers and the file name it needs made sure of."""
-        if prepared.outcome is not None or prepared.asset is None:
-            return prepared
-        await self._know_target()
+    async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
+        """The draft; the terms, containers and file name it needs exist afterwards. Raises what concerns the run."""
         try:
-            return await self._draft(prepared, prepared.asset)
+            await self._know_target()
+        except Transient as error:
+            return Failed(item.work, error)
+        try:
+            return await self._draft(item)
         except DamSyncError as error:
-            return replace(prepared, outcome=self.outcome_of(error.within(asset=prepared.work.asset), prepared.work))
+            return Failed(item.work, error, item.asset)
 
     async def _know_target(self) -> None:
         """Read, once, what drafts are made of; what goes wrong here concerns the run and not one asset."""
@@ -105,29 +106,31 @@ class Worker:
         if self.context.crosswalk.plan.placements:
             await self.containers.known()
 
-    async def _draft(self, prepared: Prepared, asset: Asset) -> Prepared:
-        crosswalk = self.context.crosswalk
-        if not crosswalk.selects(asset) and prepared.link is None:
-            return replace(prepared, outcome=NOT_SELECTED)
+    async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
+        crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
+        if not crosswalk.selects(asset) and link is None:
+            return Concluded(work, NOT_SELECTED, asset)
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self._drafted(asset, marker)
         if drafted.new_terms and not drafted.rejections and await self.origins.load(asset):
             drafted = await self._drafted(asset, marker)
-        if drafted.rejections and prepared.link is None and not prepared.work.begun:
-            return replace(prepared, drafted=drafted, outcome=rejected(drafted))
-        exposure = judge(self.context, asset, drafted, prepared.link, await self._containers())
+        refused = rejected(drafted)
+        if refused is not None and link is None and not work.begun:
+            return Concluded(work, refused, asset)
+        exposure = judge(self.context, asset, drafted, link, await self._containers())
         if exposure.parked is not None:
             await remember_release(self.context, asset, exposure.parked)
-            return replace(prepared, drafted=drafted, outcome=exposure.parked)
+            return Concluded(work, exposure.parked, asset)
+        hide = link if exposure.closed else None
         if not crosswalk.selects(asset):
-            return replace(prepared, drafted=drafted, outcome=NOT_SELECTED, hide=exposure.closed)
-        refused = rejected(drafted) or unfit(self.context, asset, drafted.draft, prepared.link)
+            return Concluded(work, NOT_SELECTED, asset, hide)
+        refused = refused or unfit(self.context, asset, drafted.draft, link)
         if refused is None:
-            drafted = await self._with_terms(asset, drafted, marker, new=prepared.link is None)
+            drafted = await self._with_terms(asset, drafted, marker, new=link is None)
             refused = rejected(drafted)
         if refused is not None:
-            return replace(prepared, drafted=drafted, outcome=refused, hide=exposure.closed)
-        return await self._completed(replace(prepared, asset=asset, drafted=exposure.applied(drafted)), marker)
+            return Concluded(work, refused, asset, hide)
+        return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted)), marker)
 
     async def _with_terms(self, asset: Asset, drafted: Drafted, marker: str, *, new: bool) -> Drafted:
         """The draft once the terms it needs are made. Raises Conflict, Unsupported before anything is made where the
@@ -148,14 +151,14 @@ class Worker:
             drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
         return drafted
 
-    async def _completed(self, prepared: Prepared, marker: str) -> Prepared:
+    async def _completed(self, item: DraftedAsset, marker: str) -> DraftedAsset:
         """With the file name that is free, and the containers made."""
-        asset, drafted = prepared.whole()
-        draft = await self.names.allocate(asset, drafted.draft, marker, new=prepared.link is None)
+        asset, drafted = item.asset, item.drafted
+        draft = await self.names.allocate(asset, drafted.draft, marker, new=item.link is None)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         related = self.context.crosswalk.related(asset)
         losses = (*drafted.losses, *left_versions(asset, self.context))
-        return replace(prepared, asset=related, drafted=replace(drafted, draft=draft, losses=losses))
+        return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses))
 
     async def _containers(self) -> Known:
         """The target's containers, where the mapping places anything."""
@@ -163,47 +166,36 @@ class Worker:
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
-    async def write(self, prepared: Prepared) -> Outcome | None:
-        """Do what has to be done; None when the work was put back for later."""
-        work = prepared.work
+    async def write(self, item: DraftedAsset | Concluded) -> Written | Failed:
+        """Do what has to be done at the target."""
+        work, link = item.work, item.hide if isinstance(item, Concluded) else item.link
         try:
-            if prepared.outcome is not None:
-                return await self._concluded(prepared, prepared.outcome)
-            return await TargetWriter(self.context).act(prepared)
+            return Written(work, await self._outcome(item), item.asset)
         except NotFound as error:
-            told = await self.missing.while_writing(error, work.asset, prepared.link)
-            if told.code == CAUSE:
-                await trash_partial_create(self.context, replace(work, begun=True))
-            return self.outcome_of(told, work)
+            return Failed(work, await self._not_found(error, work, link), item.asset)
         except DamSyncError as error:
-            error.within(asset=work.asset)
-            if error.disposition is Disposition.RESTART and work.attempt < MAX_ATTEMPTS:
-                await self.context.store.retry(work, 0.0)
-                return None
-            self.terms.doubted = True  # a term may be gone since it was met
-            return self.outcome_of(error, work)
+            if not isinstance(react(error, work, writing=True), RestartAsset):
+                self.terms.doubted = True  # a term may be gone since it was met
+            return Failed(work, error, item.asset)
 
-    async def _concluded(self, prepared: Prepared, outcome: Outcome) -> Outcome:
-        """The outcome of work that is not written, once what must not be visible is hidden."""
-        if outcome.cause.startswith(EXPOSURE):
-            await trash_partial_create(self.context, prepared.work)
-        if not prepared.hide or prepared.link is None:
-            return outcome
-        return replace(outcome, link=await TargetWriter(self.context).hide(prepared.work, prepared.link))
+    async def _not_found(self, error: NotFound, work: Work, link: LinkRow | None) -> DamSyncError:
+        """The error with its reason; what a killed run began of an asset that is gone is trashed."""
+        try:
+            gone = await self.missing.while_writing(error, work.asset, link)
+            if gone.code == CAUSE:
+                await trash_partial_create(self.context, replace(work, begun=True))
+        except Transient as failure:
+            return failure
+        return gone
 
-    def outcome_of(self, error: DamSyncError, work: Work) -> Outcome:
-        """A parked outcome, or the error itself again when it concerns more than this asset."""
-        if error.disposition in (Disposition.STOP, Disposition.RETRY):
-            raise error
-        log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
-        return Outcome(
-            action="parked",
-            cause=error.cause,
-            message=error.message,
-            hint=error.hint,
-            operation=error.operation,
-            passing=error.passing,
-        )
+    async def _outcome(self, item: DraftedAsset | Concluded) -> Outcome:
+        if isinstance(item, DraftedAsset):
+            return await TargetWriter(self.context).act(item)
+        if item.outcome.cause.startswith(EXPOSURE):
+            await trash_partial_create(self.context, item.work)
+        if item.hide is None:
+            return item.outcome
+        return replace(item.outcome, link=await TargetWriter(self.context).hide(item.work, item.hide))
 
 
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:

@@ -1,0 +1,87 @@
+"""What follows from an error: stop the run, retry or restart the asset, or park it. The only place that decides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dam_sync.model.errors import DamSyncError, Disposition, Transient
+from dam_sync.store.rows import Outcome, Work
+
+MAX_ATTEMPTS = 4
+FRUITLESS = 12  # transient failures in a row, over all assets, before the run gives up for now
+
+
+@dataclass(frozen=True, slots=True)
+class StopRun:
+    """It concerns more than one asset: raise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAsset:
+    """Put the work item back, due after so many seconds."""
+
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAsset:
+    """Put the work item back, due at once: an upload session is gone, and the next attempt opens another."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkAsset:
+    """Set the asset aside with this outcome; the run continues. counts: another asset got an answer, so the service
+    works; an asset that keeps failing does not show that."""
+
+    outcome: Outcome
+    counts: bool = True
+
+
+Reaction: TypeAlias = StopRun | RetryAsset | RestartAsset | ParkAsset
+
+
+def react(error: DamSyncError, work: Work | None = None, *, failures: int = 0, writing: bool = False) -> Reaction:
+    """What to do about an error. work: the item it was met at, None where nothing counts attempts; failures: transient
+    ones in a row over all assets, this one included; writing: an upload may have been open."""
+    match error.disposition:
+        case Disposition.STOP:
+            return StopRun()
+        case Disposition.RETRY:
+            return _retry(error, work, failures)
+        case Disposition.RESTART if work is None or (writing and work.attempt < MAX_ATTEMPTS):
+            return RestartAsset()
+        case _:
+            return ParkAsset(_parked(error))
+
+
+def _retry(error: DamSyncError, work: Work | None, failures: int) -> Reaction:
+    if failures >= FRUITLESS:
+        return StopRun()
+    if work is None:
+        return RetryAsset()
+    if work.attempt >= MAX_ATTEMPTS:
+        return ParkAsset(_keeps_failing(error), counts=False)
+    after = error.retry_after if isinstance(error, Transient) else None
+    return RetryAsset(after or float(2**work.attempt))
+
+
+def _parked(error: DamSyncError) -> Outcome:
+    return Outcome(
+        action="parked",
+        cause=error.cause,
+        message=error.message,
+        hint=error.hint,
+        operation=error.operation,
+        passing=error.passing,
+    )
+
+
+def _keeps_failing(error: DamSyncError) -> Outcome:
+    return Outcome(
+        action="parked",
+        cause=f"keeps failing: {error.cause}",
+        message=error.message,
+        operation=error.operation,
+        passing=True,
+    )

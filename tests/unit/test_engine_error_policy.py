@@ -1,0 +1,56 @@
+"""One table says what follows from an error."""
+
+from __future__ import annotations
+
+from dam_sync.engine.error_policy import (
+    FRUITLESS,
+    MAX_ATTEMPTS,
+    ParkAsset,
+    RestartAsset,
+    RetryAsset,
+    StopRun,
+    react,
+)
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, SessionGone, Throttled, Transient
+from dam_sync.store.rows import Work
+
+
+def item(attempt: int = 1) -> Work:
+    return Work(1, AssetId("a"), "1", None, False, attempt, False, 0)
+
+
+def test_what_concerns_the_run_stops_it() -> None:
+    assert react(Denied("no"), item()) == react(SafetyStop("no"), None) == StopRun()
+
+
+def test_a_transient_error_is_retried_later_and_later_or_when_the_service_says() -> None:
+    assert [react(Transient("x"), item(attempt)) for attempt in (1, 2)] == [RetryAsset(2.0), RetryAsset(4.0)]
+    assert react(Throttled("x", retry_after=90), item()) == RetryAsset(90)
+
+
+def test_an_asset_that_keeps_failing_is_parked_for_a_later_run() -> None:
+    reaction = react(Transient("x"), item(MAX_ATTEMPTS))
+    assert isinstance(reaction, ParkAsset)
+    assert not reaction.counts
+    assert (reaction.outcome.cause, reaction.outcome.passing) == ("keeps failing: Transient", True)
+
+
+def test_when_nothing_gets_through_the_run_stops() -> None:
+    assert react(Transient("x"), item(), failures=FRUITLESS) == StopRun()
+    assert react(Transient("x"), item(MAX_ATTEMPTS), failures=FRUITLESS) == StopRun()
+
+
+def test_an_upload_session_that_is_gone_is_opened_again_a_few_times() -> None:
+    assert react(SessionGone("x"), item(), writing=True) == RestartAsset()
+    assert isinstance(react(SessionGone("x"), item(MAX_ATTEMPTS), writing=True), ParkAsset)
+    assert isinstance(react(SessionGone("x"), item()), ParkAsset), "nothing was being written"
+
+
+def test_what_is_refused_is_parked_with_its_reason() -> None:
+    reaction = react(InvalidValue("too long", hint="shorten it", operation="create"), item())
+    assert isinstance(reaction, ParkAsset)
+    assert reaction.counts
+    outcome = reaction.outcome
+    assert (outcome.action, outcome.cause, outcome.message) == ("parked", "InvalidValue", "too long")
+    assert (outcome.hint, outcome.operation, outcome.passing) == ("shorten it", "create", False)
