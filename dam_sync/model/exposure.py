@@ -41,18 +41,18 @@ class Waiver(StrEnum):
 MEANINGS: Mapping[ExposureRule, str] = {
     ExposureRule.ARCHIVED: "archived at the source, visible at the target",
     ExposureRule.UNPUBLISHED: "not published at the source (draft, pending, in import, …), visible at the target",
-    ExposureRule.UNRELEASED: "not released yet at the source, visible at the target now or earlier than there",
-    ExposureRule.EXPIRY: "expired or to expire at the source; the target would show it longer",
-    ExposureRule.GROUPS: "limited to some groups or users at the source, to others or to nobody in particular at the "
-    "target; a mapping line that reads `groups[]` and gives groups for the asset is taken as your decision",
-    ExposureRule.DENIED: "refused to some groups or users by name at the source, and not at the target",
-    ExposureRule.TIMED: "some access begins or ends at a date of its own at the source, and not at the target",
-    ExposureRule.DOWNLOAD: "the original may not be downloaded at the source, and may be at the target",
-    ExposureRule.CONTAINER: "in a container that only some may see at the source; the target does not limit it so. A "
-    "mapping line of `security: groups` that reads `placements` and gives groups is taken as your decision",
-    ExposureRule.SENSITIVE: "has values that only some users see at the source; the target shows them to everybody "
-    "who sees the asset",
-    ExposureRule.REOPENED: "hidden or limited by hand at the target; `run --repair` leaves its status and rights as "
+    ExposureRule.UNRELEASED: "not released yet at the source; visible at the target now, or earlier than at the source",
+    ExposureRule.EXPIRY: "expired or due to expire at the source; the target would show it longer",
+    ExposureRule.GROUPS: "restricted to some groups or users at the source, and to others or nobody in particular at "
+    "the target; a field rule that reads `groups[]` and gives groups for the asset counts as your decision",
+    ExposureRule.DENIED: "denied to some groups or users by name at the source, but not at the target",
+    ExposureRule.TIMED: "open to some people only from or until a date at the source, but not at the target",
+    ExposureRule.DOWNLOAD: "not downloadable as original at the source, but downloadable at the target",
+    ExposureRule.CONTAINER: "in a container that only some can see at the source; the target does not restrict it like "
+    "that. A field rule of `security: groups` that reads `placements` and gives groups counts as your decision",
+    ExposureRule.SENSITIVE: "one with values that only some users see at the source; the target shows them to "
+    "everybody who sees the asset",
+    ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` leaves its status and rights as "
     "they are unless this rule is accepted",
 }
 OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {

@@ -69,7 +69,9 @@ class _Moment(EachTransform):
 
 class Date(_Moment):
     name: ClassVar[str] = "date"
-    summary: ClassVar[str] = "a day, read by the first format of `in` that fits; an instant is taken in `zone`"
+    summary: ClassVar[str] = (
+        "a date, parsed by the first format of `in` that fits; a timestamp is converted to `zone` first"
+    )
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
     def output_type(self, shape: ValueType) -> ValueType:
@@ -94,7 +96,7 @@ class Date(_Moment):
 
 class DateTime(_Moment):
     name: ClassVar[str] = "datetime"
-    summary: ClassVar[str] = "an instant, read as `date` reads; a day becomes its midnight in `zone`"
+    summary: ClassVar[str] = "a timestamp, parsed as by `date`; a date becomes midnight in `zone`"
     example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
 
     def output_type(self, shape: ValueType) -> ValueType:

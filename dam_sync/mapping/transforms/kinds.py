@@ -21,7 +21,7 @@ ROW = "row"
 class AsText(EachTransform):
     name: ClassVar[str] = "text"
     summary: ClassVar[str] = (
-        "any value as text: ISO dates, instants in UTC, true and false, plain numbers, labels, names, "
+        "any value as text: ISO dates, timestamps in UTC, true and false, plain numbers, labels, names, "
         "`latitude, longitude, address`, rows as JSON"
     )
     example: ClassVar[str] = "text"
@@ -57,7 +57,7 @@ class AsPlace(EachTransform):
 
 class AsRow(EachTransform):
     name: ClassVar[str] = "rows"
-    summary: ClassVar[str] = "a row from the JSON that `text` writes; another text becomes its one cell `cell`"
+    summary: ClassVar[str] = "a row from the JSON that `text` writes; any other text becomes the single cell `cell`"
     example: ClassVar[str] = "{rows: {cell: note}}"
     short: ClassVar[str] = "cell"
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.ROW})
@@ -82,7 +82,7 @@ class AsRow(EachTransform):
 
 class Language(EachTransform):
     name: ClassVar[str] = "language"
-    summary: ClassVar[str] = "says in which language a text is; of a text in several languages takes that one"
+    summary: ClassVar[str] = "states the language of a text; of a text in several languages, takes that one"
     example: ClassVar[str] = "{language: en}"
     short: ClassVar[str] = "locale"
     locale: str = Field(min_length=1)

@@ -16,7 +16,7 @@ Constant = str | bool | int | float
 
 class Unique(ListTransform):
     name: ClassVar[str] = "unique"
-    summary: ClassVar[str] = "leaves out repeated values"
+    summary: ClassVar[str] = "removes duplicate values"
     example: ClassVar[str] = "unique"
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
@@ -45,7 +45,7 @@ class First(ListTransform):
 
 class Join(ListTransform):
     name: ClassVar[str] = "join"
-    summary: ClassVar[str] = "one text from several values, with `with` between them"
+    summary: ClassVar[str] = "joins several values into one text, separated by `with`"
     example: ClassVar[str] = '{join: "; "}'
     short: ClassVar[str] = "with"
     takes: ClassVar[frozenset[ValueType]] = SPEAKING
@@ -74,7 +74,7 @@ class Join(ListTransform):
 
 class Default(ListTransform):
     name: ClassVar[str] = "default"
-    summary: ClassVar[str] = "this value where there is none"
+    summary: ClassVar[str] = "this value if there is none"
     example: ClassVar[str] = "{default: Worldwide}"
     short: ClassVar[str] = "value"
     value: Constant
@@ -86,7 +86,7 @@ class Default(ListTransform):
 
 class Const(ListTransform):
     name: ClassVar[str] = "const"
-    summary: ClassVar[str] = "this value in place of any there are"
+    summary: ClassVar[str] = "this value instead of any others"
     example: ClassVar[str] = "{const: Cleared}"
     short: ClassVar[str] = "value"
     value: Constant

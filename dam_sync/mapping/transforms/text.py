@@ -33,7 +33,7 @@ class TextTransform(EachTransform):
 
 class Nfc(TextTransform):
     name: ClassVar[str] = "nfc"
-    summary: ClassVar[str] = "puts letters and their accents together (Unicode NFC)"
+    summary: ClassVar[str] = "composes characters and their accents (Unicode NFC)"
     example: ClassVar[str] = "nfc"
 
     def change(self, text: str) -> str:
@@ -43,7 +43,7 @@ class Nfc(TextTransform):
 
 class Trim(TextTransform):
     name: ClassVar[str] = "trim"
-    summary: ClassVar[str] = "removes blanks at both ends"
+    summary: ClassVar[str] = "removes whitespace at both ends"
     example: ClassVar[str] = "trim"
 
     def change(self, text: str) -> str:
@@ -53,7 +53,7 @@ class Trim(TextTransform):
 
 class Casefold(TextTransform):
     name: ClassVar[str] = "casefold"
-    summary: ClassVar[str] = "small letters, so that spellings differing in case alone become equal"
+    summary: ClassVar[str] = "folds case, so that spellings that differ only in case become equal"
     example: ClassVar[str] = "casefold"
 
     def change(self, text: str) -> str:
@@ -63,7 +63,7 @@ class Casefold(TextTransform):
 
 class Upper(TextTransform):
     name: ClassVar[str] = "upper"
-    summary: ClassVar[str] = "capital letters"
+    summary: ClassVar[str] = "uppercase"
     example: ClassVar[str] = "upper"
 
     def change(self, text: str) -> str:
@@ -73,7 +73,7 @@ class Upper(TextTransform):
 
 class Lower(TextTransform):
     name: ClassVar[str] = "lower"
-    summary: ClassVar[str] = "small letters"
+    summary: ClassVar[str] = "lowercase"
     example: ClassVar[str] = "lower"
 
     def change(self, text: str) -> str:
@@ -93,7 +93,7 @@ class Title(TextTransform):
 
 class Escape(TextTransform):
     name: ClassVar[str] = "escape"
-    summary: ClassVar[str] = "writes text so that it reads the same inside HTML"
+    summary: ClassVar[str] = "escapes text for HTML"
     example: ClassVar[str] = "escape"
 
     def change(self, text: str) -> str:
@@ -103,7 +103,7 @@ class Escape(TextTransform):
 
 class StripHtml(TextTransform):
     name: ClassVar[str] = "strip_html"
-    summary: ClassVar[str] = "the text of HTML, paragraphs on lines of their own"
+    summary: ClassVar[str] = "the text of HTML, one paragraph per line"
     example: ClassVar[str] = "strip_html"
 
     def change(self, text: str) -> str:
@@ -114,7 +114,7 @@ class StripHtml(TextTransform):
 
 class StripPrefix(TextTransform):
     name: ClassVar[str] = "strip_prefix"
-    summary: ClassVar[str] = "removes a beginning; one that starts with / only as whole folder names"
+    summary: ClassVar[str] = "removes a prefix; a prefix that starts with / matches whole folder names only"
     example: ClassVar[str] = "{strip_prefix: /Library}"
     short: ClassVar[str] = "text"
     text: str = Field(min_length=1)
@@ -129,7 +129,7 @@ class StripPrefix(TextTransform):
 
 class Truncate(EachTransform):
     name: ClassVar[str] = "truncate"
-    summary: ClassVar[str] = "at most `max` letters; `on_cut`: park, drop, or note that something was cut"
+    summary: ClassVar[str] = "at most `max` characters; `on_cut`: park, drop, or note that something was cut"
     example: ClassVar[str] = "{truncate: {max: 255, on_cut: park}}"
     short: ClassVar[str] = "max"
     each_language: ClassVar[bool] = True
@@ -149,7 +149,7 @@ class Truncate(EachTransform):
 
 class SafeName(EachTransform):
     name: ClassVar[str] = "safe_name"
-    summary: ClassVar[str] = "a file name every system takes, of at most `max` letters; keeps the extension"
+    summary: ClassVar[str] = "a file name that every system accepts, at most `max` characters; keeps the extension"
     example: ClassVar[str] = "{safe_name: {max: 128}}"
     short: ClassVar[str] = "max"
     each_language: ClassVar[bool] = True
@@ -163,7 +163,7 @@ class SafeName(EachTransform):
 
 class Split(EachTransform):
     name: ClassVar[str] = "split"
-    summary: ClassVar[str] = "several values from one text, cut at `on`"
+    summary: ClassVar[str] = "splits one text into several values at `on`"
     example: ClassVar[str] = '{split: ";"}'
     short: ClassVar[str] = "on"
     on: str = Field(min_length=1)

@@ -28,7 +28,7 @@ Unmatched = Annotated[
 
 class Number(EachTransform):
     name: ClassVar[str] = "number"
-    summary: ClassVar[str] = "a number from text; `decimal` is the sign before the fraction"
+    summary: ClassVar[str] = "a number from text; `decimal` is the decimal separator"
     example: ClassVar[str] = '{number: {decimal: ","}}'
     short: ClassVar[str] = "decimal"
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.NUMBER})
@@ -61,7 +61,7 @@ class Number(EachTransform):
 
 class Flag(EachTransform):
     name: ClassVar[str] = "flag"
-    summary: ClassVar[str] = "words for yes and no: a flag becomes the first of them, one of them becomes a flag"
+    summary: ClassVar[str] = "words for yes and no: a flag becomes the first of them, any of them becomes a flag"
     example: ClassVar[str] = "{flag: {true: [Yes, Oui], false: [No, Non]}}"
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT, ValueType.FLAG})
     yes: Words = Field(default=WORDS_TRUE, alias="true")
@@ -146,7 +146,7 @@ class Pluck(EachTransform):
 
 class AsJson(EachTransform):
     name: ClassVar[str] = "json"
-    summary: ClassVar[str] = "any value as JSON text, for rows and places that a target cannot hold"
+    summary: ClassVar[str] = "any value as JSON text, for rows and places that a target cannot store"
     example: ClassVar[str] = "json"
     takes: ClassVar[frozenset[ValueType]] = ANY
 
@@ -157,7 +157,7 @@ class AsJson(EachTransform):
 
 class LookUp(EachTransform):
     name: ClassVar[str] = "lookup"
-    summary: ClassVar[str] = "the value beside this one in a table of `lookups`"
+    summary: ClassVar[str] = "the value that a table of `lookups` gives for this one"
     example: ClassVar[str] = "{lookup: country}"
     short: ClassVar[str] = "name"
     table: str = Field(alias="name")
@@ -184,7 +184,7 @@ class LookUp(EachTransform):
 
 class MatchTerm(EachTransform):
     name: ClassVar[str] = "vocabulary"
-    summary: ClassVar[str] = "the target's term, found or made by a rule of `vocabularies`"
+    summary: ClassVar[str] = "the term of the target, found or created by a rule of `vocabularies`"
     example: ClassVar[str] = "{vocabulary: subject}"
     short: ClassVar[str] = "name"
     takes: ClassVar[frozenset[ValueType]] = SPEAKING
