@@ -1,4 +1,4 @@
-"""What writing costs at service B, in API calls by endpoint. Pure functions."""
+"""What writing costs at service B, in API calls by endpoint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
-from dam_sync.model.service import Change, Membership
+from dam_sync.model.service import Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
@@ -18,6 +18,7 @@ from dam_sync.services.b_documents.codec.forms import (
     usual_transitions,
 )
 from dam_sync.services.b_documents.options import DocumentsOptions
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
 
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"
@@ -40,6 +41,17 @@ class Known:
     administrator: bool = True
 
 
+class DocumentsEstimate(DocumentsContainers):
+    """Estimates writes; exact once `schema()` and `containers()` were read."""
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """Calls of one write, with those for folders that it is the first to need."""
+        user = self.tenant.user.now
+        known = Known(self.tenant.server.now or ServerSchema(), self.api.options, user is None or user.administrator)
+        folders = self.estimate_folders(home=needs_home(change), closed=needs_closed(change))
+        return +(calls_of(change, size, known) + folders)
+
+
 def needs_home(change: Change) -> bool:
     """Whether the folder for assets without a place is needed, which is made once."""
     match change:
@@ -60,7 +72,7 @@ def needs_closed(change: Change) -> bool:
 
 
 def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
-    """See `Service.forecast`."""
+    """Calls of one write, folders aside."""
     match change:
         case Draft():
             return draft_calls(change, size, known)

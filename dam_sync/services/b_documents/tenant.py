@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight, gather_or_raise
@@ -11,8 +12,9 @@ from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
+from dam_sync.model.service import Account, Calls, Context, Operation, Service
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
@@ -64,68 +66,12 @@ class DocumentsTenant:
     release: SingleFlight[Release] = field(init=False)
     user: SingleFlight[User] = field(init=False)
     root: SingleFlight[Root] = field(init=False)
-    principals: dict[str, bool] = field(default_factory=dict)  # users and groups that were looked up
-    looking: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
         self.server = SingleFlight(self._server)
         self.release = SingleFlight(self._release)
         self.user = SingleFlight(self._user)
         self.root = SingleFlight(self._root)
-
-    async def probe(self) -> Account:
-        """Prove the credential on its own user, tell the release, count what it sees (wire B 1.5)."""
-        try:
-            reply = await self._logged_in()
-        except Denied as refused:
-            refused.hint = self._denied_hint() or refused.hint
-            raise
-        user = _user_of(reply)
-        self.user.put(user)
-        release = await self.release.get()
-        self._gate(release)
-        total = await self._total()
-        address = urlsplit(self.api.base_url)
-        return Account(
-            tenant=f"{address.netloc}{address.path}/{release.repository}",
-            user=user.name,
-            release=release.text,
-            total=total,
-            clock_skew=reply.ahead_of(self.api.clock.now()),
-            notes=self._notes(release, user),
-        )
-
-    async def schema(self) -> Schema:
-        """Fields, vocabularies and types; with it whatever writing needs to know has been asked."""
-        await self.release.get()
-        await self.user.get()
-        await self.root.get()
-        return fields.schema_of(await self.server.get(), self.api.options)
-
-    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
-        """Those that are neither a group nor a user; who may not be looked up counts as known (wire B 5.3)."""
-        return frozenset([name for name in sorted(names) if not await self._is_known(name)])
-
-    async def refused_groups(self, rights: Rights | None) -> frozenset[str]:
-        """Groups of these rights that cannot be given, where the job lists none itself."""
-        if rights is None or not rights.groups or self.api.options.groups is not None:
-            return frozenset()
-        return await self.unknown_groups(rights.groups)
-
-    async def _is_known(self, name: str) -> bool:
-        if name in (facts.EVERYONE, facts.ADMINISTRATORS):
-            return True
-        async with self.looking.of(name):
-            if name not in self.principals:
-                self.principals[name] = await self._is_there(facts.GROUP, "group", name) or await self._is_there(
-                    facts.USER, "user", name
-                )
-        return self.principals[name]
-
-    async def _is_there(self, operation: str, kind: str, name: str) -> bool:
-        path = f"{facts.API}/{kind}/{quote(name, safe='')}"
-        reply = await self.api.client.send(Request(operation, "GET", path, accept=frozenset({403, 404})))
-        return reply.status != 404
 
     async def assets(self) -> str:
         """The condition for an asset of the library (assumption 1)."""
@@ -136,16 +82,6 @@ class DocumentsTenant:
         types = self.api.options.types
         kinds = one_of("ecm:primaryType", types) if types else f"NOT ({one_of('ecm:primaryType', others)})"
         return " AND ".join(part for part in (LIVE, kinds, below(root)) if part)
-
-    async def _total(self) -> int | None:
-        """By one call where the library is where it usually is; a count of none is made sure of."""
-        path = self.api.options.root or facts.WORKSPACES
-        inside = f"ecm:path STARTSWITH {quoted(path)}" if path != "/" else ""
-        others = [f"ecm:mixinType <> {quoted(facet)}" for facet in sorted(facts.NO_ASSET_FACETS)]
-        kinds = f"NOT ({one_of('ecm:primaryType', facts.FOLDERISH | facts.COLLECTIONS)})"
-        usual = "" if self.api.options.types else select(LIVE, *others, kinds, inside)
-        total = await self.search.count(usual) if usual else 0
-        return total if total != 0 else await self.search.count(select(await self.assets()))
 
     async def _server(self) -> ServerSchema:
         """Three calls: types, schemas with constraints, directories (wire B 5.1, 5.2)."""
@@ -174,9 +110,9 @@ class DocumentsTenant:
         return Release(text, own or (names[0] if len(names) == 1 else "default"))
 
     async def _user(self) -> User:
-        return _user_of(await self._logged_in())
+        return user_of(await self.logged_in())
 
-    async def _logged_in(self) -> Response:
+    async def logged_in(self) -> Response:
         path = f"{facts.API}/automation/login"
         return await self.api.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
 
@@ -192,6 +128,101 @@ class DocumentsTenant:
                 f"there is no folder {wanted} at the service", hint="correct the option `root` in the job"
             )
         return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), str(row.get("type") or ""))
+
+
+class DocumentsPart(Service):
+    """What every part of the service works with: the API, searches, what is known of the server."""
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self.api = DocumentsApi.open(context)
+        self.limits = self.api.limits
+        if not self.api.options.relations:
+            self.operations = self.implemented - {Operation.RELATE}
+        self.search = DocumentsSearch(self.api)
+        self.tenant = DocumentsTenant(self.api, self.search)
+        self._principals: dict[str, bool] = {}  # users and groups that were looked up
+        self._looking = KeyedLock()
+
+    @property
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+        return self.api.client.calls
+
+    @property
+    def measured_pace(self) -> MeasuredPace:
+        """How fast the client sends."""
+        return self.api.client.measured_pace
+
+    async def close(self) -> None:
+        """Close the connections. Safe to repeat."""
+        await self.api.client.close()
+
+    async def probe(self) -> Account:
+        """Prove the credential on its own user, tell the release, count what it sees (wire B 1.5)."""
+        try:
+            reply = await self.tenant.logged_in()
+        except Denied as refused:
+            refused.hint = self._denied_hint() or refused.hint
+            raise
+        user = user_of(reply)
+        self.tenant.user.put(user)
+        release = await self.tenant.release.get()
+        self._gate(release)
+        total = await self._total()
+        address = urlsplit(self.api.base_url)
+        return Account(
+            tenant=f"{address.netloc}{address.path}/{release.repository}",
+            user=user.name,
+            release=release.text,
+            total=total,
+            clock_skew=reply.ahead_of(self.api.clock.now()),
+            notes=self._notes(release, user),
+        )
+
+    async def schema(self) -> Schema:
+        """Fields, vocabularies and types; with it whatever writing needs to know has been asked."""
+        await self.tenant.release.get()
+        await self.tenant.user.get()
+        await self.tenant.root.get()
+        return fields.schema_of(await self.tenant.server.get(), self.api.options)
+
+    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
+        """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One
+        call for a group, two for a user or an unknown name."""
+        return frozenset([name for name in sorted(names) if not await self._is_known(name)])
+
+    async def refused_groups(self, rights: Rights | None) -> frozenset[str]:
+        """Groups of these rights that cannot be given, where the job lists none itself."""
+        if rights is None or not rights.groups or self.api.options.groups is not None:
+            return frozenset()
+        return await self.unknown_groups(rights.groups)
+
+    async def _is_known(self, name: str) -> bool:
+        if name in (facts.EVERYONE, facts.ADMINISTRATORS):
+            return True
+        async with self._looking.of(name):
+            if name not in self._principals:
+                self._principals[name] = await self._is_there(facts.GROUP, "group", name) or await self._is_there(
+                    facts.USER, "user", name
+                )
+        return self._principals[name]
+
+    async def _is_there(self, operation: str, kind: str, name: str) -> bool:
+        path = f"{facts.API}/{kind}/{quote(name, safe='')}"
+        reply = await self.api.client.send(Request(operation, "GET", path, accept=frozenset({403, 404})))
+        return reply.status != 404
+
+    async def _total(self) -> int | None:
+        """By one call where the library is where it usually is; a count of none is made sure of."""
+        path = self.api.options.root or facts.WORKSPACES
+        inside = f"ecm:path STARTSWITH {quoted(path)}" if path != "/" else ""
+        others = [f"ecm:mixinType <> {quoted(facet)}" for facet in sorted(facts.NO_ASSET_FACETS)]
+        kinds = f"NOT ({one_of('ecm:primaryType', facts.FOLDERISH | facts.COLLECTIONS)})"
+        usual = "" if self.api.options.types else select(LIVE, *others, kinds, inside)
+        total = await self.search.count(usual) if usual else 0
+        return total if total != 0 else await self.search.count(select(await self.tenant.assets()))
 
     def _gate(self, release: Release) -> None:
         if self.api.grant == "client_credentials" and not release.since(facts.CLIENT_CREDENTIALS_FROM):
@@ -228,7 +259,7 @@ def below(root: Root) -> str:
 
 
 @interprets_response
-def _user_of(reply: Response) -> User:
+def user_of(reply: Response) -> User:
     data = reply.json()
     name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""
     if not name:

@@ -1,16 +1,43 @@
-"""What writing costs at service E, in API calls by endpoint. Pure functions."""
+"""What writing costs at service E, in API calls by endpoint."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from dam_sync.model.asset import Draft, Patch, Placement
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Membership
-from dam_sync.model.values import Json
+from dam_sync.model.service import Calls, Change, Membership
+from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.codec.security import RELEASE, UploadPlan, security_of_patch
+from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content, security_of_patch
+from dam_sync.services.e_profiles.target import ProfilesTarget
+
+
+class ProfilesEstimate(ProfilesTarget):
+    """Estimates writes; exact once `schema()` was read."""
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """Calls of one write; a Membership is `place`."""
+        match change:
+            case Draft():
+                plan = self.plan(change)
+                return Counter(draft_calls(change, size, self.limits, plan)) + self._proofs(change, plan)
+            case FileRef():
+                return version_calls(size or change.size or 0, self.limits)
+            case Patch():
+                return Counter(patch_calls(change)) + self._proofs(change, None)
+            case Membership():
+                return place_calls(change)
+            case Term():
+                return {facts.ADD_TERM: 1}
+            case Placement():
+                return container_calls(change)
+            case _:
+                return {}
+
+    def _proofs(self, change: Draft | Patch, plan: UploadPlan | None) -> Counter[str]:
+        return proof_calls(self.proven.new(forms_of(change, plan)))
 
 
 def upload_calls(limits: Limits, size: int) -> Counter[str]:
@@ -62,19 +89,9 @@ def forms_of(change: Draft | Patch, plan: UploadPlan | None) -> frozenset[str]:
     return frozenset(tags) | forms_of_security(security_of_patch(change, facts.EPOCH))
 
 
-def forms_of_security(body: Json) -> frozenset[str]:
-    """Taking the release date away is such a form."""
-    return frozenset({facts.HIDING}) if RELEASE in body and body[RELEASE] is None else frozenset()
-
-
 def proof_calls(forms: Iterable[str]) -> Counter[str]:
     """Reading the first use of these back."""
     return Counter(facts.GET_SECURITY if form == facts.HIDING else facts.ASSET for form in forms)
-
-
-def has_content(patch: Patch) -> bool:
-    """Whether anything but rights is changed."""
-    return bool(patch.fields or patch.tags_add or patch.tags_remove or patch.filename is not None)
 
 
 def place_calls(membership: Membership) -> Mapping[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain, repeat
 
 from dam_sync.aio.single_flight import Proven
@@ -11,30 +10,29 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
+from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Call, Content, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import ProfilesApi
-from dam_sync.services.e_profiles.api.search import ProfilesSearch
 from dam_sync.services.e_profiles.codec import security, wire
-from dam_sync.services.e_profiles.codec.security import UploadPlan
-from dam_sync.services.e_profiles.estimate import forms_of_security, has_content
-from dam_sync.services.e_profiles.tenant import ProfilesTenant
+from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
+from dam_sync.services.e_profiles.tenant import ProfilesPart
 from dam_sync.services.e_profiles.uploads import ProfilesUploads, UploadForm
+from dam_sync.transfer.budget import MemoryBudget
 
+MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilesTarget:
-    """Writes assets; each method says what is safe to repeat."""
+class ProfilesTarget(ProfilesPart):
+    """Creates, finds, changes and removes assets."""
 
-    api: ProfilesApi
-    search: ProfilesSearch
-    tenant: ProfilesTenant
-    uploader: ProfilesUploads
-    proven: Proven
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.uploads = ProfilesUploads(self.api, context.budget or MemoryBudget(MEMORY))
+        self.proven = Proven(context.clock)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
@@ -50,7 +48,7 @@ class ProfilesTarget:
                 hint="make a profile there that does not release by itself, or name one in the option closed_profile",
             )
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
-        made = await self.uploader.upload(form, content, journal, self._finder(draft.marker))
+        made = await self.uploads.upload(form, content, journal, self._finder(draft.marker))
         self.api.uploaded(made)
         if draft.tags:
             await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
@@ -64,7 +62,7 @@ class ProfilesTarget:
         return security.plan_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
 
     def audience(self, draft: Draft) -> Audience:
-        """See `Service.audience`."""
+        """Judged by the upload profile and the rights of the draft."""
         clock = self.api.clock
         return security.audience_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
 
@@ -121,7 +119,7 @@ class ProfilesTarget:
             return await self._asked_again(another, self.api.options.index_lag, FIND_WAITS)
 
         form = UploadForm(before["profile"], before["filename"])
-        made = await self.uploader.upload(form, content, journal, landed)
+        made = await self.uploads.upload(form, content, journal, landed)
         if made != asset and await another() is None:
             await self._refuse_queued(asset, made, journal)
         if made == asset and await self._asked_again(another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None:

@@ -11,14 +11,14 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, InvalidValue, Unsupported
-from dam_sync.model.service import Membership
+from dam_sync.model.service import Context, Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import ProfilesApi
-from dam_sync.services.e_profiles.api.search import Pairs, ProfilesSearch, refuse_missing
+from dam_sync.services.e_profiles.api.search import Pairs, refuse_missing
 from dam_sync.services.e_profiles.codec import trees, wire
 from dam_sync.services.e_profiles.codec.values import term_of
+from dam_sync.services.e_profiles.tenant import ProfilesPart
 
 CATEGORY_PATH = "/api/rest/category/categoryTree"
 COLLECTION_TYPES = ("global", "private", "shared")
@@ -27,12 +27,22 @@ Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
 @dataclass(slots=True)
-class ProfilesTaxonomy:
-    """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
+class Node:
+    """A category: the parameters of its listing, and the categories below it."""
 
-    api: ProfilesApi
-    _terms: dict[str, dict[str, Term]] = field(default_factory=dict)
-    _places: Places | None = None
+    placement: Placement
+    listing: Pairs
+    children: list[Node] = field(default_factory=list)
+
+
+class ProfilesTaxonomy(ProfilesPart):
+    """Looks before it writes; what it has read it keeps, and forgets when a write went wrong. Memberships are flat in
+    memory unless listings include children, then one branch's ids are held."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._terms: dict[str, dict[str, Term]] = {}
+        self._places: Places | None = None
 
     # -- vocabularies ----------------------------------------------------------------------------------------------
 
@@ -73,22 +83,23 @@ class ProfilesTaxonomy:
 
     async def containers(self) -> AsyncIterator[Placement]:
         """Categories, parents first, then collections."""
-        for placement in list((await self._all(again=True)).values()):
+        for placement in list((await self._containers(again=True)).values()):
             yield placement
 
-    async def ensure_container(self, kind: str, path: Sequence[str], parent: str) -> Placement:
-        """The category below its parent, or the private collection, of that name."""
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """The category below its parent, or the collection, of that name; no call makes other collections than private
+        ones."""
         wanted = tuple(path)
         if kind not in ("category", "collection"):
             raise Unsupported(f"there are no containers of kind {kind} here", hint="place into category or collection")
         if kind == "collection" and len(wanted) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
-        known = await self._all()
+        known = await self._containers()
         if (kind, wanted) not in known:
             try:
                 made = await (self._add_category(wanted, parent) if kind == "category" else self._add_list(wanted))
             except Conflict:
-                known = await self._all(again=True)  # somebody else made it meanwhile
+                known = await self._containers(again=True)  # somebody else made it meanwhile
                 if (kind, wanted) not in known:
                     raise
                 return known[kind, wanted]
@@ -127,7 +138,7 @@ class ProfilesTaxonomy:
             raise ContractBroken("a new container came without `uuid`", operation=operation)
         return str(identity)
 
-    async def _all(self, *, again: bool = False) -> Places:
+    async def _containers(self, *, again: bool = False) -> Places:
         if again or self._places is None:
             found = await self.categories()
             found += trees.collections_of(await self.collections())
@@ -157,36 +168,18 @@ class ProfilesTaxonomy:
                 rows.extend(page.rows)
         return rows
 
+    # -- memberships -----------------------------------------------------------------------------------------------
 
-# -- memberships ---
-
-
-@dataclass(slots=True)
-class Node:
-    """A category: the parameters of its listing, and the categories below it."""
-
-    placement: Placement
-    listing: Pairs
-    children: list[Node] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfilesMemberships:
-    """Reads memberships; flat in memory unless listings include children, then one branch's ids are held."""
-
-    search: ProfilesSearch
-    taxonomy: ProfilesTaxonomy
-
-    async def all(self) -> AsyncIterator[Membership]:
+    async def members(self) -> AsyncIterator[Membership]:
         """Categories, then collections; an asset in a parent and its child is told of the child alone where listings
         include children, for then nobody can tell."""
-        roots = await self._nodes((), trees.Inner.of(await self.taxonomy.categories()))
+        roots = await self._nodes((), trees.Inner.of(await self.categories()))
         inclusive = await self._includes_children(roots)
         for root in roots:
             async with aclosing(self._below(root, inclusive)) as found:
                 async for membership in found:
                     yield membership
-        rows = await self.taxonomy.collections()
+        rows = await self.collections()
         for row, placement in zip(rows, trees.collections_of(rows), strict=True):
             link = trees.collection_link(row)
             if link:
@@ -195,9 +188,8 @@ class ProfilesMemberships:
                         yield Membership(placement, ids)
 
     async def _nodes(self, path: tuple[str, ...], inner: trees.Inner) -> list[Node]:
-        api = self.search.api
         operation = "GET /v2/categories/{path}" if path else "GET /v2/categories"
-        reply = await api.get(operation, wire.category_path(path) if path else "/v2/categories")
+        reply = await self.api.get(operation, wire.category_path(path) if path else "/v2/categories")
         nodes = []
         for row in wire.items_of(reply):
             placement = trees.category_of(row)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
+from dam_sync.model.service import Account, Calls, Context, Operation, Service
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
@@ -33,34 +35,12 @@ class ProfilesTenant:
         """What was read so far; empty before the first `load()`."""
         return self._tenant or TenantSchema()
 
-    async def probe(self) -> Account:
-        """Prove the credential on its own user, and count what it sees (wire E 1.4)."""
-        reply = await self.api.client.send(self.api.reading("GET /v2/user", "/v2/user"))
-        user = reply.json()
-        if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
-            raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
-        hits = await self.search.page("", limit=1)
-        archives = self.api.read_only and await self.archives(hits.total)
-        return Account(
-            tenant=tenant_of(await self.api.auth.headers(), self.api.tenant_url),
-            user=str(user.get("username") or user.get("email") or user.get("uuid")),
-            release="v2",
-            total=hits.total,
-            clock_skew=reply.ahead_of(self.api.clock.now()),
-            notes=self._notes(hits, archives),
-        )
-
     async def archives(self, total: int | None = None) -> bool:
         """Whether the tenant shows archived assets: only a search without them tells (wire E 2.6)."""
         if self._archives is None:
             everything = (await self.search.page("", limit=1)).total if total is None else total
             self._archives = (await self.search.page("", limit=1, archived=False)).total < everything
         return self._archives
-
-    async def schema(self) -> Schema:
-        """Fields with their vocabularies, metadata types and profiles, groups."""
-        tenant, options, now = await self.load(), self.api.options, self.api.clock.now()
-        return fields.schema_of(tenant, now, versions=options.versioning, closes=security.closes(tenant, options, now))
 
     async def load(self) -> TenantSchema:
         """Read once for each connection."""
@@ -109,6 +89,56 @@ class ProfilesTenant:
         except Denied:
             return []
         return [fields.profile_of(row) for row in wire.items_of(reply)]
+
+
+class ProfilesPart(Service):
+    """What every part of the service works with: the API, searches, what is known of the tenant."""
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self.api = ProfilesApi.open(context)
+        self.limits = self.api.limits
+        if not self.api.options.versioning:
+            self.operations = self.implemented - {Operation.REPLACE}
+        self.search = ProfilesSearch(self.api)
+        self.tenant = ProfilesTenant(self.api, self.search)
+
+    @property
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+        return self.api.client.calls
+
+    @property
+    def measured_pace(self) -> MeasuredPace:
+        """How fast the client sends."""
+        return self.api.client.measured_pace
+
+    async def close(self) -> None:
+        """Close the connections. Safe to repeat."""
+        await self.api.client.close()
+
+    async def probe(self) -> Account:
+        """Prove the credential on its own user, and count what it sees (wire E 1.4)."""
+        reply = await self.api.client.send(self.api.reading("GET /v2/user", "/v2/user"))
+        user = reply.json()
+        if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
+            raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
+        hits = await self.search.page("", limit=1)
+        archives = self.api.read_only and await self.tenant.archives(hits.total)
+        return Account(
+            tenant=tenant_of(await self.api.auth.headers(), self.api.tenant_url),
+            user=str(user.get("username") or user.get("email") or user.get("uuid")),
+            release="v2",
+            total=hits.total,
+            clock_skew=reply.ahead_of(self.api.clock.now()),
+            notes=self._notes(hits, archives),
+        )
+
+    async def schema(self) -> Schema:
+        """Fields with their vocabularies, metadata types and profiles, groups."""
+        tenant, options, now = await self.tenant.load(), self.api.options, self.api.clock.now()
+        return fields.schema_of(tenant, now, versions=options.versioning, closes=security.closes(tenant, options, now))
 
     def _notes(self, hits: wire.ProfilesHits, archives: bool) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}

@@ -20,7 +20,8 @@ from dam_sync.http.auth.grants import (
     SharedConsent,
 )
 from dam_sync.http.client import Client, ClientConfig, Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
@@ -105,6 +106,16 @@ class DocumentsApi:
         if 200 <= reply.status < 300 and reply.status != _VOID:
             _refuse_nothing_done(reply)
         return reply
+
+    async def related(self, asset: AssetId, kind: str) -> list[AssetId]:
+        """The assets this one points to, by one kind of relation (wire B 3, 6.5)."""
+        params = {"predicate": self.options.relations[kind], "outgoing": True}
+        reply = await self.operate(
+            "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
+        )
+        with interpreting_response("linked documents"):
+            rows = reply.object().get("entries") or () if reply.status != 204 else ()
+            return [AssetId(str(row["uid"])) for row in rows]
 
 
 @interprets_response

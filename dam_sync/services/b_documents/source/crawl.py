@@ -4,41 +4,37 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import WHOLE, DocumentsApi, document_path
-from dam_sync.services.b_documents.api.search import DocumentsSearch, one_of, quoted, select
+from dam_sync.services.b_documents.api.client import WHOLE, document_path
+from dam_sync.services.b_documents.api.search import one_of, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.fields import needed
 from dam_sync.services.b_documents.codec.rights import lists_of
+from dam_sync.services.b_documents.source.files import DocumentsFiles
 from dam_sync.services.b_documents.source.publications import DocumentsPublications
 from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
 from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
-from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every lasting download address
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentsCrawl:
+class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
     """Lists and reads assets."""
 
-    api: DocumentsApi
-    search: DocumentsSearch
-    tenant: DocumentsTenant
-    taxonomy: DocumentsTerms
-    containers: DocumentsContainers
-    publications: DocumentsPublications
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._publications = DocumentsPublications(self.search)
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library, in ranges of ids where it is large; a window is a thin sweep of all (wire B 2.6)."""
@@ -69,16 +65,16 @@ class DocumentsCrawl:
                 yield Batch(await self._thin(ours) if thin else await self._whole(ours), behind)
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """One document with its versions. Raises NotFound."""
+        """One document with its versions, by two calls where it has any. Raises NotFound."""
         row = await self.api.document(asset)
         return (await self._assets([row]))[0]
 
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
-        return tuple([wire.entry_of(row, await self.containers.folder_of(row)) for row in rows])
+        return tuple([wire.entry_of(row, await self.folder_of(row)) for row in rows])
 
     async def _whole(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         pairs = zip(rows, await self._assets(rows), strict=True)
-        return tuple([wire.entry_of(row, await self.containers.folder_of(row), asset) for row, asset in pairs])
+        return tuple([wire.entry_of(row, await self.folder_of(row), asset) for row, asset in pairs])
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
         server, options = await self.tenant.server.get(), self.api.options
@@ -86,18 +82,18 @@ class DocumentsCrawl:
         user = (await self.tenant.user.get()).name
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
-        terms = await self.taxonomy.stored(needed(server, used))
+        terms = await self.stored_terms(needed(server, used))
         joined = {uid for row in rows for uid in wire.collection_ids(row)}
-        collections = await self.containers.collections(joined) if joined else {}
+        collections = await self.read_collections(joined) if joined else {}
         related = (
             await gather_or_raise([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
         )
-        published = await self.publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
+        published = await self._publications.of([wire.uid_of(row) for row in rows]) if options.sections else {}
         found = []
         for number, row in enumerate(rows):
             around = wire.Around(
                 versions=versions.get(wire.uid_of(row), ()),
-                folder=await self.containers.folder_of(row),
+                folder=await self.folder_of(row),
                 folder_id=str(row.get("parentRef") or ""),
                 collections=collections,
                 relations=related[number][0] if related else frozenset(),
@@ -144,20 +140,10 @@ class DocumentsCrawl:
         losses: list[Loss] = []
         for kind in self.api.options.relations:
             try:
-                found.update(Relation(kind, target) for target in await self.related(asset, kind))
+                found.update(Relation(kind, target) for target in await self.api.related(asset, kind))
             except Rejected as refused:
                 losses.append(Loss("relations", "cannot be read", f"{kind}: {refused.message}"))
         return frozenset(found), tuple(losses)
-
-    async def related(self, asset: AssetId, kind: str) -> list[AssetId]:
-        """The assets this one points to, by one kind of relation (wire B 3, 6.5)."""
-        params = {"predicate": self.api.options.relations[kind], "outgoing": True}
-        reply = await self.api.operate(
-            "Document.GetLinkedDocuments", f"doc:{asset}", params, reads=True, repeatable=True, asset=asset
-        )
-        with interpreting_response("linked documents"):
-            rows = reply.object().get("entries") or () if reply.status != 204 else ()
-            return [wire.uid_of(row) for row in rows]
 
 
 def _versions_of(some: str, after: str) -> str:

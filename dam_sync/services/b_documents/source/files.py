@@ -10,10 +10,10 @@ from dam_sync.http.client import HttpStream, Request
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
+from dam_sync.model.service import Calls, Context
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import DocumentsApi, document_path
-from dam_sync.services.b_documents.tenant import DocumentsTenant
+from dam_sync.services.b_documents.api.client import document_path
+from dam_sync.services.b_documents.tenant import DocumentsPart
 
 PLAIN = {"Accept": "*/*"}
 
@@ -36,13 +36,12 @@ class Nothing:
         """Nothing is open."""
 
 
-@dataclass(slots=True)
-class DocumentsFiles:
+class DocumentsFiles(DocumentsPart):
     """Opens files by document and path inside it."""
 
-    api: DocumentsApi
-    tenant: DocumentsTenant
-    without_servlet: bool = False
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._without_servlet = False
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`, by an open-ended range, for the server does not clamp others. Raises NotFound."""
@@ -51,7 +50,7 @@ class DocumentsFiles:
             raise NotFound("the file has no place in its document", asset=uid, operation=facts.BLOB)
         if offset and file.size is not None and offset >= file.size:
             return Nothing(offset, file.size)
-        if not self.without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES:
+        if not self._without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES:
             stream = await self._from_servlet(file, uid, xpath, offset)
             if stream is not None:
                 return stream
@@ -59,8 +58,8 @@ class DocumentsFiles:
         return await self.api.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
 
     def opening(self, file: FileRef) -> Calls:
-        """See `Service.opening`; each file is a call (wire B 3)."""
-        large = not self.without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES
+        """Each file is a call (wire B 3)."""
+        large = not self._without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES
         return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
@@ -72,10 +71,10 @@ class DocumentsFiles:
         try:
             stream = await self.api.client.stream(Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset)
         except Denied:
-            self.without_servlet = True
+            self._without_servlet = True
             return None
         if stream.media_type == "text/html" and file.media_type != "text/html":
             await stream.aclose()
-            self.without_servlet = True
+            self._without_servlet = True
             return None
         return stream

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import DocumentsApi
-from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, quoted, select
+from dam_sync.services.b_documents.api.search import LIVE, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.forms import (
     DocumentForm,
@@ -23,45 +23,32 @@ from dam_sync.services.b_documents.codec.forms import (
     unresolved,
 )
 from dam_sync.services.b_documents.codec.values import lost
-from dam_sync.services.b_documents.target.create_once import CreateOnce, NewDocument, again_on_conflict, asset_name
+from dam_sync.services.b_documents.target.create_once import NewDocument, again_on_conflict, asset_name
 from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
-from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
-from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
-from dam_sync.services.b_documents.tenant import DocumentsTenant
-from dam_sync.services.b_documents.uploads import DocumentsUploads, reference
+from dam_sync.services.b_documents.uploads import reference
 
 MOVE = "Document.Move"
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentsCreate:
+class DocumentsCreate(DocumentsUpdate):
     """Uploads, creates under the deterministic name, compares, then does what a create cannot."""
 
-    api: DocumentsApi
-    search: DocumentsSearch
-    tenant: DocumentsTenant
-    taxonomy: DocumentsTerms
-    containers: DocumentsContainers
-    creates: CreateOnce
-    uploads: DocumentsUploads
-    writer: DocumentsUpdate
-
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """See `Service.create`. Everything that can be refused without a call is refused before the first one. A
+        """Everything that can be refused without a call is refused before the first one. A
         document that is not for all is made in a closed folder, given its rights there, and moved at last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
         state = state_of(draft.status, self.api.options) if draft.status and not self.api.options.status_field else ""
-        parent = folder.id if folder else await self.containers.home()
+        parent = folder.id if folder else await self.home_folder()
         name = (
             asset_name(draft.marker.value)
             if draft.marker
             else str(await journal.run("name", self._any, idempotent=True))
         )
         limited = draft.closed or bool(draft.rights.groups)
-        below = await self.containers.closed() if limited else parent
+        below = await self.closed_folder() if limited else parent
         new = NewDocument(
             below,
-            await self.containers.folder_path(below),
+            await self.folder_path(below),
             form.type,
             name,
             form.properties,
@@ -70,12 +57,14 @@ class DocumentsCreate:
         row = await self._made(new, ours_by(draft.marker, name), content, journal)
         asset = wire.uid_of(row)
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
-            row = await self.writer.put_checked(asset, form.properties, row)
+            row = await self.put_checked(asset, form.properties, row)
         await self._finish(asset, row, form, draft, state, journal)
         if limited and str(row.get("parentRef") or "") != parent:
-            path = await self.containers.folder_path(parent)
+            path = await self.folder_path(parent)
             place = replace(new, parent=parent, parent_path=path)
-            await journal.run("move", lambda: self._move(asset, place, ours_by(draft.marker, name)), idempotent=True)
+            await journal.run(
+                "move", lambda: self._move_out(asset, place, ours_by(draft.marker, name)), idempotent=True
+            )
         return asset
 
     async def find(self, marker: Marker) -> AssetId | None:
@@ -87,6 +76,13 @@ class DocumentsCreate:
             found = await self._find(marker)
         return found
 
+    def audience(self, draft: Draft) -> Audience:
+        """Neither states nor dates hide a document (wire B 6.5), and a folder's own rights are not known here."""
+        if draft.closed:
+            return Audience(hidden="closed")
+        groups = draft.rights.groups
+        return Audience(groups=None if not groups or groups & self.api.options.everybody else groups)
+
     async def _find(self, marker: Marker) -> AssetId | None:
         name, value = asset_name(marker.value), marker.value
         either = f"(ecm:name = {quoted(name)} OR {marker.field} = {quoted(value)})"
@@ -97,8 +93,8 @@ class DocumentsCreate:
 
     async def _form(self, draft: Draft) -> DocumentForm:
         server = await self.tenant.server.get()
-        terms = await self.taxonomy.stored(unresolved(draft.fields, server))
-        check_groups(draft.rights, self.api.options, await self.tenant.refused_groups(draft.rights))
+        terms = await self.stored_terms(unresolved(draft.fields, server))
+        check_groups(draft.rights, self.api.options, await self.refused_groups(draft.rights))
         return form_of(draft, server, self.api.options, terms, (await self.tenant.user.get()).name)
 
     async def _any(self) -> Json:
@@ -141,7 +137,7 @@ class DocumentsCreate:
         await journal.discard("file*")
         again = await self.uploads.send(content, journal)
         try:
-            return await self.writer.write_file(asset, content, again, row)
+            return await self.write_file(asset, content, again, row)
         except SessionGone as error:
             await journal.discard("file*")
             text = "the service takes the upload and keeps no file, or another one"
@@ -155,23 +151,23 @@ class DocumentsCreate:
         """Dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:
-            await journal.run("late", lambda: self.writer.put_checked(asset, late, row), idempotent=True)
+            await journal.run("late", lambda: self.put_checked(asset, late, row), idempotent=True)
         if form.tags:
-            await journal.run("tags", lambda: _void(self.writer.tag(asset, form.tags, frozenset())), idempotent=True)
+            await journal.run("tags", lambda: _void(self.tag(asset, form.tags, frozenset())), idempotent=True)
         if draft.closed:
-            await journal.run("closed", lambda: _void(self.writer.permissions.close(asset)), idempotent=True)
+            await journal.run("closed", lambda: _void(self.permissions.close(asset)), idempotent=True)
         elif groups:
             name = f"groups:{digest_of(sorted(groups))}"  # others than an earlier try gave are given first
-            await journal.run(name, lambda: _void(self.writer.permissions.give_alone(asset, groups)), idempotent=True)
+            await journal.run(name, lambda: _void(self.permissions.give_alone(asset, groups)), idempotent=True)
         if state and state != facts.INITIAL:
 
             async def arrived() -> Json:
                 return True if (await self.api.document(asset)).get("state") == state else None
 
             now = str(row.get("state") or facts.INITIAL)
-            await journal.run("state", lambda: _void(self.writer.follow(asset, now, state)), reconcile=arrived)
+            await journal.run("state", lambda: _void(self.follow(asset, now, state)), reconcile=arrived)
 
-    async def _move(self, asset: AssetId, place: NewDocument, ours: Callable[[Json], bool]) -> Json:
+    async def _move_out(self, asset: AssetId, place: NewDocument, ours: Callable[[Json], bool]) -> Json:
         """Out of the closed folder to where it belongs. Where one of ours is there already, of a state that was lost,
         the new one goes: two would be a duplicate. Raises Conflict."""
         params = {"target": place.parent, "name": place.name}

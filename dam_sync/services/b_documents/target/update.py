@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
+from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Content, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
+from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, document_path
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.forms import (
     check_groups,
@@ -25,29 +26,23 @@ from dam_sync.services.b_documents.codec.forms import (
 )
 from dam_sync.services.b_documents.codec.rights import access_of, is_blocked
 from dam_sync.services.b_documents.codec.values import lost, tidy
-from dam_sync.services.b_documents.source.crawl import DocumentsCrawl
 from dam_sync.services.b_documents.target.create_once import timeout_headers
-from dam_sync.services.b_documents.target.permissions import DocumentsPermissions
 from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
 from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
-from dam_sync.services.b_documents.tenant import DocumentsTenant
 from dam_sync.services.b_documents.uploads import FIRST, DocumentsUploads, reference
+from dam_sync.transfer.budget import MemoryBudget
 
 Properties = Mapping[str, Json]
+MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
 LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentsUpdate:
-    """Writes documents; whatever the service may swallow in silence is compared with its answer."""
+class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
+    """Changes documents; whatever the service may swallow in silence is compared with its response."""
 
-    api: DocumentsApi
-    tenant: DocumentsTenant
-    taxonomy: DocumentsTerms
-    containers: DocumentsContainers
-    reader: DocumentsCrawl
-    uploads: DocumentsUploads
-    permissions: DocumentsPermissions
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.uploads = DocumentsUploads(self.api, context.budget or MemoryBudget(MEMORY))
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Refused before the first write where it can be. What closes the document or takes readers away comes first,
@@ -57,10 +52,10 @@ class DocumentsUpdate:
         if patch.filename is not None:
             raise Unsupported("a stored file cannot be renamed", asset=asset)
         server, options = await self.tenant.server.get(), self.api.options
-        terms = await self.taxonomy.stored(unresolved(patch.fields, server))
+        terms = await self.stored_terms(unresolved(patch.fields, server))
         properties = patch_properties(patch, server, options, terms)
         target = folder_among(patch.placements_add)
-        check_groups(patch.rights, options, await self.tenant.refused_groups(patch.rights))
+        check_groups(patch.rights, options, await self.refused_groups(patch.rights))
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
         row = await self.api.document(asset)
         groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()
@@ -160,7 +155,7 @@ class DocumentsUpdate:
         here = str(row.get("parentRef") or "")
         leaving = any(place.kind == "folder" and place.id == here for place in patch.placements_remove)
         if not target and leaving:
-            target = await self.containers.home()
+            target = await self.home_folder()
         if not target or target == here:
             return
         params = {"target": target, "name": str(row.get("path") or "").rpartition("/")[2]}
@@ -282,7 +277,7 @@ class DocumentsUpdate:
                 asset=asset,
                 hint="name it in the option `relations`",
             )
-        known = relation.target in await self.reader.related(asset, relation.kind)
+        known = relation.target in await self.api.related(asset, relation.kind)
         if known and not self.api.read_only:  # a connection that only reads is refused in any case
             return
         params = {"object": str(relation.target), "predicate": predicate, "outgoing": True}

@@ -13,15 +13,15 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import DocumentsApi
-from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, select
+from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
 from dam_sync.services.b_documents.target.create_once import CreateOnce, NewDocument, again_on_conflict
 from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermissions
-from dam_sync.services.b_documents.tenant import DocumentsTenant, Root, below
+from dam_sync.services.b_documents.tenant import DocumentsPart, Root, below
 
 Key = tuple[str, tuple[str, ...]]
 CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
@@ -78,93 +78,91 @@ class Tree:
         return sorted(placed, key=lambda place: (len(place.path), place.path))
 
 
-@dataclass(slots=True)
-class DocumentsContainers:
+class DocumentsContainers(DocumentsPart):
     """Looks before it writes; what it has read it keeps until it is listed again."""
 
-    api: DocumentsApi
-    search: DocumentsSearch
-    tenant: DocumentsTenant
-    creates: CreateOnce
-    permissions: DocumentsPermissions
-    _tree: Tree | None = None
-    _collections: dict[str, Placement] | None = None
-    _unseen: set[str] = field(default_factory=set)  # ids of collections that no listing gives
-    _closed: str = ""  # id of the closed folder, once it is sure that it is closed
-    _foreseen: set[str] = field(default_factory=set)
-    _turns: KeyedLock = field(default_factory=KeyedLock)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.creates = CreateOnce(self.api, self.tenant)
+        self.permissions = DocumentsPermissions(self.api, self.tenant)
+        self._tree: Tree | None = None
+        self._collections: dict[str, Placement] | None = None
+        self._unseen: set[str] = set()  # ids of collections that no listing gives
+        self._closed_id = ""  # of the closed folder, once it is sure that it is closed
+        self._foreseen: set[str] = set()
+        self._container_locks = KeyedLock()
 
-    async def all(self) -> AsyncIterator[Placement]:
+    async def containers(self) -> AsyncIterator[Placement]:
         """Folders, parents first, then collections."""
-        async with self._turns.of(""):
+        async with self._container_locks.of(""):
             self._tree, self._collections = None, None
             self._unseen.clear()
-            tree, collections = await self._read_tree(), await self._read_collections()
+            tree, collections = await self._list_folders(), await self._list_collections()
         for placement in (*tree.placements(), *collections.values()):
             yield placement
 
-    async def tree(self) -> Tree:
+    async def folder_tree(self) -> Tree:
         """The folders, read once."""
         if self._tree is None:
-            async with self._turns.of(""):
+            async with self._container_locks.of(""):
                 if self._tree is None:
-                    await self._read_tree()
+                    await self._list_folders()
         if self._tree is None:
             raise ContractBroken("the folders went away while they were read")
         return self._tree
 
-    async def collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
+    async def read_collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
         """The collections by id, read once, and once more for ids that were not among them: the token of an asset
         tells of its membership one time only."""
         ids = frozenset(wanted)
-        if self._collections is None or self._unknown(ids):
-            async with self._turns.of("collections"):
-                if self._collections is None or self._unknown(ids):
-                    self._unseen |= ids - (await self._read_collections()).keys()
+        if self._collections is None or self._unknown_collections(ids):
+            async with self._container_locks.of("collections"):
+                if self._collections is None or self._unknown_collections(ids):
+                    self._unseen |= ids - (await self._list_collections()).keys()
         return self._collections or {}
 
-    def _unknown(self, ids: frozenset[str]) -> bool:
+    def _unknown_collections(self, ids: frozenset[str]) -> bool:
         return bool(ids - (self._collections or {}).keys() - self._unseen)
 
     async def folder_of(self, row: Json) -> tuple[str, ...]:
         """The path of titles to a document's folder; empty for one that lies in the root, or outside of it."""
-        tree = await self.tree()
+        tree = await self.folder_tree()
         parent = str(row.get("parentRef") or "")
         path = tree.path(parent)
         if path is None and parent:
-            await self._learn(tree, parent)
+            await self._learn_folders(tree, parent)
             path = tree.path(parent)
         return _names_of(row, tree.root) if path is None else path
 
     async def folder_path(self, uid: str) -> str:
         """Where a folder is at the service, by names. Raises NotFound."""
-        tree = await self.tree()
+        tree = await self.folder_tree()
         if uid == tree.root.uid:
             return tree.root.path
         if uid not in tree.folders:
             tree.add(await self.api.document(uid))
         return tree.folders[uid].path
 
-    async def home(self) -> str:
+    async def home_folder(self) -> str:
         """Where an asset without a place goes; made when it is first needed."""
         path = tuple(part for part in self.api.options.folder.split("/") if part)
         uid = (await self.tenant.root.get()).uid
         for depth in range(1, len(path) + 1):
-            uid = (await self.ensure("folder", path[:depth], uid)).id
+            uid = (await self.ensure_container("folder", path[:depth], uid)).id
         return uid
 
-    async def closed(self) -> str:
+    async def closed_folder(self) -> str:
         """The folder that nobody may read, in which documents that are not for all get their rights; made when it is
         first needed. Raises Rejected when others may read it."""
-        async with self._turns.of(CLOSED):
-            if not self._closed:
-                self._closed = await self._close(await self.home())
-        return self._closed
+        async with self._container_locks.of(CLOSED):
+            if not self._closed_id:
+                self._closed_id = await self._make_closed(await self.home_folder())
+        return self._closed_id
 
-    async def _close(self, home: str) -> str:
-        path = (*((await self.tree()).path(home) or ()), CLOSED)
-        known = await self._found("folder", path)
-        uid = (known or await self.ensure("folder", path, home)).id
+    async def _make_closed(self, home: str) -> str:
+        path = (*((await self.folder_tree()).path(home) or ()), CLOSED)
+        known = await self._find_container("folder", path)
+        uid = (known or await self.ensure_container("folder", path, home)).id
         if known is None or not await self._is_closed(uid):
             await self.permissions.close(AssetId(uid))
         return uid
@@ -173,7 +171,7 @@ class DocumentsContainers:
         row, user = await self.api.document(uid), (await self.tenant.user.get()).name
         return is_blocked(row) and not strangers(row, frozenset({user}))
 
-    def foreseen(self, *, home: bool, closed: bool) -> Counter[str]:
+    def estimate_folders(self, *, home: bool, closed: bool) -> Counter[str]:
         """Calls for folders that are still to be made, as far as is known without a call; told once, for they are made
         once."""
         calls: Counter[str] = Counter()
@@ -183,13 +181,13 @@ class DocumentsContainers:
             self._foreseen.add("home")
             missing = sum(titles[:depth] not in known for depth in range(1, len(titles) + 1))
             calls[facts.POST_ID] += missing if self._tree is not None else 0
-        if closed and not self._closed and CLOSED not in self._foreseen:
+        if closed and not self._closed_id and CLOSED not in self._foreseen:
             self._foreseen.add(CLOSED)
             there = (*titles, CLOSED) in known
             calls.update([facts.GET_ID] if there else [facts.POST_ID, facts.OPERATION + ADD])
         return calls
 
-    async def ensure(self, kind: str, path: Sequence[str], parent: str) -> Placement:
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The folder below its parent, or the collection, of that name."""
         wanted = tuple(path)
         if kind not in ("folder", "collection"):
@@ -198,9 +196,9 @@ class DocumentsContainers:
             raise InvalidValue("the name of a container must hold letters, and no blanks around them")
         if kind == "collection" and len(wanted) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
-        async with self._turns.of(f"{kind} {parent} {spelled(wanted[-1])}"):
-            found = await self._found(kind, wanted)
-            return found or await self._make(kind, wanted, parent)
+        async with self._container_locks.of(f"{kind} {parent} {spelled(wanted[-1])}"):
+            found = await self._find_container(kind, wanted)
+            return found or await self._make_container(kind, wanted, parent)
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Into and out of one collection, or over into one folder, in batches; twice is once."""
@@ -213,25 +211,27 @@ class DocumentsContainers:
             raise Unsupported("an asset leaves its folder by going into another one")
         for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
             for start in range(0, len(ids), facts.MEMBER_BATCH):
-                await self._fill(operation, container, ids[start : start + facts.MEMBER_BATCH])
+                await self._fill_collection(operation, container, ids[start : start + facts.MEMBER_BATCH])
 
-    async def _fill(self, operation: str, container: Placement, ids: Sequence[AssetId]) -> None:
+    async def _fill_collection(self, operation: str, container: Placement, ids: Sequence[AssetId]) -> None:
         """Two writers on one collection get in each other's way; the later comes again (wire B 6.5)."""
         params = {"collection": container.id}
-        async with self._turns.of(container.id):
+        async with self._container_locks.of(container.id):
             await again_on_conflict(
                 self.api, lambda: self.api.operate(operation, f"docs:{','.join(ids)}", params, repeatable=True)
             )
 
-    async def _found(self, kind: str, path: tuple[str, ...]) -> Placement | None:
+    async def _find_container(self, kind: str, path: tuple[str, ...]) -> Placement | None:
         known: Iterable[Placement] = (
-            (await self.tree()).placements() if kind == "folder" else (await self.collections()).values()
+            (await self.folder_tree()).placements() if kind == "folder" else (await self.read_collections()).values()
         )
         return next((place for place in known if _alike(place.path, path)), None)
 
-    async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
+    async def _make_container(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         root = await self.tenant.root.get()
-        above = (parent or root.uid) if kind == "folder" else await self.home()  # wire B 10: not below a WorkspaceRoot
+        above = (
+            (parent or root.uid) if kind == "folder" else await self.home_folder()
+        )  # wire B 10: not below a WorkspaceRoot
         top = above == root.uid and root.type == "WorkspaceRoot"
         type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
         name = container_name(kind, path[-1])
@@ -245,12 +245,12 @@ class DocumentsContainers:
             )
         made = Placement(kind, path, str(wire.uid_of(row)))
         if kind == "collection":
-            (await self.collections())[made.id] = made
+            (await self.read_collections())[made.id] = made
         else:
-            (await self.tree()).add(row)
+            (await self.folder_tree()).add(row)
         return made
 
-    async def _learn(self, tree: Tree, uid: str) -> None:
+    async def _learn_folders(self, tree: Tree, uid: str) -> None:
         """The folders above a document that were not listed: new ones, or ones in the trash."""
         for _ in range(facts.LEVELS):
             if not uid or uid == tree.root.uid or uid in tree.folders:
@@ -260,7 +260,7 @@ class DocumentsContainers:
             except (NotFound, Rejected):
                 return
 
-    async def _read_tree(self) -> Tree:
+    async def _list_folders(self) -> Tree:
         root, server = await self.tenant.root.get(), await self.tenant.server.get()
         tree = Tree(root)
         types = one_of("ecm:primaryType", server.folder_types)
@@ -272,7 +272,7 @@ class DocumentsContainers:
         self._tree = tree
         return tree
 
-    async def _read_collections(self) -> dict[str, Placement]:
+    async def _list_collections(self) -> dict[str, Placement]:
         """Those known already keep their titles, whatever came beside them."""
         found = dict(self._collections or {})
         taken = {title for place in found.values() for title in place.path}

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import KeyedLock
@@ -16,11 +16,11 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.codec.fields import ENUM, Directory, ServerSchema, chain
-from dam_sync.services.b_documents.tenant import DocumentsTenant
+from dam_sync.services.b_documents.tenant import DocumentsPart
 
 LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255
 
@@ -33,21 +33,20 @@ class Listed:
     entries: dict[str, str]  # term id -> entry id
 
 
-@dataclass(slots=True)
-class DocumentsTerms:
+class DocumentsTerms(DocumentsPart):
     """Looks before it writes; what it has read it keeps, and reads again when a write was refused."""
 
-    api: DocumentsApi
-    tenant: DocumentsTenant
-    _known: dict[str, Listed] = field(default_factory=dict)
-    _turns: KeyedLock = field(default_factory=KeyedLock)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._vocabularies: dict[str, Listed] = {}
+        self._term_locks = KeyedLock()
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents before children."""
         for term in list((await self._listed(vocabulary, again=True)).terms.values()):
             yield term
 
-    async def stored(self, vocabularies: Iterable[str]) -> Mapping[str, Mapping[str, Term]]:
+    async def stored_terms(self, vocabularies: Iterable[str]) -> Mapping[str, Mapping[str, Term]]:
         """The terms of these vocabularies by what documents store: the path of ids, or the id alone."""
         found: dict[str, dict[str, Term]] = {}
         for name in sorted(vocabularies):
@@ -63,12 +62,12 @@ class DocumentsTerms:
             raise InvalidValue(
                 f"{term.label[:40]!r} cannot be added to {vocabulary}: 1 to {LONGEST} letters, no blanks around"
             )
-        async with self._turns.of(vocabulary):
+        async with self._term_locks.of(vocabulary):
             listed = await self._listed(vocabulary)
             found = _known(listed, term)
-            return found or await self._add(vocabulary, term, listed)
+            return found or await self._add_term(vocabulary, term, listed)
 
-    async def _add(self, vocabulary: str, term: Term, listed: Listed) -> Term:
+    async def _add_term(self, vocabulary: str, term: Term, listed: Listed) -> Term:
         server = await self.tenant.server.get()
         directory = server.directories.get(vocabulary)
         if directory is None or directory.closed:
@@ -90,30 +89,30 @@ class DocumentsTerms:
                 raise
             return again
         except Exception:
-            self._known.pop(vocabulary, None)
+            self._vocabularies.pop(vocabulary, None)
             raise
         made = term_of(target, {"id": entry, "properties": properties}, listed.terms.get(term.parent))
         listed.terms[made.id], listed.entries[made.id] = made, entry
         return made
 
     async def _listed(self, vocabulary: str, *, again: bool = False) -> Listed:
-        if again or vocabulary not in self._known:
-            self._known[vocabulary] = await self._read(vocabulary)
-        return self._known[vocabulary]
+        if again or vocabulary not in self._vocabularies:
+            self._vocabularies[vocabulary] = await self._read_terms(vocabulary)
+        return self._vocabularies[vocabulary]
 
-    async def _read(self, vocabulary: str) -> Listed:
+    async def _read_terms(self, vocabulary: str) -> Listed:
         server = await self.tenant.server.get()
         if vocabulary.startswith(ENUM):
             return enum_of(server, vocabulary)
         if vocabulary not in server.directories:
             return arranged(
-                Directory(vocabulary), [(Directory(vocabulary), row) for row in await self._rows(vocabulary)]
+                Directory(vocabulary), [(Directory(vocabulary), row) for row in await self._read_entries(vocabulary)]
             )
         several = chain(server, vocabulary)
-        rows = [(each, row) for each in reversed(several) for row in await self._rows(each.name)]
+        rows = [(each, row) for each in reversed(several) for row in await self._read_entries(each.name)]
         return arranged(several[0], rows)
 
-    async def _rows(self, directory: str) -> list[Json]:
+    async def _read_entries(self, directory: str) -> list[Json]:
         """All entries; the default page would end after 50. Raises NotFound."""
         path = f"{facts.API}/directory/{quote(directory, safe='')}"
 

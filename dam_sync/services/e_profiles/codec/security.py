@@ -14,6 +14,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text
+from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile, texts_of
 from dam_sync.services.e_profiles.options import ProfilesOptions
 
@@ -168,3 +169,13 @@ def narrows(before: Json, body: Json) -> bool:
 def second_text(when: datetime) -> str:
     """An instant as the service keeps it, in whole seconds (wire E 1.5)."""
     return instant_text(when.replace(microsecond=0))
+
+
+def forms_of_security(body: Json) -> frozenset[str]:
+    """Taking the release date away is such a form."""
+    return frozenset({facts.HIDING}) if RELEASE in body and body[RELEASE] is None else frozenset()
+
+
+def has_content(patch: Patch) -> bool:
+    """Whether anything but rights is changed."""
+    return bool(patch.fields or patch.tags_add or patch.tags_remove or patch.filename is not None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss
@@ -14,24 +13,16 @@ from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
-from dam_sync.services.e_profiles.api.client import ProfilesApi
-from dam_sync.services.e_profiles.api.search import ProfilesSearch, refuse_missing
+from dam_sync.services.e_profiles.api.search import refuse_missing
 from dam_sync.services.e_profiles.codec import wire
-from dam_sync.services.e_profiles.source.files import ProfilesLinks
+from dam_sync.services.e_profiles.source.files import ProfilesFiles
 from dam_sync.services.e_profiles.source.listing import ProfilesListing, Rows, created
-from dam_sync.services.e_profiles.tenant import ProfilesTenant
 
 BY_UPLOAD = "by upload"
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilesCrawl:
+class ProfilesCrawl(ProfilesFiles):
     """Lists and reads assets."""
-
-    api: ProfilesApi
-    search: ProfilesSearch
-    tenant: ProfilesTenant
-    links: ProfilesLinks
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """One listing in order of upload, or slices of upload time small enough for a scroll; a delta likewise."""
@@ -76,12 +67,12 @@ class ProfilesCrawl:
                 yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """The asset and its versions. Raises NotFound."""
+        """The asset and its versions, by two calls. Raises NotFound."""
         asked = (("expand", self.api.options.expand),)
         row = await self.api.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
-        versions, losses = await self._told_versions(row, asset)
+        versions, losses = await self._shown_versions(row, asset)
         more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
-        self.links.keep(row)
+        self.keep_link(row)
         found = wire.asset_of(row, await self.tenant.load(), more)
         return self._as_read(Entry(found.id, found.revision, found.changed_at, found)).asset or found
 
@@ -94,10 +85,10 @@ class ProfilesCrawl:
         except IntegrityError as error:
             raise error.within(operation=facts.VERSIONS, asset=asset) from None
         for row in rows:
-            self.links.keep(row)
+            self.keep_link(row)
         return rows
 
-    async def _told_versions(self, row: Json, asset: AssetId) -> tuple[list[Json], tuple[Loss, ...]]:
+    async def _shown_versions(self, row: Json, asset: AssetId) -> tuple[list[Json], tuple[Loss, ...]]:
         """Versions, and what is not told of them: a server from before versions knows no such call (wire E 10)."""
         try:
             return await self.versions(asset), ()
@@ -123,7 +114,7 @@ class ProfilesCrawl:
         except BaseExceptionGroup as several:
             raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
         for row in rows:
-            self.links.keep(row)
+            self.keep_link(row)
         return tuple(self._as_read(wire.entry_of(row, tenant, told[wire.id_of(row)])) for row in rows)
 
     def _as_read(self, entry: Entry) -> Entry:
@@ -140,7 +131,7 @@ class ProfilesCrawl:
             return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:
-        return await self.links.documents(asset) if self.api.options.documents else []
+        return await self.read_documents(asset) if self.api.options.documents else []
 
     async def _plain(self, some: Rows) -> frozenset[str] | None:
         """Which of these rows a search without archived assets shows, by one call; one more where the border of the

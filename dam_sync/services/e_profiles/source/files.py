@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.tenant import ProfilesPart
 
 
-@dataclass(slots=True)
-class ProfilesLinks:
-    """Links by file, at most LINKS_KEPT of them, the oldest forgotten first."""
+class ProfilesFiles(ProfilesPart):
+    """Opens files. Keeps links by file, at most LINKS_KEPT of them, the oldest forgotten first."""
 
-    api: ProfilesApi
-    _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._links: OrderedDict[str, str] = OrderedDict()
 
-    @interprets_response
-    def keep(self, row: Json) -> None:
-        """Remember the link that an asset object, of the current or an older version, came with."""
-        self._keep(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))
-
-    async def documents(self, asset: AssetId) -> list[Json]:
-        """The documents attached to an asset, each with a fresh link that is remembered (wire E 3.4)."""
-        path = f"/api/rest/asset/uuid/{asset}"
-        reply = await self.api.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
-        rows = wire.documents_of(reply)
-        for row in rows:
-            self._keep(wire.document_of(row, asset).id, str(row.get("downloadUrl") or ""))
-        return rows
-
-    def _keep(self, name: str, link: str) -> None:
-        if link:
-            self._kept[name] = link
-            self._kept.move_to_end(name)
-            while len(self._kept) > facts.LINKS_KEPT:
-                self._kept.popitem(last=False)
-
-    async def open(self, file: FileRef, offset: int) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
         asset, _, version = file.id.partition("/")
         for _ in range(facts.LINK_RENEWALS):
@@ -53,19 +32,40 @@ class ProfilesLinks:
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
-                self._kept.pop(file.id, None)
+                self._links.pop(file.id, None)
         return await self._stream(await self._link(file, asset, version), asset, offset)
+
+    @interprets_response
+    def keep_link(self, row: Json) -> None:
+        """Remember the link that an asset object, of the current or an older version, came with."""
+        self._keep_link(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))
+
+    async def read_documents(self, asset: AssetId) -> list[Json]:
+        """The documents attached to an asset, each with a fresh link that is remembered (wire E 3.4)."""
+        path = f"/api/rest/asset/uuid/{asset}"
+        reply = await self.api.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
+        rows = wire.documents_of(reply)
+        for row in rows:
+            self._keep_link(wire.document_of(row, asset).id, str(row.get("downloadUrl") or ""))
+        return rows
+
+    def _keep_link(self, name: str, link: str) -> None:
+        if link:
+            self._links[name] = link
+            self._links.move_to_end(name)
+            while len(self._links) > facts.LINKS_KEPT:
+                self._links.popitem(last=False)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
         return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
-        kept = self._kept.get(file.id, "")
+        kept = self._links.get(file.id, "")
         if kept and wire.is_fresh(kept, self.api.clock.now()):
             return kept
         if version.startswith(wire.DOCUMENT):
-            await self.documents(AssetId(asset))
-            link = self._kept.get(file.id, "")
+            await self.read_documents(AssetId(asset))
+            link = self._links.get(file.id, "")
         else:
             link = wire.download_link(await self._row(asset, version))
         if not link:
@@ -77,7 +77,7 @@ class ProfilesLinks:
                 hint="give the user the conversion “original format” and the right to order active, expired and "
                 "unreleased assets",
             )
-        self._keep(file.id, link)
+        self._keep_link(file.id, link)
         return link
 
     async def _row(self, asset: str, version: str) -> Json:
