@@ -18,6 +18,7 @@ from dam_sync.model.service import Connector, Operation
 from dam_sync.model.support import Feature, Support
 from dam_sync.services import built_in
 
+EXAMPLES = {"https": "https://dam.example", "file": "file:///folder"}
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 TOPICS = Path(__file__).parent / "help"
@@ -134,11 +135,11 @@ def _service(kind: Connector) -> str:
 
 
 def _example(kind: Connector) -> str:
-    flow, needed = next(iter(kind.flows.items()))
-    auth = [f'{name}: "${{env:{name.upper()}}}"' if is_secret(name) else f"{name}: …" for name in needed]
     tenant = "  tenant_url: https://tenant.example\n" if kind.needs_tenant_url else ""
-    side = f"  kind: {kind.name}\n  base_url: https://dam.example\n{tenant}"
-    side += f"  auth: {{{', '.join([f'flow: {flow}', *auth])}}}\n"
+    side = f"  kind: {kind.name}\n  base_url: {EXAMPLES.get(kind.schemes[0], '…')}\n{tenant}"
+    for flow, needed in list(kind.flows.items())[:1]:
+        auth = [f'{name}: "${{env:{name.upper()}}}"' if is_secret(name) else f"{name}: …" for name in needed]
+        side += f"  auth: {{{', '.join([f'flow: {flow}', *auth])}}}\n"
     return f"```yaml\nsource:                  # or target\n{side}```\n"
 
 

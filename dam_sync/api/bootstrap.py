@@ -118,7 +118,9 @@ async def connected(
         wish.progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
         wish.progress.expected = accounts[0].total
-        schemas = await source.schema(), await target.schema()
+        source_schema = await source.schema()
+        await target.adopt_schema(source_schema)
+        schemas = source_schema, await target.schema()
         _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.filename_is_identity)
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 

@@ -114,6 +114,8 @@ async def _about_side(
         if role == "source" and service.limits.undated:
             text = f"changes of {' and '.join(service.limits.undated)} alone move no asset's date"
             yield CheckResult("source deltas", text, "later runs see them with `run JOB --full` only")
+        if role == "target" and "source" in sides.services:
+            await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
         for finding in CheckResult.of(role, await explained(error, job, role)):

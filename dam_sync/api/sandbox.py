@@ -17,6 +17,7 @@ from dam_sync.config.job import is_secret
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.mapping.suggest import suggest
+from dam_sync.model.schema import Schema
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 
@@ -60,24 +61,27 @@ def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping
 
 def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, Any]:
     """The same part of a job file, its secrets written to files that only their owner can read."""
-    auth = dict(side["auth"])
-    for key in filter(is_secret, side["auth"]):
+    auth = dict(side.get("auth", {}))
+    for key in filter(is_secret, side.get("auth", {})):
         file = Path(f"{job.stem}.secrets") / f"{role}_{key}"
         with atomic_write(job.parent / file, "the secret") as out:
             out.write(auth[key])
         auth[key] = f"${{file:{file}}}"
-    return {**side, "auth": auth}
+    return {**side, "auth": auth} if auth else side
 
 
 async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "") -> None:
     """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
     mapping.write_text("version: 1\n", encoding="utf-8")
     job, budget = job_of(job_path), MemoryBudget(NO_FILES)
-    schemas, letters, sample = [], 0, None
+    schemas: list[Schema] = []
+    letters, sample = 0, None
     for role in ("source", "target"):
         service = connect(job, role, RunOptions(), budget, read_only=True)
         try:
             await service.probe()
+            if schemas:
+                await service.adopt_schema(schemas[0])
             schemas.append(await service.schema())
             letters = service.limits.filename
             sample = sample or await sample_of(service)

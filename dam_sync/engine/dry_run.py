@@ -55,6 +55,10 @@ class DryTarget(Service):
         self.limits = self._target.limits
         return account
 
+    async def adopt_schema(self, source: Schema) -> None:
+        """See `Service.adopt_schema`."""
+        await self._target.adopt_schema(source)
+
     async def schema(self) -> Schema:
         """See `Service.schema`."""
         return await self._target.schema()

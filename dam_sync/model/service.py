@@ -207,6 +207,12 @@ class Service(ABC):
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
 
+    async def adopt_schema(self, source: Schema) -> None:
+        """Told the source's schema, before a target's own is asked for. A service that can take any field declares
+        what it lacks, at the latest with its first write; others ignore it. Writes nothing where the connection is
+        read-only; safe to repeat."""
+        return
+
     @abstractmethod
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """Disjoint, covering, each within limits.reach."""

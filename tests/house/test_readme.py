@@ -13,7 +13,7 @@ from dam_sync.config.job import JobConfig, PolicyConfig, SideConfig, SideLimits
 from dam_sync.help import text_of, topics
 from dam_sync.mapping.document import MappingFile
 from dam_sync.reference import EXITS, README, documents, refreshed, sections
-from dam_sync.services import discover
+from dam_sync.services import built_in
 
 ROOT = Path(__file__).parents[2]
 TEXT = README.read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def test_every_topic_is_listed_and_begins_with_its_summary(topic: str) -> None:
 
 
 def test_every_service_has_a_topic() -> None:
-    assert set(discover()) <= set(topics())
+    assert set(built_in()) <= set(topics())
 
 
 def test_every_command_and_every_option_is_described() -> None:
@@ -81,7 +81,7 @@ def test_every_dependency_has_its_line() -> None:
 
 
 def test_the_readme_names_every_service_and_the_two_commands() -> None:
-    for kind in discover():
+    for kind in built_in():
         assert f"`{kind}`" in TEXT
     assert "make demo" in TEXT
     assert "make test" in TEXT
@@ -103,7 +103,7 @@ def test_exit_codes_of_errors_are_told() -> None:
 
 
 def test_assumed_writes_name_an_assumption_and_how_they_are_verified() -> None:
-    for kind in discover().values():
+    for kind in built_in().values():
         numbers = {assumption.number for assumption in kind.assumptions}
         for write in kind.assumed_writes:
             assert write.number in numbers, f"{kind.name}: {write.form}"

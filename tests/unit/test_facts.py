@@ -10,14 +10,14 @@ import pytest
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Connector, Operation
 from dam_sync.model.support import Feature
-from dam_sync.services import discover
+from dam_sync.services import built_in
 from dam_sync.services.a_hypermedia.codec import fields as a
 from dam_sync.services.a_hypermedia.codec import forms
 from dam_sync.services.e_profiles.codec import fields as e
 from tests.support.stepped_clock import NOW
 from tests.support.virtual.lying import LONGEST
 
-KINDS = discover()
+KINDS = built_in()
 WORDS = frozenset({"status", "versions", "attachments", "relations", "tags", "release", "expiry", "groups"})
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
 ABLE = {

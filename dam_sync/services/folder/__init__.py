@@ -1,0 +1,23 @@
+"""A folder on disk: asset files beside a catalogue of JSON lines in the neutral form, sealed as a BagIt bag."""
+
+from __future__ import annotations
+
+from dam_sync.model.service import Connector
+from dam_sync.services.folder import facts
+from dam_sync.services.folder.options import OPTIONS
+from dam_sync.services.folder.service import FolderService
+
+KIND = Connector(
+    name=facts.NAME,
+    summary="a folder on disk: files, a catalogue of JSON lines, and BagIt manifests; an export, a backup, an import",
+    settings=OPTIONS,
+    flows={},
+    connect=FolderService,
+    service=FolderService,
+    limits=facts.LIMITS,
+    schemes=("file",),
+    base_url_optional=True,
+    holds=facts.HOLDS,
+    leaves=facts.LEAVES,
+    not_moved=facts.NOT_MOVED,
+)

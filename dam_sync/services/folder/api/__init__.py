@@ -1,0 +1,1 @@
+"""Access to the folder: files by safe paths, and the catalogue."""

@@ -1,0 +1,198 @@
+"""The catalogue: JSON lines in the neutral form, to which changes are appended; of several lines about one thing the
+last one counts. A torn last line, which a crash may leave, counts for nothing and is cut off by the next write."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.values import Json
+from dam_sync.services.folder.api.disk import Disk, explained
+
+Record: TypeAlias = Mapping[str, Json]
+Key: TypeAlias = tuple[str, ...]
+IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "type": ("name",),
+    "field": ("key",),
+    "vocabulary": ("key",),
+    "term": ("vocabulary", "id"),
+    "container": ("kind", "path"),
+    "status": ("name",),
+    "group": ("name",),
+    "profile": ("name",),
+    "relation_kind": ("name",),
+    "asset": ("id",),
+}
+LONGEST_LINE = 64 * 1024 * 1024
+OWN = ".dam-sync"
+LOCK, SCRATCH, COMPACTED = f"{OWN}/lock", f"{OWN}/tmp", f"{OWN}/catalogue.new"
+
+
+class Catalogue:
+    """Records by kind and identity. Other processes may append meanwhile: reading takes up what they wrote, and
+    writing locks them out. Methods block; call them in a worker thread."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk, self._path = disk, path
+        self._lock = threading.RLock()
+        self._handle: int | None = None
+        self._inode = self._device = self._end = self._lines = 0
+        self._spans: dict[str, tuple[int, int]] = {}
+        self._records: dict[str, dict[Key, Record]] = {kind: {} for kind in IDENTITY}
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a catalogue."""
+        return self._disk.size(self._path) is not None
+
+    def asset_ids(self) -> list[str]:
+        """Ids of all assets, in a stable order."""
+        with self._lock:
+            self._refresh()
+            return sorted(self._spans)
+
+    def asset(self, identity: str) -> Record:
+        """Raises NotFound."""
+        with self._lock:
+            self._refresh()
+            if identity not in self._spans or self._handle is None:
+                raise NotFound(f"there is no asset {identity}", asset=identity)
+            start, length = self._spans[identity]
+            record: Record = json.loads(os.pread(self._handle, length, start))
+            return record
+
+    def records(self, kind: str) -> list[Record]:
+        """All records of a kind other than `asset`."""
+        with self._lock:
+            self._refresh()
+            return list(self._records[kind].values())
+
+    def change(self, edit: Callable[[], Sequence[Record]]) -> None:
+        """Append the records that `edit` gives; nobody else writes between what it reads and this. Durable when it
+        returns; nothing was written where it raises."""
+        with self.exclusive():
+            self._refresh()
+            records = edit()
+            if records:
+                self._append(b"".join(_line(record) for record in records))
+
+    def compact(self) -> None:
+        """Write the catalogue anew without the lines that count no more, if there are any."""
+        with self.exclusive():
+            self._refresh()
+            live = len(self._spans) + sum(map(len, self._records.values()))
+            if self._lines == live:
+                return
+            handle = self._disk.open(COMPACTED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with os.fdopen(handle, "wb") as out, explained(self._path):
+                for records in self._records.values():
+                    out.writelines(_line(record) for record in records.values())
+                for identity in sorted(self._spans):
+                    out.write(_line(self.asset(identity)))
+                out.flush()
+                os.fsync(out.fileno())
+            self._disk.rename(COMPACTED, self._path)
+
+    def close(self) -> None:
+        """Give the descriptor back; safe to repeat."""
+        with self._lock:
+            if self._handle is not None:
+                os.close(self._handle)
+            self._handle = None
+            self._inode = 0
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Nobody else writes to the folder meanwhile; not to be nested."""
+        with self._lock:
+            handle = self._disk.open(LOCK, os.O_RDWR | os.O_CREAT)
+            try:
+                with explained(LOCK):
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
+
+    def _refresh(self) -> None:
+        """Take up what was written since."""
+        try:
+            handle = self._disk.open(self._path)
+        except NotFound:
+            self._reset()
+            return
+        now = os.fstat(handle)
+        if self._handle is not None and (now.st_ino, now.st_dev) == (self._inode, self._device):
+            os.close(handle)
+        else:
+            self._reset()
+            self._handle, self._inode, self._device = handle, now.st_ino, now.st_dev
+        if now.st_size < self._end:
+            raise ContractBroken(f"{self._path} became shorter while it was read", hint="run the same command again")
+        if now.st_size > self._end:
+            self._read_on()
+
+    def _reset(self) -> None:
+        self.close()
+        self._device = self._end = self._lines = 0
+        self._spans.clear()
+        for records in self._records.values():
+            records.clear()
+
+    def _read_on(self) -> None:
+        assert self._handle is not None
+        with os.fdopen(os.dup(self._handle), "rb") as file:
+            file.seek(self._end)
+            while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
+                self._take(line)
+        if len(line) == LONGEST_LINE:
+            raise ContractBroken(f"{self._path}:{self._lines + 1}: the line has more than {LONGEST_LINE:,} bytes")
+
+    def _take(self, line: bytes) -> None:
+        """One complete line, which begins where the last one ended."""
+        start, self._end, self._lines = self._end, self._end + len(line), self._lines + 1
+        if not line.strip():
+            return
+        try:
+            record = json.loads(line)
+            kind = record["record"]
+            key = tuple(_text(record[name]) for name in IDENTITY[kind])
+        except (ValueError, LookupError, TypeError) as problem:
+            told = f"{self._path}:{self._lines}: not a record of a catalogue: {type(problem).__name__}"
+            raise ContractBroken(told, hint="correct the line; `dam-sync help folder` describes the form") from None
+        if kind == "asset":
+            self._spans[key[0]] = (start, len(line))
+        else:
+            self._records[kind][key] = record
+
+    def _append(self, data: bytes) -> None:
+        handle = self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
+        with explained(self._path), os.fdopen(handle, "r+b", buffering=0) as out:
+            try:
+                out.truncate(self._end)  # a torn line
+                out.seek(self._end)
+                _write_all(out.fileno(), data)
+                os.fsync(out.fileno())
+            except OSError:
+                out.truncate(self._end)
+                raise
+        self._refresh()
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _line(record: Record) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,145 @@
+"""Files below one folder: no symbolic link is followed, no path leads out, and what is written survives a crash."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dam_sync.model.errors import NO_ROOM, Denied, DiskFull, InvalidValue, NotFound, Transient
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+DEEPEST = 64
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The parts of a relative path with `/`. Raises InvalidValue for a path that could lead out of the folder."""
+    parts = tuple(path.split("/"))
+    if len(parts) > DEEPEST or "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise InvalidValue(f"the path {path!r} does not lead to a file in the folder", hint="correct the catalogue")
+    return parts
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Errors of the file system as ours, naming the file."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"{what} is not there") from None
+    except PermissionError as error:
+        raise Denied(f"{what}: {error.strerror}", hint="correct the permissions of the folder") from None
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise DiskFull(f"no room left to write {what}", hint="free some space and run again") from None
+        raise Transient(f"{what}: {error.strerror or error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One folder. Paths are relative and are given with `/`. The methods raise NotFound, Denied, DiskFull, InvalidValue
+    and Transient."""
+
+    root: Path
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor of a regular file, made with the folders above it where `flags` have O_CREAT. Raises
+        InvalidValue for anything else, a symbolic link for one."""
+        *above, name = parts_of(path)
+        with explained(path), self.directory(above, make=bool(flags & os.O_CREAT)) as at:
+            self._refuse_link(at, name, path)
+            handle = os.open(name, flags | FILE, 0o666, dir_fd=at)
+            if flags & os.O_CREAT:
+                os.fsync(at)
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                raise InvalidValue(f"{path} is not a regular file")
+            return handle
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a regular file; None where there is none."""
+        try:
+            handle = self.open(path)
+        except (NotFound, InvalidValue):
+            return None
+        try:
+            return os.fstat(handle).st_size
+        finally:
+            os.close(handle)
+
+    def changed_at(self, path: str) -> datetime:
+        """When a regular file was last written."""
+        handle = self.open(path)
+        try:
+            return datetime.fromtimestamp(os.fstat(handle).st_mtime, UTC)
+        finally:
+            os.close(handle)
+
+    def read(self, path: str, most: int) -> bytes:
+        """A small file. Raises InvalidValue for one of more than `most` bytes."""
+        with os.fdopen(self.open(path), "rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise InvalidValue(f"{path} has more than {most:,} bytes")
+        return data
+
+    def write(self, path: str, data: bytes, scratch: str) -> None:
+        """A small file, whole or not at all. scratch: the path that it has until it is complete."""
+        handle = self.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with os.fdopen(handle, "wb") as file, explained(path):
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self.rename(scratch, path)
+
+    def rename(self, old: str, new: str) -> None:
+        """Move a file or folder within the folder, durably; what is at `new` is replaced if it is a file."""
+        *from_parts, from_name = parts_of(old)
+        *to_parts, to_name = parts_of(new)
+        with explained(new), self.directory(from_parts) as source, self.directory(to_parts, make=True) as target:
+            os.rename(from_name, to_name, src_dir_fd=source, dst_dir_fd=target)
+            os.fsync(target)
+            os.fsync(source)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        *above, name = parts_of(path)
+        with explained(path), suppress(FileNotFoundError), self.directory(above) as at:
+            os.unlink(name, dir_fd=at)
+
+    def names(self, path: str) -> Sequence[str]:
+        """The names in a folder, in order; none where there is no such folder."""
+        try:
+            with explained(path), self.directory(parts_of(path)) as at:
+                return sorted(os.listdir(at))
+        except NotFound:
+            return ()
+
+    @contextmanager
+    def directory(self, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
+        """A descriptor of a folder, reached step by step. make: the steps that are missing are made."""
+        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in parts:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=handle)
+                        os.fsync(handle)
+                self._refuse_link(handle, part, "/".join(parts))
+                below = os.open(part, DIRECTORY, dir_fd=handle)
+                os.close(handle)
+                handle = below
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _refuse_link(self, at: int, name: str, path: str) -> None:
+        """Says what is wrong; O_NOFOLLOW is what holds."""
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+                raise InvalidValue(f"{path}: {name} is a symbolic link, which is not followed")

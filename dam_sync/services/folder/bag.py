@@ -1,0 +1,50 @@
+"""The folder as a BagIt bag (RFC 8493), so that an archive can be validated years later, without dam-sync.
+
+The manifests are made in a process of their own: the library changes the working directory of its process.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+from dam_sync.model.errors import IntegrityError
+from dam_sync.services.folder.api.catalogue import OWN
+from dam_sync.services.folder.api.disk import Disk
+
+DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
+FAILED = 1
+
+
+def seal(disk: Disk, today: date) -> None:
+    """Write the manifests of what lies in the folder now; reads every file. Raises IntegrityError, DiskFull, Denied."""
+    if disk.size("bagit.txt") is None:
+        disk.write("bagit.txt", DECLARATION, f"{OWN}/bagit.new")
+    command = [sys.executable, "-m", __name__, str(disk.root), today.isoformat()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if ran.returncode:
+        hint = "the assets are complete; run again, or write `options: {bag: off}`"
+        raise IntegrityError(f"{disk.root} cannot be made a bag: {ran.stderr.strip()[-500:]}", hint=hint)
+
+
+def main(root: Path, day: str) -> int:
+    """Write the manifests; exit code."""
+    import bagit  # type: ignore[import-untyped]  # it has no annotations
+
+    logging.getLogger("bagit").setLevel(logging.ERROR)
+    try:
+        bag = bagit.Bag(str(root))
+        bag.algorithms = ["sha256"]
+        bag.info["Bagging-Date"] = day
+        bag.save(manifests=True)
+    except (bagit.BagError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,34 @@
+"""What a folder is: limits of file systems, and what it holds of the neutral model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from dam_sync.model.limits import Limits, OrphanRetention, Pace
+from dam_sync.model.support import YES, Feature, Support
+
+NAME = "folder"
+PAGE = 200
+FILENAME_BYTES = 200  # of a name on disk; common file systems take 255
+LIMITS = Limits(
+    page=PAGE, pace=Pace(at_once=8, storage_at_once=4), precision=timedelta(milliseconds=1), lag=timedelta(0)
+)
+READ_ONLY = {
+    Feature.MACHINE_TAGS: Support("yes", "", "no draft carries them"),
+    Feature.LINKS: Support("yes", "", "no draft carries them"),
+}
+HOLDS: Mapping[Feature, Support] = {feature: READ_ONLY.get(feature, YES) for feature in Feature}
+KEPT = timedelta(days=1)
+LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: swept by a later run"),)
+NOT_MOVED = (
+    "restrictions besides status, dates and groups (refused users, downloads, containers, sensitive values): what is "
+    "read back from a folder is guarded by status, dates and groups alone",
+    "times at which files of versions were stored",
+)
+CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
+HELD = frozenset(
+    {"tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "created", "filename"}
+)
+CREATED = "created"  # the field that takes the date of creation
+SOURCE_KEY = "source_key"  # the field for the marker

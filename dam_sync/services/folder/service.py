@@ -1,0 +1,163 @@
+"""A folder, connected."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from anyio.to_thread import run_sync
+
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.audience import Audience
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Service, Shard, Window
+from dam_sync.model.values import Term
+from dam_sync.services.folder import facts
+from dam_sync.services.folder.api.disk import Disk, explained
+from dam_sync.services.folder.bag import seal
+from dam_sync.services.folder.estimate import NO_CALLS
+from dam_sync.services.folder.options import FolderOptions
+from dam_sync.services.folder.source import Reader
+from dam_sync.services.folder.target import Writer
+from dam_sync.services.folder.taxonomy import Taxonomy
+from dam_sync.services.folder.tenant import Tenant
+from dam_sync.services.folder.uploads import Uploader
+
+UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
+
+
+class FolderService(Service):
+    """One folder. Nobody sees what lies in it but those who may read the disk."""
+
+    kind = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        self._options = FolderOptions.of(context)
+        self.limits = facts.LIMITS
+        self._tenant = Tenant(Disk(self._options.root), context.clock, context.read_only)
+        self._reader = Reader(self._tenant)
+        self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
+        self._taxonomy = Taxonomy(self._tenant, self._writer)
+
+    @property
+    def calls(self) -> Calls:
+        """None: there is no API."""
+        return NO_CALLS
+
+    async def probe(self) -> Account:
+        """The folder is there and can be read. Raises ConfigError, Denied."""
+        return await run_sync(self._probe)
+
+    def _probe(self) -> Account:
+        root, tenant = self._options.root, self._tenant
+        if not root.is_dir():
+            if root.exists() or not root.parent.is_dir():
+                wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
+                raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
+            if tenant.read_only:
+                return Account(tenant.identity() if root.exists() else "new folder", notes=("the first run makes it",))
+            with explained(str(root)):
+                root.mkdir()
+        if not tenant.read_only:
+            tenant.found()
+        total = len(tenant.catalogue.asset_ids())
+        return Account(tenant.identity(), total=total, notes=() if tenant.is_ours else (UNNAMED,))
+
+    async def adopt_schema(self, source: Schema) -> None:
+        """See `Service.adopt_schema`."""
+        self._tenant.adopt(source)
+
+    async def schema(self) -> Schema:
+        """See `Service.schema`."""
+        return await run_sync(self._tenant.schema)
+
+    def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        return self._reader.shards(window)
+
+    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`."""
+        return self._reader.crawl(shard, cursor)
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        """See `Service.open`."""
+        return await self._reader.open(file, offset)
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`."""
+        return await self._reader.fetch(asset)
+
+    async def close(self) -> None:
+        """Make a bag of what was written. See `Service.close`."""
+        wrote, self._writer.wrote = self._writer.wrote, False
+        try:
+            if wrote:
+                await run_sync(self._finish)
+        finally:
+            self._tenant.catalogue.close()
+
+    def _finish(self) -> None:
+        self._tenant.catalogue.compact()
+        if self._options.bag and self._tenant.base:
+            seal(self._tenant.disk, self._tenant.clock.now().date())
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`."""
+        return await self._writer.find(marker)
+
+    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """See `Service.terms`."""
+        return self._taxonomy.terms(vocabulary)
+
+    def containers(self) -> AsyncIterator[Placement]:
+        """See `Service.containers`."""
+        return self._taxonomy.containers()
+
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
+        """See `Service.create`."""
+        return await self._writer.create(draft, content, journal)
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        """See `Service.update`."""
+        await self._writer.update(asset, patch)
+
+    async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """See `Service.replace`."""
+        await self._writer.replace(asset, content, journal)
+
+    async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """See `Service.attach`."""
+        await self._writer.attach(asset, content, journal)
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        """See `Service.relate`."""
+        await self._writer.relate(asset, relation)
+
+    async def remove(self, asset: AssetId) -> None:
+        """See `Service.remove`."""
+        await self._writer.remove(asset)
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`."""
+        return await self._taxonomy.ensure_term(vocabulary, term)
+
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
+        """See `Service.ensure_container`."""
+        return await self._taxonomy.ensure_container(kind, path)
+
+    def audience(self, draft: Draft) -> Audience:
+        """Nobody, in the normal use of a library: there are no users."""
+        return Audience(hidden="it lies in a folder")
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        """Remove half-written files that are older than a day. See `Service.sweep`."""
+        return await run_sync(self._writer.sweep)
+
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """No calls."""
+        return NO_CALLS
+
+
+def _permitted() -> None:
+    """Where the run has no lease to ask for."""

@@ -1,0 +1,117 @@
+"""Reading a folder: one shard, assets in order of their ids."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+from anyio.to_thread import run_sync
+
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
+from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.limits import MIB
+from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
+from dam_sync.model.values import instant_text, parse_instant
+from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.tenant import Tenant
+
+EVERYTHING = "all"
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads assets and files."""
+
+    tenant: Tenant
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        """See `Service.shards`."""
+        params = {
+            key: instant_text(moment)
+            for key, moment in (("since", window.since), ("until", window.until))
+            if moment is not None
+        }
+        total = len(await run_sync(self.tenant.catalogue.asset_ids))
+        yield Shard(EVERYTHING, params, None if params else total)
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """See `Service.crawl`. An asset without a date of change is in every window."""
+        ids = await run_sync(self.tenant.catalogue.asset_ids)
+        at = bisect_right(ids, cursor["after"]) if cursor is not None else 0
+        since, until = (parse_instant(shard.params[key]) if key in shard.params else None for key in ("since", "until"))
+        window = Window(since, until)
+        while True:
+            page, at = ids[at : at + facts.PAGE], at + facts.PAGE
+            entries = await run_sync(self._entries, page, window)
+            yield Batch(entries, {"after": page[-1]} if at < len(ids) else None)
+            if at >= len(ids):
+                return
+
+    def _entries(self, ids: list[str], window: Window) -> tuple[Entry, ...]:
+        assets = [self.asset(AssetId(identity)) for identity in ids]
+        return tuple(
+            Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=asset.status == TRASH)
+            for asset in assets
+            if _changed_within(asset, window)
+        )
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        """See `Service.fetch`."""
+        return await run_sync(self.asset, asset)
+
+    def asset(self, identity: AssetId) -> Asset:
+        """The asset with the sizes of its files. Raises NotFound, ContractBroken; blocks."""
+        asset = codec.asset_of(self.tenant.catalogue.asset(identity))
+        versions = tuple(self._sized(file) for file in asset.versions)
+        return replace(asset, versions=versions, attachments=tuple(self._sized(file) for file in asset.attachments))
+
+    def _sized(self, file: FileRef) -> FileRef:
+        if file.size is not None or not file.id:
+            return file
+        return replace(file, size=self.tenant.disk.size(self.tenant.files(file.id)))
+
+    async def open(self, file: FileRef, offset: int) -> FileStream:
+        """See `Service.open`."""
+        if not file.id:
+            raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
+        return await run_sync(self._open, file, offset)
+
+    def _open(self, file: FileRef, offset: int) -> FileStream:
+        tenant = self.tenant
+        try:
+            return FileStream(tenant.disk.open(tenant.files(file.id)), offset)
+        except NotFound:
+            return FileStream(tenant.disk.open(tenant.trash(file.id)), offset)
+
+
+class FileStream:
+    """Implements `model.ports.Stream` for a file on disk."""
+
+    def __init__(self, handle: int, start: int) -> None:
+        self._handle: int | None = handle
+        self.total = os.fstat(handle).st_size
+        self.start = start
+        if start > self.total:
+            os.close(handle)
+            raise InvalidValue(f"asked for byte {start} of a file of {self.total}")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        at = self.start
+        while self._handle is not None and (block := await run_sync(os.pread, self._handle, MIB, at)):
+            at += len(block)
+            yield block
+
+    async def aclose(self) -> None:
+        """See `Stream.aclose`."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+
+def _changed_within(asset: Asset, window: Window) -> bool:
+    changed = asset.changed_at
+    if changed is None:
+        return True
+    return (window.since is None or changed >= window.since) and (window.until is None or changed < window.until)

@@ -1,0 +1,196 @@
+"""Writing to a folder: every change is one record that is appended durably, after the files that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from anyio.to_thread import run_sync
+
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Relation
+from dam_sync.model.errors import ConfigError, NotFound
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.service import TRASH
+from dam_sync.services.folder import codec
+from dam_sync.services.folder.api.catalogue import Record
+from dam_sync.services.folder.tenant import Tenant
+from dam_sync.services.folder.uploads import Uploader, home
+
+NUMBER = "note: number"
+IDENTITY = "note: id"
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes assets. may_write: asked before each write; raises when it must not be made."""
+
+    tenant: Tenant
+    may_write: Callable[[], None]
+    uploader: Uploader
+    wrote: bool = False
+    _marked: dict[str, dict[str, AssetId]] = field(default_factory=dict)  # ids by marker, by field
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    async def find(self, marker: Marker) -> AssetId | None:
+        """See `Service.find`; the first question about a field reads the whole catalogue."""
+        return await run_sync(self._find, marker)
+
+    def _find(self, marker: Marker) -> AssetId | None:
+        if marker.field not in self._marked:
+            self._marked[marker.field] = {}
+            for identity in self.tenant.catalogue.asset_ids():
+                self._note(codec.asset_of(self.tenant.catalogue.asset(identity)))
+        found = self._marked[marker.field].get(marker.value)
+        if found is None:
+            return None
+        record = self.tenant.catalogue.asset(found)
+        kept = record.get("fields", {}).get(marker.field)
+        return found if record.get("status") != TRASH and kept == marker.value else None
+
+    def _note(self, asset: Asset) -> None:
+        for key, marked in self._marked.items():
+            value = asset.fields.get(key)
+            if isinstance(value, str) and asset.status != TRASH:
+                marked[value] = asset.id
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
+        """See `Service.create`. The id is recorded first, so that the rest can be repeated."""
+        await self.begin()
+
+        async def name() -> str:
+            return self.tenant.clock.token()[:24]
+
+        identity = AssetId(await journal.run(IDENTITY, name, idempotent=True))
+
+        async def call() -> str:
+            file = await self._stored(identity, "v1", content) if content is not None else None
+            asset = codec.drafted(draft, identity, file, self.tenant.clock.now())
+            await self._append(lambda: asset)
+            return identity
+
+        async def reconcile() -> str | None:
+            return identity if await run_sync(self._is_there, identity) else None
+
+        return AssetId(await journal.run("create", call, reconcile=reconcile))
+
+    def _is_there(self, identity: AssetId) -> bool:
+        try:
+            self.tenant.catalogue.asset(identity)
+        except NotFound:
+            return False
+        return True
+
+    async def update(self, identity: AssetId, patch: Patch) -> None:
+        """See `Service.update`."""
+        await self.begin()
+        now = self.tenant.clock.now()
+        await self._append(lambda: codec.patched(self._asset(identity), patch, now))
+
+    async def replace(self, identity: AssetId, content: Content, journal: Journal) -> None:
+        """See `Service.replace`."""
+        await self.begin()
+
+        async def number() -> int:
+            return len((await run_sync(self._asset, identity)).versions) + 1
+
+        place = int(await journal.run(NUMBER, number, idempotent=True))
+
+        async def call() -> bool:
+            file = await self._stored(identity, f"v{place}", content)
+            await self._append(lambda: _with_version(self._asset(identity), place, file))
+            return True
+
+        await journal.run("version", call, idempotent=True)
+
+    async def attach(self, identity: AssetId, content: Content, journal: Journal) -> None:
+        """See `Service.attach`."""
+        await self.begin()
+
+        async def number() -> int:
+            return len((await run_sync(self._asset, identity)).attachments) + 1
+
+        place = int(await journal.run(NUMBER, number, idempotent=True))
+
+        async def call() -> bool:
+            file = await self._stored(identity, f"a{place}", content)
+            await self._append(lambda: _with_attachment(self._asset(identity), place, file))
+            return True
+
+        await journal.run("attachment", call, idempotent=True)
+
+    async def relate(self, identity: AssetId, relation: Relation) -> None:
+        """See `Service.relate`. Raises NotFound where either asset is missing."""
+        await self.begin()
+
+        def related() -> Asset:
+            self._asset(relation.target)
+            asset = self._asset(identity)
+            return replace(asset, relations=asset.relations | {relation})
+
+        await self._append(related)
+
+    async def remove(self, identity: AssetId) -> None:
+        """See `Service.remove`: the files move to the trash folder, the record stays and says so."""
+        await self.begin()
+        now = self.tenant.clock.now()
+        await self._append(lambda: replace(self._asset(identity, trash=True), status=TRASH, changed_at=now))
+        await run_sync(self._to_trash, identity)
+
+    def _to_trash(self, identity: AssetId) -> None:
+        place = home(identity)
+        with suppress(NotFound):
+            self.tenant.disk.rename(self.tenant.files(place), self.tenant.trash(place))
+
+    def sweep(self) -> int:
+        """See `Service.sweep`."""
+        swept = 0 if self.tenant.read_only else self.uploader.sweep()
+        self.wrote = self.wrote or swept > 0
+        return swept
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Before each write: whether it may be made, and the folder and its schema if they are not there yet."""
+        if self.tenant.read_only:
+            raise ConfigError("this connection only reads, and a write came up")
+        self.may_write()
+        self.wrote = True
+        await run_sync(self.tenant.declare)
+
+    async def _stored(self, identity: AssetId, slot: str, content: Content) -> FileRef:
+        return await self.uploader.store(identity, slot, content, self.tenant.clock.now())
+
+    def _asset(self, identity: AssetId, *, trash: bool = False) -> Asset:
+        asset = codec.asset_of(self.tenant.catalogue.asset(identity))
+        if asset.status == TRASH and not trash:
+            raise NotFound(f"{identity} is in the trash", asset=identity)
+        return asset
+
+    async def _append(self, edit: Callable[[], Asset]) -> None:
+        """Append the asset that `edit` makes; nobody else writes meanwhile."""
+
+        def change() -> None:
+            made: list[Asset] = []
+
+            def records() -> list[Record]:
+                made.append(edit())
+                return [codec.record_of(made[0])]
+
+            self.tenant.catalogue.change(records)
+            self._note(made[0])
+
+        await run_sync(change)
+
+
+def _with_version(asset: Asset, place: int, file: FileRef) -> Asset:
+    versions = (*asset.versions[: place - 1], file, *asset.versions[place:])
+    return replace(asset, versions=versions, changed_at=file.created_at)
+
+
+def _with_attachment(asset: Asset, place: int, file: FileRef) -> Asset:
+    attachments = (*asset.attachments[: place - 1], file, *asset.attachments[place:])
+    return replace(asset, attachments=attachments, changed_at=file.created_at)

@@ -1,0 +1,61 @@
+"""Terms and containers: records of the catalogue. Their ids follow from what they are, so that none is made twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+from anyio.to_thread import run_sync
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import Unsupported
+from dam_sync.model.values import Term
+from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.target import Writer
+from dam_sync.services.folder.tenant import Tenant
+
+
+@dataclass(slots=True)
+class Taxonomy:
+    """Reads and makes terms and containers."""
+
+    tenant: Tenant
+    writer: Writer
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        """See `Service.terms`."""
+        for term in await run_sync(self._terms, vocabulary):
+            yield term
+
+    def _terms(self, vocabulary: str) -> list[Term]:
+        records = self.tenant.catalogue.records("term")
+        return list(codec.terms_of(record for record in records if record["vocabulary"] == vocabulary))
+
+    async def containers(self) -> AsyncIterator[Placement]:
+        """See `Service.containers`."""
+        found = map(codec.container_of, await run_sync(self.tenant.catalogue.records, "container"))
+        for place in sorted(found, key=lambda place: (len(place.path), place.kind, place.path)):
+            yield place
+
+    async def ensure_term(self, vocabulary: str, term: Term) -> Term:
+        """See `Service.ensure_term`."""
+        for known in await run_sync(self._terms, vocabulary):
+            if (known.parent, known.label) == (term.parent, term.label):
+                return known
+        await self.writer.begin()
+        made = replace(term, id=codec.term_id(vocabulary, term.parent, term.label))
+        await run_sync(self.tenant.catalogue.change, lambda: [codec.term_record(vocabulary, made)])
+        return made
+
+    async def ensure_container(self, kind: str, path: Sequence[str]) -> Placement:
+        """See `Service.ensure_container`."""
+        if kind not in facts.CONTAINERS:
+            raise Unsupported(f"a folder has no containers of the kind {kind}")
+        wanted = Placement(kind, tuple(path), codec.container_id(kind, tuple(path)))
+        async for known in self.containers():
+            if known == wanted:
+                return known
+        await self.writer.begin()
+        record = {"record": "container", "kind": kind, "path": list(wanted.path), "id": wanted.id}
+        await run_sync(self.tenant.catalogue.change, lambda: [record])
+        return wanted

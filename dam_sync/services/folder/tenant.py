@@ -1,0 +1,136 @@
+"""What is known about this folder: where its catalogue lies, who it is, and its schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from dam_sync.model.asset import digest_of
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
+from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
+from dam_sync.services.folder.api.disk import Disk
+
+ABOUT = "archive.json"
+FORMAT = "dam-sync folder, version 1"
+MOST = 1_000_000
+OWN_FIELDS: Final = (
+    Field(facts.SOURCE_KEY, FieldKind.TEXT, "Key of the asset at its source"),
+    Field(facts.CREATED, FieldKind.INSTANT, "Date of creation"),
+)
+
+
+@dataclass(slots=True)
+class Tenant:
+    """One folder. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top."""
+
+    disk: Disk
+    clock: Clock
+    read_only: bool
+    base: str = ""
+    catalogue: Catalogue = field(init=False)
+    _adopted: Schema | None = None
+
+    def __post_init__(self) -> None:
+        self.base = "" if self._is_at("catalogue.jsonl") else "data/"
+        self.catalogue = Catalogue(self.disk, f"{self.base}catalogue.jsonl")
+
+    def _is_at(self, path: str) -> bool:
+        return self.disk.root.is_dir() and self.disk.size(path) is not None
+
+    def files(self, path: str) -> str:
+        """The path of a file in the folder, by its path in the catalogue."""
+        return f"{self.base}files/{path}"
+
+    def trash(self, path: str) -> str:
+        """The same for a file of an asset in the trash."""
+        return f"{self.base}trash/{path}"
+
+    # -- who it is ------------------------------------------------------------------------------------------------
+
+    def identity(self) -> str:
+        """A name that stays when the folder is moved. Of a folder that dam-sync did not make, its path."""
+        return str(self._about().get("id") or f"folder-{digest_of(str(self.disk.root))[:16]}")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether dam-sync made the folder."""
+        return bool(self._about())
+
+    def found(self) -> None:
+        """Make the folder and give it a name, if it has none. Raises DiskFull, Denied."""
+        if self._about():
+            return
+        with self.catalogue.exclusive():
+            if not self._about():
+                self._tell({"format": FORMAT, "id": f"folder-{self.clock.token()[:16]}", "locales": []})
+
+    def _about(self) -> Record:
+        try:
+            about = json.loads(self.disk.read(ABOUT, MOST))
+        except NotFound:
+            return {}
+        except ValueError:
+            raise ContractBroken(f"{ABOUT} is not JSON", hint="restore it from a backup of the folder") from None
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise ContractBroken(f"{ABOUT} is not of the format “{FORMAT}”", hint="update dam-sync")
+        return about
+
+    def _tell(self, about: Record) -> None:
+        data = json.dumps(about, indent=1).encode() + b"\n"
+        self.disk.write(ABOUT, data, f"{SCRATCH}/{self.clock.token()}")
+
+    # -- what it can hold -------------------------------------------------------------------------------------------
+
+    def adopt(self, source: Schema) -> None:
+        """Take the source's fields and vocabularies for our own where we lack them, but for fields that a service
+        keeps itself; written with the first asset."""
+        self._adopted = source
+
+    def schema(self) -> Schema:
+        """What the catalogue declares, what was adopted, and the fields that every folder has."""
+        records = [*self._declared(), *self.lacking()]
+        fields = [codec.field_of(record) for record in records if record["record"] == "field"]
+        by_key = {known.key: known for known in (*OWN_FIELDS, *fields)}
+        vocabularies = [codec.vocabulary_of(record) for record in records if record["record"] == "vocabulary"]
+        types = [str(record["name"]) for record in records if record["record"] == "type"]
+        adopted = self._adopted.locales if self._adopted is not None else ()
+        return Schema(
+            fields=by_key,
+            vocabularies={each.key: each for each in vocabularies},
+            types=tuple(AssetType(name, profile=name) for name in types),
+            locales=tuple(dict.fromkeys((*self._about().get("locales", ()), *adopted))),
+            container_kinds=facts.CONTAINERS,
+            closes=True,
+            holds=facts.HELD,
+        )
+
+    def _declared(self) -> Iterator[Record]:
+        for kind in ("type", "vocabulary", "field"):
+            yield from self.catalogue.records(kind)
+
+    def lacking(self) -> list[Record]:
+        """Records that declare what was adopted and is not in the catalogue."""
+        if self._adopted is None:
+            return []
+        known = {(record["record"], str(record.get("key") or record.get("name"))) for record in self._declared()}
+        source = self._adopted
+        wanted: list[Record] = [{"record": "type", "name": each.name} for each in source.types]
+        wanted += [codec.vocabulary_record(each) for each in source.vocabularies.values()]
+        kept = [each for each in source.fields.values() if not (each.system or each.derived)]
+        wanted += [codec.field_record(each) for each in kept]
+        return [each for each in wanted if (each["record"], str(each.get("key") or each.get("name"))) not in known]
+
+    def declare(self) -> None:
+        """Write down what was adopted. Safe to repeat."""
+        if self._adopted is None:
+            return
+        about, locales = self._about(), list(self.schema().locales)
+        if about and about.get("locales") != locales:
+            self._tell({**about, "locales": locales})
+        self.catalogue.change(self.lacking)
+        self._adopted = None
