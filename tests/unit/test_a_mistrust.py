@@ -155,7 +155,7 @@ async def test_an_older_release_adopts_no_media_of_another_user(
     service: Any = tenant.connect()
     entry: EntryPoints = await service._api.entry.get()
     object.__setattr__(entry, "user", own)
-    finder: MediaFinder = service._finder
+    finder: MediaFinder = service
     media = {"id": 1, "_embedded": {"importUser": {"id": int(importer)}} if importer else {}}
     assert await finder._is_ours(media) is ours
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Calls, Membership
+from dam_sync.model.service import Calls, Change, Context, Membership
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.target.create import HIDDEN, is_hidden, planned
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
-from dam_sync.services.a_hypermedia.target.proofs import SINGLE, Proofs, first_of_each
+from dam_sync.services.a_hypermedia.target.proofs import SINGLE, first_of_each
 from dam_sync.services.a_hypermedia.target.relate import ATTACHMENT, ATTACHMENTS, LINK, LINKED, LINKS
 from dam_sync.services.a_hypermedia.target.update import (
     BULK_STATUS,
@@ -40,53 +40,47 @@ from dam_sync.services.a_hypermedia.target.update import (
     status_to_write,
 )
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
 from dam_sync.services.a_hypermedia.uploads import largest
 
 
-class HypermediaEstimate:
+class HypermediaEstimate(MediaFinder):
     """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
 
-    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, finder: MediaFinder, proofs: Proofs) -> None:
-        self._api = api
-        self._proofs = proofs
-        self._tenant = tenant
-        self._finder = finder
-        self._staging_told = False
-        self._links_told = set(tenant.link_types)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._staging_counted = False
+        self._links_counted = set(self._options.link_types)
 
-    def forecast(
-        self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int = 0
-    ) -> Calls:
-        """See `Service.forecast`; a Relation is `relate`, a Membership stands for one attachment.
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """The calls of one write; a Membership stands for one attachment.
 
-        What happens once a session, finding the staging folder and learning a type of link, is told once.
+        What happens once in a run, finding the staging folder and learning a type of link, is counted once.
         """
         try:
-            return self._of(change, size)
+            return self._of_calls(change, size)
         except (InvalidValue, TooLarge):
             return {}
 
-    def _of(self, change: Draft | Patch | FileRef | Term | Placement | Membership | Relation, size: int) -> Calls:
+    def _of_calls(self, change: Change, size: int) -> Calls:
         match change:
             case Draft():
-                return self._create(change, size)
+                return self._create_calls(change, size)
             case Patch():
-                return self._update(change)
+                return self._update_calls(change)
             case FileRef():
-                return self._upload(change.size or size) + one("POST", "medias", VERSIONS)
+                return self._upload_calls(change.size or size) + one("POST", "medias", VERSIONS)
             case Term():
-                return self._term(change)
+                return self._term_calls(change)
             case Placement():
-                return self._container(change)
+                return self._container_calls(change)
             case Relation():
-                return self._link(change)
+                return self._link_calls(change)
             case Membership(placement):
-                return self._attachment() if placement.kind == "attachment" else Counter()
+                return self._attachment_calls() if placement.kind == "attachment" else Counter()
 
-    def _create(self, draft: Draft, size: int) -> Calls:
+    def _create_calls(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
-        calls = self._upload(size) if size else Counter[str]()
+        calls = self._upload_calls(size) if size else Counter[str]()
         entry = self._api.entry.now
         by_folder = entry is None or entry.has(facts.FOLDER_CREATE)
         if by_folder:
@@ -96,52 +90,52 @@ class HypermediaEstimate:
         calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
         if is_hidden(plan.writes, self._statuses):
             calls += one("GET", "medias", MEDIA, len(self._proofs.new([HIDDEN])))
-        calls += self._fields(plan.writes) + self._placed(draft.placements)
+        calls += self._fields_calls(plan.writes) + self._placed_calls(draft.placements)
         if not by_folder:
             return calls
-        calls += self._staging()
-        staging = self._finder.staging.now
+        calls += self._staging_calls()
+        staging = self._staging.now
         kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
-        return calls if kept else calls + self._displaced([Placement("folder", (), "staging")])
+        return calls if kept else calls + self._displaced_calls([Placement("folder", (), "staging")])
 
-    def _staging(self) -> Counter[str]:
+    def _staging_calls(self) -> Counter[str]:
         """Making the staging folder where the top of the tree, read with the schema, has none."""
-        if self._staging_told or self._finder.staging.now is not None:
+        if self._staging_counted or self._staging.now is not None:
             return Counter()
-        self._staging_told = True
+        self._staging_counted = True
         top = self._tenant.top.now
         if top is None:
             return one("GET", "folder-tree") + one("POST", "folder-tree")
-        known = any(child.get("title") == self._finder.title for child in embedded(top, "child"))
+        known = any(child.get("title") == self._options.staging for child in embedded(top, "child"))
         return one("POST", "folder-tree", times=0 if known else 1)
 
-    def _attachment(self) -> Calls:
+    def _attachment_calls(self) -> Calls:
         looks = len(self._proofs.new([ATTACHMENT]))
         return one("POST", "medias", ATTACHMENTS) + one("GET", "medias", ATTACHMENTS, looks)
 
-    def _link(self, relation: Relation) -> Calls:
-        first = relation.kind not in self._links_told
-        self._links_told.add(relation.kind)
+    def _link_calls(self, relation: Relation) -> Calls:
+        first = relation.kind not in self._links_counted
+        self._links_counted.add(relation.kind)
         calls = one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
         return calls + one("GET", "medias", LINKED, len(self._proofs.new([LINK])))
 
-    def _update(self, patch: Patch) -> Calls:
+    def _update_calls(self, patch: Patch) -> Calls:
         writes = self._writes(patch.fields, "" if patch.closed else patch.status or "", whole=True)
-        hiding = self._fields(Writes(closed=True)) if patch.closed else Counter[str]()
+        hiding = self._fields_calls(Writes(closed=True)) if patch.closed else Counter[str]()
         return (
             hiding
-            + self._fields(writes)
-            + self._placed(patch.placements_add)
-            + self._displaced(patch.placements_remove)
+            + self._fields_calls(writes)
+            + self._placed_calls(patch.placements_add)
+            + self._displaced_calls(patch.placements_remove)
         )
 
-    def _placed(self, placements: Iterable[Placement]) -> Counter[str]:
-        return _moved(placements, "POST", LABELS, FOLDER_MEDIAS) + self._looks(placements, inside=True)
+    def _placed_calls(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "POST", LABELS, FOLDER_MEDIAS) + self._looks_calls(placements, inside=True)
 
-    def _displaced(self, placements: Iterable[Placement]) -> Counter[str]:
-        return _moved(placements, "DELETE", LABEL, FOLDER_MEDIA) + self._looks(placements, inside=False)
+    def _displaced_calls(self, placements: Iterable[Placement]) -> Counter[str]:
+        return _moved(placements, "DELETE", LABEL, FOLDER_MEDIA) + self._looks_calls(placements, inside=False)
 
-    def _looks(self, placements: Iterable[Placement], *, inside: bool) -> Counter[str]:
+    def _looks_calls(self, placements: Iterable[Placement], *, inside: bool) -> Counter[str]:
         """The first membership of each kind is read back."""
         kinds = {membership_form(place.kind, inside=inside): place.kind for place in placements}
         new = [kinds[form] for form in self._proofs.new(kinds)]
@@ -157,18 +151,18 @@ class HypermediaEstimate:
     def _statuses(self) -> Mapping[str, Status]:
         return self._tenant.statuses.now or {}
 
-    def _fields(self, writes: Writes) -> Counter[str]:
+    def _fields_calls(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
         entry = self._api.entry.now
         writes = replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
         rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
-        calls = self._values(writes, rides)
+        calls = self._values_calls(writes, rides)
         if (writes.sets_status or writes.own) and not rides:
             calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
             calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.sets_status else [])))
         return calls
 
-    def _values(self, writes: Writes, rides: bool) -> Counter[str]:
+    def _values_calls(self, writes: Writes, rides: bool) -> Counter[str]:
         """With reading back the first use of each form."""
         if not writes.bulked:
             new = self._proofs.new(first_of_each(writes.puts, SINGLE))
@@ -179,7 +173,7 @@ class HypermediaEstimate:
         calls += one("GET", "medias", MEDIA, int(BULK_STATUS in new))
         return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS}))
 
-    def _upload(self, size: int) -> Counter[str]:
+    def _upload_calls(self, size: int) -> Counter[str]:
         entry = self._api.entry.now
         chunks = entry is None or entry.has(facts.CHUNKS)
         if size > largest(chunks):
@@ -187,7 +181,7 @@ class HypermediaEstimate:
         parts = -(-size // facts.CHUNK_BYTES) if chunks and size > facts.SINGLE_BYTES else 0
         return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
 
-    def _term(self, term: Term) -> Calls:
+    def _term_calls(self, term: Term) -> Calls:
         locales = self._tenant.locales.now or ("en",)
         language = next((locale for locale in locales if locale in term.labels), locales[0])
         more = 1 if needs_more(term, language) else 0
@@ -195,7 +189,7 @@ class HypermediaEstimate:
         calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)
         return calls + one("GET", "thesauruses", "/{id}", more + len(self._proofs.new([TITLES][:more])))
 
-    def _container(self, place: Placement) -> Calls:
+    def _container_calls(self, place: Placement) -> Calls:
         """One missing folder: its siblings are read, then it is made. A label is never made."""
         if place.kind != "folder":
             return {}

@@ -13,12 +13,12 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Placement
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, same_name, wanted_id
-from dam_sync.services.a_hypermedia.target.proofs import Proofs
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
+from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
@@ -26,13 +26,11 @@ TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms
 _AT_ONCE = facts.LIMITS.pace.at_once
 
 
-class HypermediaTaxonomy:
+class HypermediaTaxonomy(HypermediaBase):
     """Terms and containers. Siblings may share a title at the service, so one writer at a time works below a parent."""
 
-    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, proofs: Proofs) -> None:
-        self._api = api
-        self._proofs = proofs
-        self._tenant = tenant
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._writers: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
@@ -91,12 +89,12 @@ class HypermediaTaxonomy:
         raise NotFound(f"there is no vocabulary {vocabulary!r}", hint=nearest(vocabulary, forms.sources))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """See `Service.ensure_term`: children of the parent are read, the title compared, then POST, then the other
+        """Children of the parent are read, the title compared, then POST, then the other
         languages by PUT of the whole object. A lookup cannot grow: an unknown value is refused."""
         word, root = await self._source(vocabulary)
         if word == "lookup":
             return await self._lookup_value(vocabulary, root, term)
-        language = await self.language_of(term)
+        language = await self._language_of(term)
         title = term.labels.get(language, term.label)
         if not title:
             raise InvalidValue("a thesaurus takes no term without a title", code="thesaurus-title-missing")
@@ -131,7 +129,7 @@ class HypermediaTaxonomy:
             text = f"the term {title!r} was not made: the service accepted it and does not show it below its parent"
             raise Rejected(text, code="not-written", hint=hint)
 
-    async def language_of(self, term: Term) -> str:
+    async def _language_of(self, term: Term) -> str:
         """The language its title is written in: the first content language it has a title in."""
         locales = await self._tenant.locales.get()
         return next((locale for locale in locales if locale in term.labels), locales[0])
@@ -144,13 +142,13 @@ class HypermediaTaxonomy:
             return
         known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
         if not wanted <= _texts(known.get("titles")).keys():
-            await self._put(identity, completed(known, term, over=False), language, accept=frozenset({403}))
+            await self._put_term(identity, completed(known, term, over=False), language, accept=frozenset({403}))
 
     async def _complete(self, identity: str, term: Term, language: str) -> None:
         known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
-        await self._put(identity, completed(known, term, over=True), language)
+        await self._put_term(identity, completed(known, term, over=True), language)
 
-    async def _put(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
+    async def _put_term(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
         ids = (identity,)
         reply = await self._api.call(
             HalRequest(
@@ -175,8 +173,17 @@ class HypermediaTaxonomy:
         hint = "an administrator adds values to lists; or map this one to a value that exists"
         raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
 
+    async def containers(self) -> AsyncIterator[Placement]:
+        """Folders with their paths, parents first, then labels."""
+        folders, labels = await self._tenant.folders.get(), await self._tenant.labels.get()
+        for identity, path in folders.items():
+            if path:
+                yield Placement("folder", path, identity)
+        for title, identity in labels.items():
+            yield Placement("label", (title,), identity)
+
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """See `Service.ensure_container`: a folder is looked for among its siblings, then made; a label must exist."""
+        """A folder is looked for among its siblings, then made; a label must exist."""
         if kind == "label":
             return await self._label(path)
         if kind != "folder" or not path:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
-from dam_sync.model.asset import Placement
 from dam_sync.model.errors import NotFound
-from dam_sync.model.schema import Schema
+from dam_sync.model.limits import Limits, MeasuredPace
+from dam_sync.model.service import Calls, Context, Service
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
-from dam_sync.services.a_hypermedia.codec.fields import Offer, schema_of, status_names
+from dam_sync.services.a_hypermedia.api.search import MediaSearch
+from dam_sync.services.a_hypermedia.codec.fields import Offer, status_names
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms, bare_lists, field_of, forms_of, with_choices
 from dam_sync.services.a_hypermedia.codec.wire import MediaDecodeContext, Status, folder_ids, status_of
-from dam_sync.services.a_hypermedia.options import LocaleOptions
+from dam_sync.services.a_hypermedia.options import LocaleOptions, options_of
+from dam_sync.services.a_hypermedia.target.proofs import Proofs
+from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 
 class HypermediaTenant:
@@ -34,18 +40,17 @@ class HypermediaTenant:
         self.top = SingleFlight(lambda: self.folder(""))
         self.folders = SingleFlight(self._folders)
 
-    async def schema(self) -> Schema:
-        """The neutral schema of the instance; the top of the folder tree is read for what writing will cost."""
+    async def offer(self) -> Offer:
+        """What the instance offers beyond its forms; the top of the folder tree is read for what writing will cost."""
         statuses = await self.statuses.get()
         await self.top.get()
-        offer = Offer(
+        return Offer(
             roots={wanted_id(root): str(root.get("title") or "") for root in await self._roots()},
             labels=frozenset(await self.labels.get()),
             statuses=status_names((status.base, status.title) for status in statuses.values()),
             locales=await self.locales.get(),
             link_types=frozenset(self.link_types),
         )
-        return schema_of(await self.forms.get(), offer)
 
     async def decode_context(self, medias: Sequence[Json]) -> MediaDecodeContext:
         """All that is needed to read these media."""
@@ -139,14 +144,6 @@ class HypermediaTenant:
         request = HalRequest("GET", "folder-tree", "/{nodeId}", (identity,), await self._api.arrays())
         return await self._api.json(request)
 
-    async def containers(self) -> list[Placement]:
-        """Folders with their paths, parents first, then labels."""
-        folders = (await self.folders.get()).items()
-        labels = (await self.labels.get()).items()
-        return [Placement("folder", path, identity) for identity, path in folders if path] + [
-            Placement("label", (title,), identity) for title, identity in labels
-        ]
-
     async def _languages(self) -> tuple[str, ...]:
         """Content languages, the user's own first: as told in the options, else by asking (wire A 5.6)."""
         if self._locale_options.locales:
@@ -181,6 +178,41 @@ class HypermediaTenant:
             if titles := whole.get("titles"):
                 return tuple(sorted(locale.lower().replace("_", "-") for locale in titles))
         return ()
+
+
+class HypermediaBase(Service):
+    """What all parts of the service share: the connection, what is known of the instance, what was proven in this run.
+
+    A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
+    """
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        """No call is made yet. Raises ConfigError."""
+        self._client = client_of(context)
+        self._options = options = options_of(context.options)
+        self.limits: Limits = replace(facts.LIMITS, lag=options.lag)
+        signed = context.auth.get("flow") == "signed_token"
+        self._api = api = HypermediaApi(self._client, context.base_url, options.rels, context.clock, signed=signed)
+        self._tenant = HypermediaTenant(api, options.locale_options, options.link_types)
+        self._media_search = MediaSearch(api)
+        self._uploads = HypermediaUploads(api, context.budget)
+        self._proofs = Proofs(context.clock, options.bulk)
+
+    @property
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+        return self._client.calls
+
+    @property
+    def measured_pace(self) -> MeasuredPace:
+        """How fast the client calls."""
+        return self._client.measured_pace
+
+    async def close(self) -> None:
+        """Close the connections; safe to repeat."""
+        await self._client.close()
 
 
 def served_language(headers: Mapping[str, str]) -> str:

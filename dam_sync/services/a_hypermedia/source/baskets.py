@@ -8,8 +8,9 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import total_of, wanted_id
+from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 KIND = "collection"
 MEMBERS = "/{basketId}/medias"
@@ -17,13 +18,10 @@ EVERYBODYS = ("as-admin", "true")  # wire A 6.10: else only the own ones
 REFUSED = frozenset({403, 404, 405})
 
 
-class Baskets:
+class BasketReader(HypermediaBase):
     """The baskets that the integration user may see: everybody's for an administrator, else its own."""
 
-    def __init__(self, api: HypermediaApi) -> None:
-        self._api = api
-
-    async def notes(self) -> tuple[str, ...]:
+    async def _basket_notes(self) -> tuple[str, ...]:
         """What a source leaves behind without the option; one call."""
         request = HalRequest("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
         reply = await self._api.call(request)
@@ -37,7 +35,7 @@ class Baskets:
 
     async def members(self) -> AsyncIterator[Membership]:
         """Each basket with its media, page by page. Raises TruncatedListing when fewer come than it counts."""
-        for basket in await self._all():
+        for basket in await self._baskets():
             place = Placement(KIND, (str(basket.get("title") or wanted_id(basket)),), wanted_id(basket))
             params = [("fields", "id")]
             request = HalRequest("GET", "baskets", MEMBERS, (wanted_id(basket),), params)
@@ -48,7 +46,7 @@ class Baskets:
             if medias:
                 yield Membership(place, tuple(AssetId(wanted_id(media)) for media in medias))
 
-    async def _all(self) -> list[Json]:
+    async def _baskets(self) -> list[Json]:
         try:
             return await self._api.listed(HalRequest("GET", "baskets", params=[EVERYBODYS]), "basket")
         except (Denied, Rejected):

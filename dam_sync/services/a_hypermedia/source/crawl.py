@@ -12,36 +12,31 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, Entry, Placement
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import embedded, total_of, wanted_id, whole
 from dam_sync.services.a_hypermedia.api.search import ALL_IDS, MediaSearch, Query, WindowCounter, between, scope
 from dam_sync.services.a_hypermedia.codec.wire import entry_of
 from dam_sync.services.a_hypermedia.source.bulk_read import BulkReader
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
+from dam_sync.services.a_hypermedia.source.fetch import MediaReader
+from dam_sync.services.a_hypermedia.tenant import served_language
 
 _THIN = ("fields", "id,updateDate,fileSize,trashDate")
 _EPOCH = datetime(facts.EPOCH_YEAR, 1, 1, tzinfo=UTC)
 
 
-class MediaCrawler:
+class MediaCrawler(MediaReader):
     """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were cut by, `endpoint` the
     search, `bulk` whether rows carry whole media."""
 
-    def __init__(
-        self, api: HypermediaApi, tenant: HypermediaTenant, media_search: MediaSearch, bulk: BulkReader, keyset: bool
-    ) -> None:
-        self._api = api
-        self._tenant = tenant
-        self._media_search = media_search
-        self._bulk = bulk
-        self._keyset = keyset
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._bulk_reader = BulkReader(self._api, self._tenant, self, self._media_search)
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library; or what changed in a window, and what went into the trash in it."""
-        bulk = {"rich": await self._bulk.proven.get()}
+        bulk = {"rich": await self._bulk_reader.proven.get()}
         whole_library = window.since is None and window.until is None
         async with aclosing(self._library() if whole_library else self._changes(window)) as pieces:
             async for shard in pieces:
@@ -77,7 +72,7 @@ class MediaCrawler:
 
     async def _ids_work(self, total: int) -> bool:
         """One call more than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
-        if not self._keyset:
+        if not self._options.keyset:
             return False
         query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(facts.PAGE))]
         found = await self._media_search.search(query, accept=frozenset({400, 404}))
@@ -105,7 +100,7 @@ class MediaCrawler:
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""
-        scan = _Scan(self._media_search, self._bulk, shard)
+        scan = _Scan(self._media_search, self._bulk_reader, shard)
         async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
                 yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
@@ -116,7 +111,7 @@ class _Scan:
 
     def __init__(self, media_search: MediaSearch, bulk: BulkReader, shard: Shard) -> None:
         self._media_search = media_search
-        self._bulk = bulk
+        self._bulk_reader = bulk
         self._keyset = shard.params["scan"] == "keyset"
         self._endpoint = str(shard.params.get("road") or "media-search")
         self._whole_rows = bool(shard.params.get("rich")) and not self.trash
@@ -140,19 +135,19 @@ class _Scan:
         """One page."""
         query = self._query(params)
         accept = frozenset({403, 404}) if self.trash else frozenset[int]()
-        language = await self._bulk.language() if self._whole_rows else ""
+        language = await self._bulk_reader.language() if self._whole_rows else ""
         found = await self._media_search.search(query, self._endpoint, language, accept=accept)
         rows = embedded(found.body, "media")
         self._whole = {}
         if self._whole_rows and rows:
-            self._whole = await self._bulk.assets(query, self._endpoint, served_language(found.headers), rows)
+            self._whole = await self._bulk_reader.assets(query, self._endpoint, served_language(found.headers), rows)
         total = total_of(found.body)
         if self.trash and total is not None:
             total = min(total, facts.REACH)  # the rest of a huge trash is found missing by the next whole scan
         return Page(rows, total)
 
     def _query(self, params: Params) -> Query:
-        fields = self._bulk.fields if self._whole_rows else _THIN
+        fields = self._bulk_reader.fields if self._whole_rows else _THIN
         query = [*self._scope, fields, ("size", str(params["size"]))]
         if self._keyset:
             after = params["after"]

@@ -9,8 +9,9 @@ from typing import TypeVar
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
 from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.codec.wire import (
     MediaDecodeContext,
@@ -27,21 +28,18 @@ from dam_sync.services.a_hypermedia.codec.wire import (
     version_of,
     version_order,
 )
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
+from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
 
 MEDIA_GONE = "media-not-found"  # wire A 7
 T = TypeVar("T")
 
 
-class MediaReader:
+class MediaReader(HypermediaBase):
     """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
     versions, attachments and links only where the media counts some (wire A 3.3)."""
 
-    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, public_links: bool = False) -> None:
-        """public_links: whether permalinks are read, by a call for each media."""
-        self._api = api
-        self._tenant = tenant
-        self._public_links = public_links
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._embeds_folders = False
 
     async def fetch(self, asset: AssetId) -> Asset:
@@ -76,7 +74,7 @@ class MediaReader:
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
         """With older versions, attachments and links, where the media counts any."""
-        if self._public_links:
+        if self._options.public_links:
             asset = replace(asset, source_links=await self.permalinks(asset.id))
         if not needs_more_calls(media):
             return asset
@@ -99,7 +97,7 @@ class MediaReader:
     @interprets_response
     def is_whole(self, media: Json) -> bool:
         """Whether a media says all there is, so that no call of its own is needed."""
-        return not self._public_links and not needs_more_calls(media)
+        return not self._options.public_links and not needs_more_calls(media)
 
     async def permalinks(self, asset: str) -> dict[str, str]:
         """Public addresses by format, `original` among them where it is configured (wire A 3.2)."""

@@ -9,7 +9,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 
@@ -17,12 +17,8 @@ _API = "/api/"
 _RAISE_LEVEL = "give the integration user's group the download level HD on this media"
 
 
-class MediaOpener:
+class MediaOpener(MediaReader):
     """Opens originals, old versions and attachments."""
-
-    def __init__(self, api: HypermediaApi, reader: MediaReader) -> None:
-        self._api = api
-        self._reader = reader
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from `offset`; a link that no longer answers is read anew, once. Raises Rejected where the user may
@@ -38,7 +34,7 @@ class MediaOpener:
         return await self._original(file, media, rest, offset)
 
     async def _original(self, file: FileRef, media: str, version: str, offset: int) -> Stream:
-        _, now = await self._reader.media(media)
+        _, now = await self.media(media)
         current = tail(link(now, "current"))
         if version and current and version != current:
             return await self._static(file, await self._version_link(media, version), offset)
@@ -75,7 +71,7 @@ class MediaOpener:
         return address
 
     async def _attachment_link(self, media: str, identity: str) -> str:
-        for item in await self._reader.attachment_items(media):
+        for item in await self.attachment_items(media):
             if wanted_id(item) == identity:
                 address = file_address(own_link(item, self._api.rels, "download-link"))
                 if address:

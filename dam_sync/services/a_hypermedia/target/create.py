@@ -11,13 +11,13 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
 from dam_sync.model.ports import Content, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, writes_of
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
-from dam_sync.services.a_hypermedia.target.proofs import Proofs
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
     FOLDER_MEDIAS,
@@ -27,8 +27,6 @@ from dam_sync.services.a_hypermedia.target.update import (
     in_order,
     status_to_write,
 )
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
-from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 HIDDEN = "hidden at first"  # what is looked at of the first new media that must be hidden
 
@@ -42,54 +40,47 @@ class PlannedMedia:
     form: MediaForm | None
 
 
-class MediaCreator:
+class MediaCreator(MediaUpdater, MediaFinder):
     """Creates in the staging folder, marks first, places; fields and status come last, so that nothing is published
     half-made. Once marked it is found by its mark, and staging is left."""
 
-    def __init__(
-        self,
-        api: HypermediaApi,
-        tenant: HypermediaTenant,
-        uploads: HypermediaUploads,
-        updater: MediaUpdater,
-        proofs: Proofs,
-    ) -> None:
-        self._api = api
-        self._proofs = proofs
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._published_at_once = False
-        self._tenant = tenant
-        self._uploads = uploads
-        self._updater = updater
 
-    async def create(self, draft: Draft, content: Content | None, journal: Journal, finder: MediaFinder) -> AssetId:
-        """See `Service.create`. Everything that can be refused without a call is refused before the first one."""
+    async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
+        """Everything that can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
         hidden = is_hidden(plan.writes, await self._tenant.statuses.get())
         if hidden and self._published_at_once:
             raise published_at_once()
-        staging = await finder.staging_if_any()
+        staging = await self._staging_if_any()
         path = await self._uploads.send(content, journal) if content else ""
-        asset, resumed = await self._made(plan, path, content, journal, finder)
+        asset, resumed = await self._made(plan, path, content, journal)
         with _what_stays(asset):
             if hidden:
                 await self._refuse_published(asset)
-            await finder.claim(asset, draft.marker, journal, resumed)
+            await self._claim(asset, draft.marker, journal, resumed)
             if plan.marker:
-                await self._updater.put(asset, plan.marker)
-            finder.release(asset)
-            await self._updater.place(asset, draft.placements)
+                await self._put_field(asset, plan.marker)
+            self._release(asset)
+            await self._add_placements(asset, draft.placements)
             if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
-                await self._updater.out_of_folder(asset, staging)
-            await self._updater.apply(asset, plan.writes)
+                await self._out_of_folder(asset, staging)
+            await self._apply(asset, plan.writes)
         return AssetId(asset)
+
+    def audience(self, draft: Draft) -> Audience:
+        """Decided by the status alone: the rights of folders are not published (wire A 5.1)."""
+        return audience_of(draft, self._tenant.statuses.now or {})
 
     async def _refuse_published(self, asset: str) -> None:
         """The first new media that must be hidden is looked at. Raises Rejected when the instance has published it,
         after it was hidden."""
-        if await self._proofs.holds(HIDDEN, lambda: self._updater.is_hidden(asset), patient=False):
+        if await self._proofs.holds(HIDDEN, lambda: self._is_hidden(asset), patient=False):
             return
         self._published_at_once = True
-        await self._updater.hide(asset)
+        await self._hide(asset)
         raise published_at_once(asset)
 
     async def _checked(self, draft: Draft, content: Content | None) -> PlannedMedia:
@@ -106,23 +97,21 @@ class MediaCreator:
             form = _form_with(draft.fields, forms)
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
-    async def _made(
-        self, plan: PlannedMedia, path: str, content: Content | None, journal: Journal, finder: MediaFinder
-    ) -> tuple[str, bool]:
+    async def _made(self, plan: PlannedMedia, path: str, content: Content | None, journal: Journal) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt made it."""
         fresh: list[str] = []
         refused: list[DamSyncError] = []
 
         async def call() -> Json:
             try:
-                fresh.append(await self._post(await self._body(plan, path), await finder.staging_if_any()))
+                fresh.append(await self._post(await self._body(plan, path), await self._staging_if_any()))
             except (Rejected, SessionGone) as error:
                 refused.append(error)
                 raise
             return {"id": fresh[0]}
 
         async def found() -> Json:
-            asset = await finder.created(content, plan.marker)
+            asset = await self._created(content, plan.marker)
             return {"id": asset} if asset else None
 
         try:

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Window
+from dam_sync.model.service import Context, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, wanted_id
 from dam_sync.services.a_hypermedia.api.search import between
 from dam_sync.services.a_hypermedia.codec.writes import Put
 from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, holds, md5_of
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant
+from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 _POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to look again, as shares of the lag
 
 
-class MediaFinder:
+class MediaFinder(HypermediaBase):
     """Looks for media of ours. `claims` tells which unmarked media of the staging folder belongs to which marker."""
 
-    def __init__(self, api: HypermediaApi, tenant: HypermediaTenant, staging: str, lag: timedelta) -> None:
-        self._api = api
-        self._tenant = tenant
-        self.title = staging
-        self._lag = lag
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._claims: dict[str, str] = {}
-        self.staging = SingleFlight(self._staging_folder)
+        self._staging = SingleFlight(self._staging_folder)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """The media that carries the marker; the oldest where there are several. Waits out the lag before None."""
         for attempt in range(len(_POLLS)):
             await self._wait(attempt)
             for asset in await self._search([("f", f"{marker.field}:{quoted(marker.value)}")]):
-                if await self.marked(asset, marker.field) == marker.value:
+                if await self._marked(asset, marker.field) == marker.value:
                     return AssetId(asset)
         return None
 
-    async def marked(self, asset: str, field: str) -> str:
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+        """What an interrupted `create` made; before it is marked, only the journal knows of it."""
+        made = await journal.get("create")
+        return AssetId(str(made["id"])) if made is not None else await self.find(marker)
+
+    async def _marked(self, asset: str, field: str) -> str:
         """What the media carries in the marker field now; reading by id is not behind as the index may be."""
         accept = frozenset({404})
         reply = await self._api.call(HalRequest("GET", "medias", METADATA, (asset, field), asset=asset, accept=accept))
@@ -49,7 +49,7 @@ class MediaFinder:
             return ""
         return str(reply.object().get("value") or "")
 
-    async def created(self, content: Content | None, marker: Put | None) -> str:
+    async def _created(self, content: Content | None, marker: Put | None) -> str:
         """A media of the staging folder that is this content, unmarked and unclaimed, and so must be the one whose
         answer was lost; empty when the lag has passed without one. It is claimed at once."""
         owner = str(marker.value) if marker else ""
@@ -59,35 +59,35 @@ class MediaFinder:
             for asset in await self._staged():
                 if asset in self._claims or not await self._fits(asset, content, md5):
                     continue
-                mark = await self.marked(asset, marker.field) if marker else ""
+                mark = await self._marked(asset, marker.field) if marker else ""
                 if mark in ("", owner) and self._claims.setdefault(asset, owner) == owner:
                     return asset
         return ""
 
-    async def claim(self, asset: str, marker: Marker | None, journal: Journal, resumed: bool) -> None:
+    async def _claim(self, asset: str, marker: Marker | None, journal: Journal, resumed: bool) -> None:
         """Make sure the media is ours alone before it is marked. Raises SessionGone when another work took it over."""
         owner = marker.value if marker else ""
         taken = self._claims.setdefault(asset, owner) != owner
         if not taken and resumed and marker:
-            taken = await self.marked(asset, marker.field) not in ("", owner)
+            taken = await self._marked(asset, marker.field) not in ("", owner)
             if taken:
-                self.release(asset)
+                self._release(asset)
         if taken:
             await journal.discard("create", "file*")
             raise SessionGone("the media made for this asset was taken for its twin; it is made anew", asset=asset)
 
-    def release(self, asset: str) -> None:
+    def _release(self, asset: str) -> None:
         """From now on the marker at the service says whose it is."""
         self._claims.pop(asset, None)
 
-    async def staging_if_any(self) -> str:
+    async def _staging_if_any(self) -> str:
         """The staging folder; empty for a release that makes media outside of folders (wire A 10)."""
-        return await self.staging.get() if (await self._api.entry.get()).has(facts.FOLDER_CREATE) else ""
+        return await self._staging.get() if (await self._api.entry.get()).has(facts.FOLDER_CREATE) else ""
 
     async def _staged(self) -> list[str]:
         """Members of the staging folder, as the folder and as the search see them (wire A 14), the folder maybe showing
         fewer than it counts (wire A 2.1); in an older release whatever came in since yesterday."""
-        folder = await self.staging_if_any()
+        folder = await self._staging_if_any()
         if not folder:
             return await self._search([between("importDate", Window(self._api.clock.now() - facts.AHEAD))])
         request = HalRequest("GET", "folders", FOLDER_MEDIAS, (folder,), [("fields", "id")])
@@ -110,7 +110,7 @@ class MediaFinder:
     async def _is_ours(self, media: Json) -> bool:
         """Outside of a staging folder another user's media may look the same; who imported it tells, where both that
         and who we are is known (wire A 10)."""
-        if await self.staging_if_any():
+        if await self._staging_if_any():
             return True
         importers = {str(user.get("id")) for user in embedded(media, "importUser") if user.get("id") is not None}
         own = (await self._api.entry.get()).user
@@ -125,16 +125,18 @@ class MediaFinder:
     async def _wait(self, attempt: int) -> None:
         """Before each attempt: nothing at first, by the last the index cannot be behind any more."""
         earlier = _POLLS[attempt - 1] if attempt else 0.0
-        await self._api.clock.sleep(self._lag.total_seconds() * (_POLLS[attempt] - earlier))
+        await self._api.clock.sleep(self._options.lag.total_seconds() * (_POLLS[attempt] - earlier))
 
     async def _staging_folder(self) -> str:
         """The folder new media are made in, at the top of the tree; made where it is missing."""
         top = await self._tenant.top.get()
         for child in embedded(top, "child"):
-            if child.get("title") == self.title:
+            if child.get("title") == self._options.staging:
                 return wanted_id(child)
         try:
-            return made_id(await self._api.call(HalRequest("POST", "folder-tree", json={"title": self.title})))
+            return made_id(
+                await self._api.call(HalRequest("POST", "folder-tree", json={"title": self._options.staging}))
+            )
         except DamSyncError:  # it may have been made: the next attempt looks anew
             self._tenant.top.forget()
             raise

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.ports import Content, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, as_number, made_id
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
 from dam_sync.services.a_hypermedia.api.hal import file_address, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader, is_gone
-from dam_sync.services.a_hypermedia.target.proofs import Proofs
 
 ATTACHMENTS = "/{mediaId}/attachments"
 LINKS = "/{mediaId}/media-links"
@@ -22,14 +22,12 @@ LINK, ATTACHMENT = "link", "attachment"  # forms that are read back when they ar
 _MISSING = frozenset({404, 405})
 
 
-class MediaRelations:
+class MediaRelations(MediaReader):
     """Writes attachments and media links (wire A 6.7, 6.9)."""
 
-    def __init__(self, api: HypermediaApi, reader: MediaReader, link_types: Mapping[str, str], proofs: Proofs) -> None:
-        self._api = api
-        self._proofs = proofs
-        self._reader = reader
-        self._kinds = dict(link_types)  # ids by title
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._link_types = dict(self._options.link_types)  # ids by title
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
@@ -43,13 +41,13 @@ class MediaRelations:
             links.append(file_address(own_link(_body(reply), self._api.rels, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
-        made = await journal.run(name, announce, reconcile=lambda: self._found(asset, content))
+        made = await journal.run(name, announce, reconcile=lambda: self._found_attachment(asset, content))
         if made["online"]:
             return
         await self._sent(asset, content, made["id"], next(filter(None, links), ""))
 
         async def look() -> bool:
-            found = await self._found(asset, content)
+            found = await self._found_attachment(asset, content)
             return found is not None and bool(found["online"])
 
         if not await self._proofs.holds(ATTACHMENT, look):
@@ -63,14 +61,14 @@ class MediaRelations:
     async def _sent(self, asset: str, content: Content, identity: str, address: str) -> None:
         if address:
             try:
-                await self._upload(asset, content, address)
+                await self._upload_attachment(asset, content, address)
                 return
             except Rejected:
                 pass  # it lives a quarter of an hour, and the file may have been long in coming
         if address := await self._upload_link(asset, identity):
-            await self._upload(asset, content, address)
+            await self._upload_attachment(asset, content, address)
 
-    async def _upload(self, asset: str, content: Content, address: str) -> None:
+    async def _upload_attachment(self, asset: str, content: Content, address: str) -> None:
         await content.check()
         await self._api.client.send(
             Request(
@@ -94,7 +92,7 @@ class MediaRelations:
             raise Unsupported("the instance takes no attachments by its API", asset=asset)
         return reply
 
-    async def _found(self, asset: str, content: Content) -> Json:
+    async def _found_attachment(self, asset: str, content: Content) -> Json:
         for item in await self._items(asset):
             name = item.get("fileName") or item.get("title")
             if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
@@ -102,7 +100,7 @@ class MediaRelations:
         return None
 
     async def _items(self, asset: str) -> list[Json]:
-        return await _shown(self._reader.attachment_items(asset), asset, "attachments")
+        return await _shown(self.attachment_items(asset), asset, "attachments")
 
     async def _upload_link(self, asset: str, identity: str) -> str:
         """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
@@ -117,7 +115,7 @@ class MediaRelations:
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Link two media; the type is one the media shows, or another media showed before (wire A 14)."""
-        kind = await self._kind(asset, relation.kind)
+        kind = await self._link_type(asset, relation.kind)
         body = {"id": as_number(relation.target)}
         accept = _MISSING | {409}
         reply = await self._api.call(
@@ -141,12 +139,12 @@ class MediaRelations:
                 hint="make this link by hand to see what forbids it, then run again",
             )
 
-    async def _kind(self, asset: str, title: str) -> str:
-        if title not in self._kinds:
-            types = await _shown(self._reader.link_types(asset), asset, "links")
-            self._kinds |= {str(item.get("title") or ""): wanted_id(item) for item in types}
-        if title in self._kinds:
-            return self._kinds[title]
+    async def _link_type(self, asset: str, title: str) -> str:
+        if title not in self._link_types:
+            types = await _shown(self.link_types(asset), asset, "links")
+            self._link_types |= {str(item.get("title") or ""): wanted_id(item) for item in types}
+        if title in self._link_types:
+            return self._link_types[title]
         if title.isdigit():
             return title
         hint = "make one such link by hand, or map the relation to a type that exists"

@@ -26,7 +26,6 @@ from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import (
     HalRequest,
-    HypermediaApi,
     as_number,
     made_id,
     resource_of,
@@ -35,9 +34,8 @@ from dam_sync.services.a_hypermedia.api.hal import link, same_name, tail, wanted
 from dam_sync.services.a_hypermedia.codec.wire import Status, placed_in
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, writes_of
 from dam_sync.services.a_hypermedia.source.fetch import is_gone
-from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, Proofs, first_of_each, kept
-from dam_sync.services.a_hypermedia.tenant import HypermediaTenant, served_language
-from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
+from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, first_of_each, kept
+from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
 
 DONE, GONE = 204, 404
 MEDIA = "/{mediaId}"
@@ -56,16 +54,8 @@ ABSENT = frozenset({GONE})
 STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
 
 
-class MediaUpdater:
+class MediaUpdater(HypermediaBase):
     """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
-
-    def __init__(
-        self, api: HypermediaApi, tenant: HypermediaTenant, uploads: HypermediaUploads, proofs: Proofs
-    ) -> None:
-        self._api = api
-        self._tenant = tenant
-        self._uploads = uploads
-        self._proofs = proofs
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
@@ -76,26 +66,26 @@ class MediaUpdater:
         forms, locales = await self._tenant.forms.get(), await self._tenant.locales.get()
         status = "" if patch.closed else patch.status or ""
         writes = writes_of(patch.fields, forms, locales, status, whole=True)
-        await self.status_of(writes)
+        await self._status_of(writes)
         if patch.closed:
-            await self.hide(asset)
-        await self.place(asset, patch.placements_add)
-        await self.displace(asset, patch.placements_remove)
-        await self.apply(asset, writes)
+            await self._hide(asset)
+        await self._add_placements(asset, patch.placements_add)
+        await self._remove_placements(asset, patch.placements_remove)
+        await self._apply(asset, writes)
 
-    async def hide(self, asset: str) -> None:
+    async def _hide(self, asset: str) -> None:
         """From now on no ordinary user sees the media; safe to repeat."""
-        await self.apply(asset, Writes(closed=True))
+        await self._apply(asset, Writes(closed=True))
 
-    async def is_hidden(self, asset: str) -> bool:
+    async def _is_hidden(self, asset: str) -> bool:
         """Whether ordinary users do not see a media by its status."""
         media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         return str(media.get("status") or "").lower() != PUBLISHED
 
-    async def apply(self, asset: str, writes: Writes) -> None:
+    async def _apply(self, asset: str, writes: Writes) -> None:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
         it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
-        status = await self.status_of(writes)
+        status = await self._status_of(writes)
         writes = replace(writes, selectable=self._proofs.bulk and bool((await self._api.entry.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
         forms = bulk_forms(writes, rides) if writes.bulked else set()
@@ -111,7 +101,7 @@ class MediaUpdater:
     async def _in_puts(self, asset: str, writes: Writes) -> None:
         """A call for each field; the first use of a form that no document shows is read back. Raises Rejected."""
         for put in writes.puts:
-            await self.put(asset, put)
+            await self._put_field(asset, put)
         lost = await self._not_kept(asset, writes, SINGLE)
         if lost:
             raise Rejected(
@@ -173,7 +163,7 @@ class MediaUpdater:
                 return False
         return True
 
-    async def put(self, asset: str, put: Put) -> None:
+    async def _put_field(self, asset: str, put: Put) -> None:
         """Write one field in one language."""
         ids, body = (asset, put.field), {"value": put.value}
         await self._api.call(
@@ -205,11 +195,11 @@ class MediaUpdater:
                 hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
             )
 
-    async def status_of(self, writes: Writes) -> Status:
+    async def _status_of(self, writes: Writes) -> Status:
         """The status that is written; one without a name where none is. Raises InvalidValue."""
         return status_to_write(writes, await self._tenant.statuses.get() if writes.sets_status else {})
 
-    async def place(self, asset: str, placements: Iterable[Placement]) -> None:
+    async def _add_placements(self, asset: str, placements: Iterable[Placement]) -> None:
         """Labels on, folders in; harmless to repeat."""
         for place in in_order(placements):
             if place.kind == "label":
@@ -227,7 +217,7 @@ class MediaUpdater:
                     )
                 )
             else:
-                await self.into_folder(asset, place.id)
+                await self._into_folder(asset, place.id)
             await self._refuse_unplaced(asset, place, inside=True)
 
     async def _refuse_unplaced(self, asset: str, place: Placement, *, inside: bool) -> None:
@@ -253,7 +243,7 @@ class MediaUpdater:
                 hint=f"{'put it there' if inside else 'take it out'} by hand, or `errors JOB --retry` and run again",
             )
 
-    async def into_folder(self, asset: str, folder: str) -> None:
+    async def _into_folder(self, asset: str, folder: str) -> None:
         """Put an existing media into a folder; harmless to repeat."""
         body = {"id": as_number(asset)}
         await self._api.call(
@@ -269,7 +259,7 @@ class MediaUpdater:
             )
         )
 
-    async def displace(self, asset: str, placements: Iterable[Placement]) -> None:
+    async def _remove_placements(self, asset: str, placements: Iterable[Placement]) -> None:
         """Labels off, folders out; what is not there is no fault."""
         for place in in_order(placements):
             if place.kind == "label":
@@ -278,9 +268,9 @@ class MediaUpdater:
                 )
                 await self._refuse_unplaced(asset, place, inside=False)
             else:
-                await self.out_of_folder(asset, place.id)
+                await self._out_of_folder(asset, place.id)
 
-    async def out_of_folder(self, asset: str, folder: str) -> None:
+    async def _out_of_folder(self, asset: str, folder: str) -> None:
         """Take a media out of a folder; it stays in the library (wire A 6.7)."""
         await self._taken_out(asset, "folder", folder, HalRequest("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
         await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)

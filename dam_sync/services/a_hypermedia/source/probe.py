@@ -1,0 +1,45 @@
+"""What is checked and learnt before anything is read: credential, release, number of media, schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account, Context
+from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.codec.fields import schema_of
+from dam_sync.services.a_hypermedia.source.baskets import BasketReader
+
+
+class HypermediaProbe(BasketReader):
+    """Proves the connection and describes the instance."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._host = urlsplit(context.base_url).netloc
+        self._read_only = context.read_only
+
+    async def probe(self) -> Account:
+        """Read both entry points, the own user and a count; 401 is Denied (spec 000, Authentication 2)."""
+        entry = await self._api.entry.get()
+        user, notes = await self._api.user()
+        if not entry.has(facts.CHUNKS):
+            most = facts.ONE_REQUEST_BYTES
+            self.limits = replace(self.limits, parts=None, single_bytes=most, largest_bytes=most)
+            notes = (*notes, "this release is older than 4.31.0 and takes no chunks: files above 50 MB are parked")
+        if self._read_only and not self._options.baskets:
+            notes = (*notes, *await self._basket_notes())
+        return Account(
+            tenant=self._host,
+            user=user,
+            release=".".join(map(str, entry.release)),
+            total=await self._media_search.count([]),
+            clock_skew=entry.skew,
+            notes=notes,
+        )
+
+    async def schema(self) -> Schema:
+        """Fields, vocabularies, required flags of this instance."""
+        offer = await self._tenant.offer()
+        return schema_of(await self._tenant.forms.get(), offer)
