@@ -419,7 +419,7 @@ async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apar
 def _with_vault(tenant: Tenant, vault: MemoryVault) -> BrandLibraryService:
     service = tenant.connect()
     assert isinstance(service, BrandLibraryService)
-    service._creator.uploads.vault = vault
+    service._uploads.vault = vault
     return service
 
 

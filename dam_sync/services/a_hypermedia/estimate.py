@@ -57,11 +57,11 @@ class HypermediaEstimate(MediaFinder):
         What happens once in a run, finding the staging folder and learning a type of link, is counted once.
         """
         try:
-            return self._of_calls(change, size)
+            return self._calls_of(change, size)
         except (InvalidValue, TooLarge):
             return {}
 
-    def _of_calls(self, change: Change, size: int) -> Calls:
+    def _calls_of(self, change: Change, size: int) -> Calls:
         match change:
             case Draft():
                 return self._create_calls(change, size)
@@ -90,7 +90,7 @@ class HypermediaEstimate(MediaFinder):
         calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
         if is_hidden(plan.writes, self._statuses):
             calls += one("GET", "medias", MEDIA, len(self._proofs.new([HIDDEN])))
-        calls += self._fields_calls(plan.writes) + self._placed_calls(draft.placements)
+        calls += self._field_calls(plan.writes) + self._placed_calls(draft.placements)
         if not by_folder:
             return calls
         calls += self._staging_calls()
@@ -121,10 +121,10 @@ class HypermediaEstimate(MediaFinder):
 
     def _update_calls(self, patch: Patch) -> Calls:
         writes = self._writes(patch.fields, "" if patch.closed else patch.status or "", whole=True)
-        hiding = self._fields_calls(Writes(closed=True)) if patch.closed else Counter[str]()
+        hiding = self._field_calls(Writes(closed=True)) if patch.closed else Counter[str]()
         return (
             hiding
-            + self._fields_calls(writes)
+            + self._field_calls(writes)
             + self._placed_calls(patch.placements_add)
             + self._displaced_calls(patch.placements_remove)
         )
@@ -151,18 +151,18 @@ class HypermediaEstimate(MediaFinder):
     def _statuses(self) -> Mapping[str, Status]:
         return self._tenant.statuses.now or {}
 
-    def _fields_calls(self, writes: Writes) -> Counter[str]:
+    def _field_calls(self, writes: Writes) -> Counter[str]:
         """The fields, and the status in the same way of writing."""
         entry = self._api.entry.now
         writes = replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
         rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
-        calls = self._values_calls(writes, rides)
+        calls = self._value_calls(writes, rides)
         if (writes.sets_status or writes.own) and not rides:
             calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
             calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.sets_status else [])))
         return calls
 
-    def _values_calls(self, writes: Writes, rides: bool) -> Counter[str]:
+    def _value_calls(self, writes: Writes, rides: bool) -> Counter[str]:
         """With reading back the first use of each form."""
         if not writes.bulked:
             new = self._proofs.new(first_of_each(writes.puts, SINGLE))

@@ -4,51 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from dam_sync.aio.single_flight import Proven
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Change, Membership
+from dam_sync.model.service import Calls, Change, Context, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.target.create import DATED, cleans, hiding_form
 from dam_sync.services.c_brandlibrary.target.plan import one_of, values_of
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy, place_key
-from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
 
 
-@dataclass(slots=True)
-class BrandLibraryEstimate:
+class BrandLibraryEstimate(BrandLibraryTaxonomy):
     """Needs `schema()` to have been read. What is made once for all assets is told once."""
 
-    api: BrandLibraryApi
-    tenant: BrandLibraryTenant
-    taxonomy: BrandLibraryTaxonomy
-    proven: Proven
-    _told: set[str] = field(default_factory=set)
-    _made: int = 0  # of those made at the same time, who share calls
-    _held: Counter[str] = field(default_factory=Counter)  # their values by key
-    _extended: bool = False  # a plan has counted terms that no list has yet
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._counted_once: set[str] = set()
+        self._made_together = 0  # of those made at the same time, who share calls
+        self._values_together: Counter[str] = Counter()  # their values by key
+        self._extended = False  # a plan has counted terms that no list has yet
 
-    def forecast(self, change: Change, size: int) -> Mapping[str, int]:
-        """See `Service.forecast`; what would be refused before its first call costs nothing."""
+    def forecast(self, change: Change, size: int = 0) -> Calls:
+        """Exact once `schema()` was read, but for patches, whose calls depend on the values there are, and for files
+        the service is slow to look at; what would be refused before its first call costs nothing."""
         try:
-            return +self._of(change, size)
+            return +self._calls_of(change, size)
         except Rejected:
             return {}
 
-    def _of(self, change: Change, size: int) -> Counter[str]:
+    def _calls_of(self, change: Change, size: int) -> Counter[str]:
         match change:
             case Draft():
-                return self._draft(change, size)
+                return self._draft_calls(change, size)
             case Patch():
-                return self._patch(change)
+                return self._patch_calls(change)
             case FileRef():
                 return Counter({facts.ASSET: 1, facts.ATTACHMENT: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ATTACHMENT: 1})
             case Term():
@@ -63,55 +58,55 @@ class BrandLibraryEstimate:
             case _:
                 return Counter()
 
-    def _draft(self, draft: Draft, size: int) -> Counter[str]:
+    def _draft_calls(self, draft: Draft, size: int) -> Counter[str]:
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
-        texts = values_of(fields, self._keys, marker.field if marker else "")
-        shared, self._made = self._made, (self._made + 1) % self.api.made_at_once
+        texts = values_of(fields, self._known_keys, marker.field if marker else "")
+        shared, self._made_together = self._made_together, (self._made_together + 1) % self._api.made_at_once
         if shared == 0:
-            self._held.clear()
-        form = hiding_form(draft, self.api.clock.now())
+            self._values_together.clear()
+        form = hiding_form(draft, self._api.clock.now())
         looked = {form} - {""}
         collected = bool(one_of(draft.placements, "collection"))
         calls = Counter(
             {
                 facts.UPLOAD_REQUEST: int(size > 0),
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
-                facts.ADD_VALUES: self._values(texts),
+                facts.ADD_VALUES: self._value_calls(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
-                facts.PUT_ASSET: int(cleans(draft, self.api.options) or form == DATED),
-                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))) + len(self.proven.new(looked)),
+                facts.PUT_ASSET: int(cleans(draft, self._api.options) or form == DATED),
+                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))) + len(self._proven.new(looked)),
             }
         )
-        return calls + self._once(draft, marker.field if marker else "")
+        return calls + self._once_calls(draft, marker.field if marker else "")
 
-    def _values(self, texts: Mapping[str, tuple[str, ...]]) -> int:
+    def _value_calls(self, texts: Mapping[str, tuple[str, ...]]) -> int:
         """Calls for values; those of assets made at the same time go together, key by key."""
         calls = 0
         for key, some in texts.items():
-            before = self._held[key]
-            self._held[key] += len(some)
-            calls += -(-self._held[key] // facts.VALUE_BATCH) - -(-before // facts.VALUE_BATCH)
+            before = self._values_together[key]
+            self._values_together[key] += len(some)
+            calls += -(-self._values_together[key] // facts.VALUE_BATCH) - -(-before // facts.VALUE_BATCH)
         return calls
 
-    def _once(self, draft: Draft, marker: str) -> Counter[str]:
+    def _once_calls(self, draft: Draft, marker: str) -> Counter[str]:
         """The key of our mark, and the section for assets without one, where they are missing."""
         calls: Counter[str] = Counter()
-        if marker and self._keys.named(marker) is None and marker not in self._told:
-            self._told.add(marker)
+        if marker and self._known_keys.named(marker) is None and marker not in self._counted_once:
+            self._counted_once.add(marker)
             calls += Counter({facts.KEYS: 2, facts.ADD_KEY: 1})
-        if not one_of(draft.placements, "section") and "section" not in self._told:
-            self._told.add("section")
-            places = self.taxonomy.places.now
+        if not one_of(draft.placements, "section") and "section" not in self._counted_once:
+            self._counted_once.add("section")
+            places = self._containers.now
             if places is None:
                 calls += Counter({facts.SECTIONS: 1, facts.COLLECTIONS: 1, facts.LABELS: 1})
-            if place_key("section", (self.api.options.section,)) not in (places or {}):
+            if place_key("section", (self._api.options.section,)) not in (places or {}):
                 calls += Counter({facts.ADD_SECTION: 1})
         return calls
 
-    def _patch(self, patch: Patch) -> Counter[str]:
+    def _patch_calls(self, patch: Patch) -> Counter[str]:
         """A value there is becomes another one; how many there are is not known before the asset is read."""
-        wanted = values_of(patch.fields, self._keys)
+        wanted = values_of(patch.fields, self._known_keys)
         reads = bool(wanted or patch.tags_add or patch.tags_remove or patch.filename is not None)
         removes = int(bool(patch.tags_remove))
         return Counter(
@@ -128,9 +123,9 @@ class BrandLibraryEstimate:
         )
 
     @property
-    def _keys(self) -> Keys:
+    def _known_keys(self) -> Keys:
         """The keys; lists refuse nothing once they would have what a plan only counts."""
-        known = self.tenant.keys.now or Keys()
+        known = self._tenant.keys.now or Keys()
         if not self._extended:
             return known
         return replace(known, rows=tuple(replace(row, restricted=False) for row in known.rows))

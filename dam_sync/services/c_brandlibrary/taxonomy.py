@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight
 from dam_sync.http.interpreting import interprets_response
@@ -20,37 +20,31 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
-from dam_sync.model.service import Membership
+from dam_sync.model.service import Context, Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec.envelope import made_of
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, is_closed
 from dam_sync.services.c_brandlibrary.codec.values import composed, term_of
-from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing, ListingQuery
-from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
+from dam_sync.services.c_brandlibrary.source.listing import ListingQuery
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
-@dataclass(slots=True)
-class BrandLibraryTaxonomy:
+class BrandLibraryTaxonomy(BrandLibraryBase):
     """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
 
-    api: BrandLibraryApi
-    tenant: BrandLibraryTenant
-    listing: BrandLibraryListing
-    places: SingleFlight[Places] = field(init=False)
-    _turns: KeyedLock = field(default_factory=KeyedLock)
-
-    def __post_init__(self) -> None:
-        self.places = SingleFlight(self._places)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._containers = SingleFlight(self._all_containers)
+        self._turns = KeyedLock()
 
     # -- lists of allowed values -----------------------------------------------------------------------------------
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """The list of a key, in its order."""
-        key = await self._key(vocabulary, await self.tenant.refresh())
+        key = await self._key(vocabulary, await self._tenant.refresh())
         for text in key.allowed:
             yield term_of(text)
 
@@ -59,14 +53,14 @@ class BrandLibraryTaxonomy:
         label = term.label.strip()
         if not label:
             raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
-        if label in (await self._key(vocabulary, await self.tenant.keys.get())).allowed:
+        if label in (await self._key(vocabulary, await self._tenant.keys.get())).allowed:
             return term_of(label)
         async with self._turns.of(vocabulary):
             return await self._add_term(vocabulary, label)
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
         """The list is read anew before it is written: a PUT takes the whole of it, also what others added meanwhile."""
-        for read in (self.tenant.keys.get, self.tenant.refresh):
+        for read in (self._tenant.keys.get, self._tenant.refresh):
             key = await self._key(vocabulary, await read())
             if label in key.allowed:
                 return term_of(label)
@@ -74,13 +68,13 @@ class BrandLibraryTaxonomy:
         try:
             kept = await self._put_list(key, (*key.allowed, label))
         except DamSyncError:
-            self.tenant.keys.forget()
+            self._tenant.keys.forget()
             raise
-        self.tenant.replace_key(replace(key, allowed=kept))
+        self._tenant.replace_key(replace(key, allowed=kept))
         return term_of(label)
 
     def _refuse_closed(self, key: Key, label: str) -> None:
-        if is_closed(key, self.api.options.extends_lists):
+        if is_closed(key, self._api.options.extends_lists):
             raise Unsupported(
                 f"the list {key.name} is restricted and does not have {label!r}",
                 hint="map the value to one of the list, or set `options: {extend_lists: on}`",
@@ -89,7 +83,7 @@ class BrandLibraryTaxonomy:
     async def _put_list(self, key: Key, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """The whole list with the new value behind it; the answer must have it."""
         body = {"data": {"attributes": {"name": key.name, "allowed_values": list(allowed)}}}
-        reply = await self.api.write(facts.PUT_KEY, (key.id,), body, repeatable=True)
+        reply = await self._api.write(facts.PUT_KEY, (key.id,), body, repeatable=True)
         told = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
         kept = tuple(str(text) for text in told) if isinstance(told, list) else allowed
         if allowed[-1] not in kept:
@@ -106,10 +100,10 @@ class BrandLibraryTaxonomy:
 
     async def containers(self) -> AsyncIterator[Placement]:
         """Sections, collections, then labels, parents first."""
-        for placement in list((await self.places.again()).values()):
+        for placement in list((await self._containers.again()).values()):
             yield placement
 
-    async def ensure_container(self, kind: str, path: Sequence[str], parent: str) -> Placement:
+    async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The section or collection of that name, or the label below its parent."""
         wanted = tuple(path)
         if kind not in ("section", "collection", "label"):
@@ -121,11 +115,11 @@ class BrandLibraryTaxonomy:
         if not wanted[-1].strip():
             raise InvalidValue(f"a {kind} needs a name")
         key = place_key(kind, wanted)
-        known = await self.places.get()
+        known = await self._containers.get()
         if key in known:
             return known[key]
         async with self._turns.of(f"{key}"):
-            known = await self.places.get()
+            known = await self._containers.get()
             if key not in known:
                 known[key] = await self._make(kind, wanted, parent)
             return known[key]
@@ -134,20 +128,20 @@ class BrandLibraryTaxonomy:
         try:
             made = await self._added(kind, path[-1], parent)
         except DamSyncError:
-            self.places.forget()  # nobody knows whether it is there now
+            self._containers.forget()  # nobody knows whether it is there now
             raise
         return Placement(kind, path, made["id"])
 
     async def _added(self, kind: str, name: str, parent: str) -> Json:
-        library = await self.tenant.id()
+        library = await self._tenant.id()
         operation, attributes = _new(kind, name, parent)
         try:
-            reply = await self.api.write(operation, (library,), {"data": {"attributes": attributes}})
+            reply = await self._api.write(operation, (library,), {"data": {"attributes": attributes}})
         except (InvalidValue, Conflict):
             if kind != "collection":
                 raise
-            attributes["slug"] = _slug(name, self.api.clock.token())  # the name's own slug is in use (wire C 13)
-            reply = await self.api.write(operation, (library,), {"data": {"attributes": attributes}})
+            attributes["slug"] = _slug(name, self._api.clock.token())  # the name's own slug is in use (wire C 13)
+            reply = await self._api.write(operation, (library,), {"data": {"attributes": attributes}})
         made = made_of(reply.json(), operation)
         if made["attributes"].get("public") is True:
             raise Rejected(
@@ -161,23 +155,23 @@ class BrandLibraryTaxonomy:
             raise ContractBroken(f"the {kind} {name!r} was made as {told!r}", operation=operation)
         return made
 
-    async def _places(self) -> Places:
-        library = await self.tenant.id()
+    async def _all_containers(self) -> Places:
+        library = await self._tenant.id()
         found: Places = {}
         for kind, operation in (("section", facts.SECTIONS), ("collection", facts.COLLECTIONS)):
-            for row in await self.api.everything(operation, (library,)):
+            for row in await self._api.everything(operation, (library,)):
                 path = (str(row["attributes"].get("name") or ""),)
                 found.setdefault(place_key(kind, path), Placement(kind, path, row["id"]))
-        for placement in await self.labels():
+        for placement in await self._labels():
             found.setdefault(place_key(placement.kind, placement.path), placement)
         return found
 
-    async def labels(self) -> list[Placement]:
+    async def _labels(self) -> list[Placement]:
         """Labels, parents first; none where the account has no such feature (wire C 10)."""
         try:
-            rows = await self.api.everything(facts.LABELS, (await self.tenant.id(),))
+            rows = await self._api.everything(facts.LABELS, (await self._tenant.id(),))
         except (Denied, NotFound):
-            await self.api.prove()
+            await self._api.prove()
             return []
         names = {row["id"]: str(row["attributes"].get("name") or "") for row in rows}
         parents = {row["id"]: _parent(row) for row in rows}
@@ -188,7 +182,7 @@ class BrandLibraryTaxonomy:
 
     async def members(self) -> AsyncIterator[Membership]:
         """Who has which label: assets do not tell it, sections and collections come with them (wire C 2.2)."""
-        for label in await self.labels():
+        for label in await self._labels():
             async with aclosing(self._members_of(label)) as memberships:
                 async for membership in memberships:
                     yield membership
@@ -197,12 +191,12 @@ class BrandLibraryTaxonomy:
         """Those of one label; none of one that was deleted since the labels were listed."""
         wanted = ListingQuery(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
         try:
-            async with aclosing(self.listing.rows(wanted)) as pages:
+            async with aclosing(self._listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     if rows:
                         yield Membership(label, tuple(AssetId(row["id"]) for row in rows))
         except NotFound:
-            await self.api.prove()
+            await self._api.prove()
 
 
 def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:

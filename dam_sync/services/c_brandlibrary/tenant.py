@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from dam_sync.aio.single_flight import SingleFlight
-from dam_sync.http.client import Response
-from dam_sync.http.interpreting import MISREAD, interprets_response
-from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Rejected, TruncatedListing
-from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
+from dam_sync.aio.single_flight import Proven, SingleFlight
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.limits import MIB, Limits, MeasuredPace
+from dam_sync.model.service import Calls, Context, Service
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import fields, wire
-from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.codec.envelope import related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
+from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
+from dam_sync.transfer.budget import MemoryBudget
 
+MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own
 UNKNOWN = frozenset({400, 404})  # what a search that is not understood is answered with (wire C 2.4)
 
 
@@ -46,35 +49,6 @@ class BrandLibraryTenant:
     async def id(self) -> str:
         """The id of the job's library. Raises ConfigError where the job does not say which."""
         return (await self.chosen.get()).id
-
-    async def probe(self) -> Account:
-        """Prove the key on its own user and on an organization it must see (wire C 1). Raises Denied."""
-        reply = await self.api.whoami()
-        user, email = _user_of(reply)
-        if not (await self.api.listed(facts.ORGANIZATIONS)).rows:
-            raise Denied(
-                "the key sees no organization",
-                operation=facts.ORGANIZATIONS,
-                hint="use the key of an owner or administrator of the organization",
-            )
-        library = await self.chosen.get()
-        counted = await self.api.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
-        total = counted["attributes"].get("asset_count")
-        self.counted = total if isinstance(total, int) else None
-        return Account(
-            tenant=library.id,
-            user=email or user,
-            release="v4",
-            total=self.counted,
-            clock_skew=reply.ahead_of(self.api.clock.now()),
-            notes=(*await self._notes(library, user), *self._openness(counted["attributes"])),
-        )
-
-    async def schema(self) -> Schema:
-        """Fields, vocabularies, what an asset can be given."""
-        keys, payload = await self.keys.get(), await self._payload.get()
-        options = self.api.options
-        return fields.schema_of(keys, extends=options.extends_lists, payload=payload, section=options.section)
 
     async def has_payload(self) -> bool:
         """Whether some assets are no files."""
@@ -150,59 +124,6 @@ class BrandLibraryTenant:
         """Whether there are sections for colours, fonts, people and the like (wire C 3.1)."""
         return any(is_fileless(row) for row in await self.api.everything(facts.SECTIONS, (await self.id(),)))
 
-    async def _notes(self, library: ChosenLibrary, user: str) -> list[str]:
-        role = await self._role(library, user)
-        notes = []
-        if role in facts.ROLES:
-            pass
-        elif role:
-            notes.append(
-                f"the key's user is {role} in this library: pending, draft and expired assets stay unseen; "
-                "use the key of an administrator"
-            )
-        else:
-            notes.append("the role of the key's user cannot be seen; only administrators see every asset")
-        if not self.api.read_only:
-            notes.append(
-                "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
-            )
-        return notes
-
-    def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
-        """What a target shows to people who have no login."""
-        privacy = str(attributes.get("privacy") or "")
-        if self.api.read_only or privacy in ("", "private"):
-            return []
-        whom = "whoever has its address" if privacy == "public" else "whoever was given its address"
-        return [f"the library is {privacy}: {whom} sees its published assets without a login"]
-
-    async def _role(self, library: ChosenLibrary, user: str) -> str:
-        """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
-        if not user:
-            return ""
-        try:
-            rows = await self.api.everything(facts.PERMISSIONS, (library.id,))
-        except (Denied, Rejected, TruncatedListing):
-            return ""
-        levels = [
-            str(row["attributes"].get("permission_level") or "")
-            for row in rows
-            if any(each["id"] == user for each in related(row, "user"))
-        ]
-        return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
-
-
-@interprets_response
-def _user_of(reply: Response) -> tuple[str, str]:
-    """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
-    try:
-        rows = document_of(reply.json(), facts.WHOAMI).rows
-    except (ContractBroken, *MISREAD):
-        return "", ""
-    if len(rows) != 1:
-        return "", ""
-    return rows[0]["id"], str(rows[0]["attributes"].get("email") or "")
-
 
 @interprets_response
 def is_fileless(section: Json) -> bool:
@@ -214,3 +135,35 @@ def is_fileless(section: Json) -> bool:
 def _names(row: Json) -> tuple[str, ...]:
     attributes = row["attributes"]
     return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")
+
+
+class BrandLibraryBase(Service):
+    """What all parts of the service share: the connection, what is known of the library, what was proven in this run.
+
+    A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
+    """
+
+    kind: ClassVar[str] = facts.NAME
+
+    def __init__(self, context: Context) -> None:
+        """No call is made yet. Raises ConfigError."""
+        self._api = api = BrandLibraryApi.open(context)
+        self.limits: Limits = replace(api.limits, pace=replace(api.limits.pace, at_once=api.made_at_once))
+        self._tenant = BrandLibraryTenant(api)
+        self._listing = BrandLibraryListing(api)
+        self._uploads = BrandLibraryUploads(api, context.budget or MemoryBudget(MEMORY), context.vault)
+        self._proven = Proven(context.clock)
+
+    @property
+    def calls(self) -> Calls:
+        """API calls sent so far, by endpoint."""
+        return self._api.client.calls
+
+    @property
+    def measured_pace(self) -> MeasuredPace:
+        """How fast the client calls."""
+        return self._api.client.measured_pace
+
+    async def close(self) -> None:
+        """Close the connections; safe to repeat."""
+        await self._api.client.close()

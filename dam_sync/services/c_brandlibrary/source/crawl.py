@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
 
@@ -14,43 +14,36 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.errors import NotFound, TruncatedListing
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
 from dam_sync.services.c_brandlibrary.codec.values import moment_text
-from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing, ListingQuery, ids_of
-from dam_sync.services.c_brandlibrary.source.open import DownloadLinks
-from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant, is_fileless
+from dam_sync.services.c_brandlibrary.source.listing import ListingQuery, ids_of
+from dam_sync.services.c_brandlibrary.source.open import BrandLibraryOpener
+from dam_sync.services.c_brandlibrary.tenant import is_fileless
 
 MISSING = frozenset({403, 404})
 FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
 
 
-@dataclass(slots=True)
-class BrandLibraryReader:
+class BrandLibraryReader(BrandLibraryOpener):
     """Lists and reads assets."""
 
-    api: BrandLibraryApi
-    tenant: BrandLibraryTenant
-    listing: BrandLibraryListing
-    links: DownloadLinks
-    _dated: SingleFlight[frozenset[str] | None] = field(init=False)
-    _counts: dict[str, dict[str, int] | None] = field(default_factory=dict)
-    _given: dict[str, set[str]] = field(default_factory=dict)  # relations that rows of each listing have
-
-    def __post_init__(self) -> None:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._dated = SingleFlight(self._search_dated)
+        self._counts: dict[str, dict[str, int] | None] = {}
+        self._given: dict[str, set[str]] = {}  # relations that rows of each listing have
 
     # -- shards ----------------------------------------------------------------------------------------------------
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The newest changes as one, where they are few; else the library as one, where it lies within reach; else its
         sections, cut by date of creation where large."""
-        if window.since is not None and self.api.options.delta == "updated":
+        if window.since is not None and self._api.options.delta == "updated":
             since = window.since - facts.OVERLAP
             if await self._few(since):
                 yield Shard("changes", {"changes": True, **_ends(since, window.until)})
@@ -58,9 +51,9 @@ class BrandLibraryReader:
             window = Window(since, window.until)
         else:
             window = Window()
-        library = await self.tenant.id()
+        library = await self._tenant.id()
         if await self._within_reach(library):
-            changed = {"payload": await self.tenant.has_payload(), "changed": _ends(window.since, window.until)}
+            changed = {"payload": await self._tenant.has_payload(), "changed": _ends(window.since, window.until)}
             yield Shard("library", {"library": library, **changed, **_ends(None, None)})
             return
         async with aclosing(self._sections(window)) as shards:
@@ -69,14 +62,14 @@ class BrandLibraryReader:
 
     @property
     def _clearly_within_reach(self) -> bool:
-        told = self.tenant.counted
+        told = self._tenant.counted
         return told is not None and told < facts.REACH * facts.CLEARLY
 
     async def _within_reach(self, library: str) -> bool:
         """Whether all assets can be listed as one, which the library's own count tells where it is clear."""
         if self._clearly_within_reach:
             return True
-        return await self.listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
+        return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
 
     async def _few(self, since: datetime) -> bool:
         """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
@@ -86,17 +79,17 @@ class BrandLibraryReader:
             *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(facts.REACH)), ("per", "1")),
             ("fields", "updated_at"),
         )
-        document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.tenant.id(),), asked)
+        document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
         last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
         changed = parse_timestamp(last)
         return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
 
     async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
         found = 0
-        library = await self.tenant.id()
-        for section in await self.api.everything(facts.SECTIONS, (library,)):
+        library = await self._tenant.id()
+        for section in await self._api.everything(facts.SECTIONS, (library,)):
             whole = ListingQuery(facts.SECTION_ASSETS, (section["id"],))
-            total = await self.listing.count(whole)
+            total = await self._listing.count(whole)
             found += total
             more = {
                 "section": section["id"],
@@ -130,16 +123,16 @@ class BrandLibraryReader:
         """Days, then seconds of a day, then all of a second."""
 
         async def count(piece: Window) -> int:
-            return await self.listing.count(_within(whole, piece, exact)) if piece != Window() else total
+            return await self._listing.count(_within(whole, piece, exact)) if piece != Window() else total
 
         finest: Partitioner = Whole(counted=True)
-        until = self.api.clock.now() + facts.AHEAD
+        until = self._api.clock.now() + facts.AHEAD
         seconds = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=finest)
         return ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds).shards(Window(), count)
 
     async def _refuse_fewer(self, library: str, found: int) -> None:
         """The sections together must have as many assets as the library's own list, which is counted last."""
-        total = await self.listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,)))
+        total = await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,)))
         if found < total:
             raise TruncatedListing(
                 f"the library lists {total} assets and its sections together {found}",
@@ -156,34 +149,34 @@ class BrandLibraryReader:
             async for batch in found:
                 yield batch
 
-    def listed(self, shard: Shard) -> ListingQuery:
+    def _listing_of(self, shard: Shard) -> ListingQuery:
         """The listing behind a shard of a library or section."""
         section, window = str(shard.params.get("section") or ""), window_of(shard)
         home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
         payload = bool(shard.params.get("payload"))
-        wanted = ListingQuery(home[0], (home[1],), payload=payload, size=self.api.options.page)
+        wanted = ListingQuery(home[0], (home[1],), payload=payload, size=self._api.options.page)
         return wanted if window == Window() else _within(wanted, window, bool(shard.params.get("exact")))
 
     async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
-        window, wanted = window_of(shard), self.listed(shard)
+        window, wanted = window_of(shard), self._listing_of(shard)
         changed = window_of(Shard("", shard.params["changed"]))
         counts = await self._counted(wanted.operation, wanted.ids[0])
         found = False
-        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+        async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
                 found = found or bool(rows)
                 if behind is None and shard.expected and not found and cursor is None:
-                    await self.api.whoami()  # a section that was not empty a moment ago (wire C 11.1)
+                    await self._api.whoami()  # a section that was not empty a moment ago (wire C 11.1)
                 kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
                 yield Batch(await self._entries(kept, counts, self._relations(wanted, rows)), behind)
 
     async def _changes(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
         """Newest change first, until one is too old."""
         window = window_of(shard)
-        library = await self.tenant.id()
-        size = min(self.api.options.page, facts.RECENT_PAGE)
+        library = await self._tenant.id()
+        size = min(self._api.options.page, facts.RECENT_PAGE)
         wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
-        async with aclosing(self.listing.rows(wanted, cursor)) as pages:
+        async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
                 old = any(not _changed_in(row, Window(window.since)) for row in rows)
                 kept = [row for row in rows if _changed_in(row, window)]
@@ -205,8 +198,8 @@ class BrandLibraryReader:
     ) -> tuple[Entry, ...]:
         """Entries of rows; what vanished meanwhile or is refused, and what is still worked on, comes thin: it will be
         asked for by its id."""
-        context = await self.tenant.decode_context()
-        dated = await self._dated.get() if rows and self.listing.dates is False else frozenset[str]()
+        context = await self._tenant.decode_context()
+        dated = await self._dated.get() if rows and self._listing.dates is False else frozenset[str]()
         lacking = [self._lacks(row, dated, given) for row in rows]
         return tuple(
             await gather_or_raise([self._entry(*each, context, counts) for each in zip(rows, lacking, strict=True)])
@@ -224,7 +217,7 @@ class BrandLibraryReader:
         if not wire.is_settled(row):
             thin = wire.asset_of(row, context, known)
             return Entry(thin.id, thin.revision, thin.changed_at)
-        self.links.keep(row, known)
+        self._keep_links(row, known)
         return wire.entry_of(await self._linked(wire.asset_of(row, context, known)))
 
     @interprets_response
@@ -232,7 +225,7 @@ class BrandLibraryReader:
         """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
         if not wire.is_whole(row, given):
             return True
-        if self.listing.dates is not False:
+        if self._listing.dates is not False:
             return False
         return dated is None or row["id"] in dated or wire.tells_dates(row)
 
@@ -241,15 +234,15 @@ class BrandLibraryReader:
 
         Both halves together must be the whole, for a misread search is answered with an empty list (wire C 2.4).
         """
-        library = await self.tenant.id()
+        library = await self._tenant.id()
         whole = ListingQuery(facts.LIBRARY_ASSETS, (library,), thin=True, size=facts.LONG_PAGE)
         some = replace(whole, search="(expires_at:*) OR (published_at:*)")
         none = replace(whole, search="(NOT expires_at:*) AND (NOT published_at:*)")
-        total, lacking = [await self.listing.count(each) for each in (whole, none)]
+        total, lacking = [await self._listing.count(each) for each in (whole, none)]
         if total - lacking > facts.REACH:
             return None
         found: set[str] = set()
-        async with aclosing(self.listing.rows(some)) as pages:
+        async with aclosing(self._listing.rows(some)) as pages:
             async for rows, _ in pages:
                 found |= ids_of(rows)
         return frozenset(found) if len(found) + lacking == total else None
@@ -259,19 +252,19 @@ class BrandLibraryReader:
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole asset; files still worked on are waited for, for a while, when it is read to be copied."""
         row = await self._row(asset)
-        if self.api.read_only and not wire.is_settled(row):
+        if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
         counts = await self._asset_counts(row)
-        self.links.keep(row, counts)
-        return await self._linked(wire.asset_of(row, await self.tenant.decode_context(), counts))
+        self._keep_links(row, counts)
+        return await self._linked(wire.asset_of(row, await self._tenant.decode_context(), counts))
 
     async def _linked(self, asset: Asset) -> Asset:
         """With its CDN link, where the job asks for it. It is asked of single assets alone: one that is pending turns a
         whole list into an error (wire C 2.2), and one that is not out yet, or not any more, has none (wire C 4)."""
-        if not self.api.options.public_links or asset.status == wire.PENDING:
+        if not self._api.options.public_links or asset.status == wire.PENDING:
             return asset
-        request = self.api.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
-        reply = await self.api.client.send(replace(request, accept=MISSING, asset=asset.id))
+        request = self._api.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
+        reply = await self._api.client.send(replace(request, accept=MISSING, asset=asset.id))
         if reply.status in MISSING:
             return asset
         with interpreting_response("the CDN link of an asset"):
@@ -279,34 +272,34 @@ class BrandLibraryReader:
         return replace(asset, source_links={"cdn": str(link)}) if link else asset
 
     async def _settled(self, asset: AssetId, row: Json) -> Json:
-        until = self.api.clock.monotonic() + facts.SETTLE_SECONDS
+        until = self._api.clock.monotonic() + facts.SETTLE_SECONDS
         pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
-        while not wire.is_settled(row) and (left := until - self.api.clock.monotonic()) > 0:
-            await self.api.clock.sleep(min(next(pauses), left))
+        while not wire.is_settled(row) and (left := until - self._api.clock.monotonic()) > 0:
+            await self._api.clock.sleep(min(next(pauses), left))
             row = await self._row(asset)
         return row
 
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything but its CDN link, which a pending asset would refuse together with the rest."""
-        row = await self.api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
+        row = await self._api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
         if row["type"] not in wire.FILES:
-            row = await self.api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
+            row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
 
     async def _asset_counts(self, row: Json) -> dict[str, int]:
         """Version counts of one asset's attachments."""
-        if not self.api.options.counts_versions or not related(row, "attachments"):
+        if not self._api.options.counts_versions or not related(row, "attachments"):
             return {}
         asked = (("fields", "version_count"), ("per", str(facts.RECENT_PAGE)))
         try:
-            document = await self.api.listed(facts.ASSET_ATTACHMENTS, (row["id"],), asked)
+            document = await self._api.listed(facts.ASSET_ATTACHMENTS, (row["id"],), asked)
         except NotFound:
             return {}
         return _more_than_one(document.rows)
 
     async def _counted(self, listing: str, home: str) -> dict[str, int] | None:
         """Version counts of a section or library, by one listing; None where the service has no such list."""
-        if not self.api.options.counts_versions:
+        if not self._api.options.counts_versions:
             return {}
         if home not in self._counts:
             of_all = listing == facts.LIBRARY_ASSETS
@@ -321,7 +314,7 @@ class BrandLibraryReader:
         number = 1
         while True:
             asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
-            document = await self.api.listed(operation, (home,), asked, accept=MISSING)
+            document = await self._api.listed(operation, (home,), asked, accept=MISSING)
             if document.refused:
                 return None
             found |= _more_than_one(document.rows)

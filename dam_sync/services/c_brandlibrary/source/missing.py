@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from dam_sync.http.dates import parse_timestamp
@@ -12,37 +12,29 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Window
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.source.crawl import BrandLibraryReader
-from dam_sync.services.c_brandlibrary.source.listing import BrandLibraryListing, ids_of
-from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
+from dam_sync.services.c_brandlibrary.source.listing import ids_of
 
 
-@dataclass(frozen=True, slots=True)
-class ExistenceCheck:
+class ExistenceCheck(BrandLibraryReader):
     """Listings of ids in long pages; what they do not show is asked for by its id, which alone says that it is gone."""
 
-    api: BrandLibraryApi
-    tenant: BrandLibraryTenant
-    listing: BrandLibraryListing
-    reader: BrandLibraryReader
-
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        """See `Service.missing`."""
+        """Which of these are gone: listings of ids alone, and one call for each asset that these do not show."""
         unseen = set(assets)
-        if len(unseen) > facts.ASKED_SINGLY and not await self._newest(unseen, since - facts.EARLIER):
-            await self._all(unseen)
+        if len(unseen) > facts.ASKED_SINGLY and not await self._see_newest(unseen, since - facts.EARLIER):
+            await self._see_all(unseen)
         return frozenset([asset for asset in assets if asset in unseen and await self._is_gone(asset)])
 
-    async def _newest(self, unseen: set[AssetId], since: datetime) -> bool:
+    async def _see_newest(self, unseen: set[AssetId], since: datetime) -> bool:
         """Take out those that the newest assets show; whether these lie within reach."""
-        library = await self.tenant.id()
+        library = await self._tenant.id()
         for number in range(1, facts.REACH // facts.LONG_PAGE + 1):
             asked = (
                 *(("page", str(number)), ("per", str(facts.LONG_PAGE))),
                 *(("sort_by", "created_at"), ("order", "DESC"), ("fields", "created_at")),
             )
-            document = await self.api.listed(facts.LIBRARY_ASSETS, (library,), asked)
+            document = await self._api.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
             made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
             if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
@@ -51,17 +43,17 @@ class ExistenceCheck:
                 return True
         return False
 
-    async def _all(self, unseen: set[AssetId]) -> None:
+    async def _see_all(self, unseen: set[AssetId]) -> None:
         """Take out those that any listing shows."""
-        async for shard in self.reader.shards(Window()):
-            wanted = replace(self.reader.listed(shard), thin=True, size=facts.LONG_PAGE)
-            async with aclosing(self.listing.rows(wanted)) as pages:
+        async for shard in self.shards(Window()):
+            wanted = replace(self._listing_of(shard), thin=True, size=facts.LONG_PAGE)
+            async with aclosing(self._listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     unseen.difference_update(map(AssetId, ids_of(rows)))
 
     async def _is_gone(self, asset: AssetId) -> bool:
         try:
-            await self.api.one(facts.ASSET, (asset,), asset=asset)
+            await self._api.one(facts.ASSET, (asset,), asset=asset)
         except NotFound:
             return True
         return False

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import related
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 
-@dataclass(slots=True)
-class DownloadLinks:
+class BrandLibraryOpener(BrandLibraryBase):
     """Opens files. Links are secrets: they are held in memory and nowhere else."""
 
-    api: BrandLibraryApi
-    _kept: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._links: OrderedDict[str, str] = OrderedDict()
 
     @interprets_response
-    def keep(self, row: Json, counts: Mapping[str, int]) -> None:
+    def _keep_links(self, row: Json, counts: Mapping[str, int]) -> None:
         """Remember the links that came with an asset."""
         for attachment in related(row, "attachments"):
             name = wire.file_id(row["id"], attachment["id"], counts.get(attachment["id"], 1))
-            self._keep(name, str(attachment["attributes"].get("url") or ""))
+            self._keep_link(name, str(attachment["attributes"].get("url") or ""))
 
-    def _keep(self, name: str, link: str) -> None:
+    def _keep_link(self, name: str, link: str) -> None:
         if link:
-            self._kept[name] = link
-            self._kept.move_to_end(name)
-            while len(self._kept) > facts.LINKS_KEPT:
-                self._kept.popitem(last=False)
+            self._links[name] = link
+            self._links.move_to_end(name)
+            while len(self._links) > facts.LINKS_KEPT:
+                self._links.popitem(last=False)
 
-    async def open(self, file: FileRef, offset: int) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
         asset = wire.parts_of(file.id)[0]
         for _ in range(facts.LINK_RENEWALS):
@@ -48,24 +48,24 @@ class DownloadLinks:
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
-                self._kept.pop(file.id, None)
+                self._links.pop(file.id, None)
         return await self._stream(await self._link(file), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+        return await self._api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef) -> str:
-        kept = self._kept.get(file.id, "")
-        if kept and wire.is_fresh(kept, self.api.clock.now()):
+        kept = self._links.get(file.id, "")
+        if kept and wire.is_fresh(kept, self._api.clock.now()):
             return kept
         asset, attachment, count = wire.parts_of(file.id)
         asked = (("fields", "version_count"), ("include", "asset"))
-        row = await self.api.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
+        row = await self._api.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
         owners = [each["id"] for each in related(row, "asset")]
         if owners and asset not in owners:
             raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
         told = row["attributes"].get("version_count")
-        if isinstance(told, int) and max(told, 1) != count and self.api.options.counts_versions:
+        if isinstance(told, int) and max(told, 1) != count and self._api.options.counts_versions:
             raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
         link = str(row["attributes"].get("url") or "")
         if not link:
@@ -76,5 +76,5 @@ class DownloadLinks:
                 code="no download link",
                 hint="the asset is view-only, or no file: let an administrator allow its download",
             )
-        self._keep(file.id, link)
+        self._keep_link(file.id, link)
         return link

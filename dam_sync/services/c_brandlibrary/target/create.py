@@ -3,70 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
-from dam_sync.aio.single_flight import Proven
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
+from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
-from dam_sync.model.ports import Content, Journal
+from dam_sync.model.ports import Content, IsReferenced, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
 from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
-from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
-from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
 from dam_sync.services.c_brandlibrary.target.resend import Resend
-from dam_sync.services.c_brandlibrary.target.values import FieldValueWriter
+from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
-from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
 GONE = frozenset({403, 404})
 READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
 
 
-@dataclass(slots=True)
-class BrandLibraryCreator:
+class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
     """Makes assets, one create call each, and completes them."""
 
-    api: BrandLibraryApi
-    planner: ValuePlanner
-    taxonomy: BrandLibraryTaxonomy
-    uploads: BrandLibraryUploads
-    finder: BrandLibraryFinder
-    values: FieldValueWriter
-    proven: Proven
-    looks: RequestCoalescer[AssetId, Json] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.looks = RequestCoalescer(self.api.clock, self._looked, self.api.made_at_once)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._looks = RequestCoalescer(self._api.clock, self._looked, self._api.made_at_once)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once."""
-        texts = await self.planner.texts(draft)
-        section, collection = self.planner.homes(draft)
+        texts = await self._planner.texts(draft)
+        section, collection = self._planner.homes(draft)
         home = section or (await self._default_section()).id
-        await self.values.ensure_key(texts, draft.marker)
+        await self._values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, journal)
-        with self.values.shared.seat() as paying:
+        with self._values.shared.seat() as paying:
             made = AssetId(await making.make())
             await self._refuse_visible(made, draft, journal)
-            await self.values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+            await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
             await self._finish(made, draft, content, journal)
         return made
 
+    def audience(self, draft: Draft) -> Audience:
+        """Decided by status and dates."""
+        return wire.audience_of(draft)
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        """End upload sessions that no work goes on with; how many a killed run had left open. Safe to repeat."""
+        return await self._uploads.sweep(recorded)
+
     async def _finish(self, made: AssetId, draft: Draft, content: Content | None, journal: Journal) -> None:
-        with self.looks.seat() as looking:
+        with self._looks.seat() as looking:
             if draft.tags:
-                await self.values.add_tags(made, draft.tags, journal)
-            if cleans(draft, self.api.options) or self._approves(draft):
+                await self._values.add_tags(made, draft.tags, journal)
+            if cleans(draft, self._api.options) or self._approves(draft):
                 await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
             await journal.run(
                 "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
@@ -75,49 +71,49 @@ class BrandLibraryCreator:
     async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
         hides it, after it was hidden in another way, or deleted."""
-        form = hiding_form(draft, self.api.clock.now())
+        form = hiding_form(draft, self._api.clock.now())
         if not form:
             return
 
-        held_back = self.hides_at_first(draft)
+        held_back = self._hides_at_first(draft)
 
         async def look() -> bool:
-            row = await self.reread(made)
+            row = await self._reread(made)
             refuse_swallowed(row, draft, held_back=held_back)
             return True
 
         try:
-            await self.proven.holds(form, look, patient=False)
+            await self._proven.holds(form, look, patient=False)
         except Rejected:
             await self._hide(made, journal)
             raise
 
-    def hides_at_first(self, draft: Draft) -> bool:
+    def _hides_at_first(self, draft: Draft) -> bool:
         """Whether a new asset waits for its approval until its dates were read back."""
-        form = hiding_form(draft, self.api.clock.now())
-        return form == DATED and not self.proven.proven([form])
+        form = hiding_form(draft, self._api.clock.now())
+        return form == DATED and not self._proven.proven([form])
 
     async def _hide(self, made: AssetId, journal: Journal) -> None:
         """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
-        await self.api.edit(made, wire.approval(wire.PENDING), repeatable=True)
-        if (await self.reread(made))["attributes"].get("approved") is not False:
-            await self.api.write(facts.DELETE_ASSET, (made,), asset=made, repeatable=True, accept=GONE)
+        await self._api.edit(made, wire.approval(wire.PENDING), repeatable=True)
+        if (await self._reread(made))["attributes"].get("approved") is not False:
+            await self._api.write(facts.DELETE_ASSET, (made,), asset=made, repeatable=True, accept=GONE)
             await journal.discard("*")
 
     async def _default_section(self) -> Placement:
-        return await self.taxonomy.ensure_container("section", (self.api.options.section,), "")
+        return await self.ensure_container("section", (self._api.options.section,), "")
 
     def _approves(self, draft: Draft) -> bool:
         """Whether the approval may have been held back until the dates were read back."""
-        return hiding_form(draft, self.api.clock.now()) == DATED
+        return hiding_form(draft, self._api.clock.now()) == DATED
 
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
         """The description without its token; approval once more, which a create may have passed over, or held back."""
         status = draft.status or (wire.PUBLISHED if self._approves(draft) else "")
         attributes = {NAME: wire.name_of(draft)} if wire.name_of(draft) else {}
-        if cleans(draft, self.api.options):
+        if cleans(draft, self._api.options):
             attributes[DESCRIPTION] = wire.text_at(draft.fields, DESCRIPTION)
-        await self.api.edit(
+        await self._api.edit(
             made, {**attributes, **wire.approval(wire.PENDING if draft.closed else status)}, repeatable=True
         )
         return True
@@ -126,17 +122,17 @@ class BrandLibraryCreator:
         self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
     ) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
-        waits = content is not None and self.api.options.waits_ready
+        waits = content is not None and self._api.options.waits_ready
         if waits:
-            await self.api.clock.sleep(self.api.options.first_look)
-        row = await self.looks.ask(made, seat)
+            await self._api.clock.sleep(self._api.options.first_look)
+        row = await self._looks.ask(made, seat)
         if row is None or not _tells(row, draft, content):
-            row = await self.reread(made)
+            row = await self._reread(made)
         if waits and not wire.is_settled(row):
             row = await self._ready(made)
             files = wire.attachments_of(row)
             if content is not None and files and not wire.is_settled(row):
-                sent = await Resend(self.api, self.uploads).sent(made, files[0]["id"], content, journal)
+                sent = await Resend(self._api, self._uploads).sent(made, files[0]["id"], content, journal)
                 row = await self._ready(made) if sent else row
         try:
             refuse_swallowed(row, draft)
@@ -145,7 +141,7 @@ class BrandLibraryCreator:
                 await self._hide(made, journal)
             raise
         if content is not None:
-            refuse_other_file(row, content, self.api.options.waits_ready)
+            refuse_other_file(row, content, self._api.options.waits_ready)
         return True
 
     async def _ready(self, made: AssetId) -> Json:
@@ -154,26 +150,26 @@ class BrandLibraryCreator:
 
         async def ready() -> Json:
             nonlocal row
-            row = await self.reread(made)
+            row = await self._reread(made)
             return row if wire.is_settled(row) else None
 
         waits = facts.READY_WAITS
-        await self.finder.asked_again(ready, facts.READY_SECONDS, waits[1:], first=waits[0])
+        await self.asked_again(ready, facts.READY_SECONDS, waits[1:], first=waits[0])
         return row
 
-    async def reread(self, made: AssetId) -> Json:
+    async def _reread(self, made: AssetId) -> Json:
         """The asset with its files and dates."""
-        return await self.api.one(facts.ASSET, (made,), READ_BACK, asset=made)
+        return await self._api.one(facts.ASSET, (made,), READ_BACK, asset=made)
 
     async def _looked(self, several: Sequence[AssetId]) -> Sequence[Json]:
         """Those made at the same time are the newest of the library, so one list shows them (wire C 6.8), or None."""
         if len(several) == 1:
-            return [await self.reread(several[0])]
+            return [await self._reread(several[0])]
         asked = (
             *(("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC")),
             *READ_BACK,
         )
-        document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.planner.tenant.id(),), asked)
+        document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
         rows = {row["id"]: row for row in document.rows}
         return [rows.get(made) for made in several]
 
@@ -192,31 +188,31 @@ class _Making:
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
         if self.content is not None and await self.journal.get("create") is None:
-            await self.creator.uploads.send(self.content, self.journal)  # before the intent: it makes no asset
+            await self.creator._uploads.send(self.content, self.journal)  # before the intent: it makes no asset
         begun = await self.journal.run("intent", self._now, idempotent=True)
 
         async def found() -> Json:
             if self.draft.marker is None:
                 return None
-            return await self.creator.finder.find(self.draft.marker, section=self.section, since=parse_instant(begun))
+            return await self.creator.find(self.draft.marker, section=self.section, since=parse_instant(begun))
 
         known = found if self.draft.marker is not None else None
         return await self.journal.run("create", self._post, reconcile=known)
 
     async def _now(self) -> Json:
-        return instant_text(self.creator.api.clock.now())
+        return instant_text(self.creator._api.clock.now())
 
     async def _post(self) -> Json:
         """Never repeated blindly."""
         uploads = []
         if self.content is not None:
             uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
-        hidden = self.draft.closed or self.creator.hides_at_first(self.draft)
+        hidden = self.draft.closed or self.creator._hides_at_first(self.draft)
         body = wire.create_body(self.draft, self.section, uploads, hidden=hidden)
-        operation, home = facts.ADD_TO_LIBRARY, await self.creator.planner.tenant.id()
+        operation, home = facts.ADD_TO_LIBRARY, await self.creator._tenant.id()
         if self.collection:
             operation, home = facts.ADD_TO_COLLECTION, self.collection
-        reply = await self.creator.api.write(operation, (home,), body)
+        reply = await self.creator._api.write(operation, (home,), body)
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
             raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
@@ -227,10 +223,10 @@ class _Making:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is
         sent anew (wire C 6.9), once however often that is broken off."""
         used = await self.journal.get("used")
-        address = await self.creator.uploads.send(content, self.journal)
+        address = await self.creator._uploads.send(content, self.journal)
         if address == used:
-            await self.creator.uploads.discard(self.journal)
-            address = await self.creator.uploads.send(content, self.journal)
+            await self.creator._uploads.discard(self.journal)
+            address = await self.creator._uploads.send(content, self.journal)
         await self.journal.discard("used")
         return str(await self.journal.run("used", lambda: _given(address), idempotent=True))
 

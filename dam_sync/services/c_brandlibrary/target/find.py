@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 
@@ -14,17 +13,12 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import marks, wire
-from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 
-@dataclass(frozen=True, slots=True)
-class BrandLibraryFinder:
+class BrandLibraryFinder(BrandLibraryBase):
     """Looks where reads are immediate first, then in the index; a hit is read by its id before it counts."""
-
-    api: BrandLibraryApi
-    tenant: BrandLibraryTenant
 
     async def find(self, marker: Marker, *, section: str = "", since: datetime | None = None) -> AssetId | None:
         """The asset with this mark, none only after the index had its time. Safe to repeat.
@@ -32,17 +26,17 @@ class BrandLibraryFinder:
         section, since: where and when it was made, if it was. Raises InvalidValue for a mark nobody can search.
         """
         marks.by_value(marker)
-        begun = since if since is not None else self.api.clock.now() - facts.RECENT
+        begun = since if since is not None else self._api.clock.now() - facts.RECENT
 
         async def look() -> Json:
             return await self._recent(marker, section, begun - facts.EARLIER) or await self._searched(marker)
 
-        found = await self.asked_again(look, self.api.options.index_lag, facts.LAG_WAITS)
+        found = await self.asked_again(look, self._api.options.index_lag, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
 
     async def asked_again(self, ask: Call, seconds: float, waits: Sequence[float], first: float = 0.0) -> Json:
         """The first answer that is not None; asked a last time when `seconds` are over."""
-        clock = self.api.clock
+        clock = self._api.clock
         until = clock.monotonic() + seconds
         if first:
             await clock.sleep(first)
@@ -53,7 +47,7 @@ class BrandLibraryFinder:
 
     async def _recent(self, marker: Marker, section: str, since: datetime) -> str | None:
         """Among the newest assets, which needs no index."""
-        operation, ids = facts.LIBRARY_ASSETS, (await self.tenant.id(),)
+        operation, ids = facts.LIBRARY_ASSETS, (await self._tenant.id(),)
         if section:
             operation, ids = facts.SECTION_ASSETS, (section,)
         for number in range(1, facts.RECENT_PAGES + 1):
@@ -62,7 +56,7 @@ class BrandLibraryFinder:
                 *(("sort_by", "created_at"), ("order", "DESC")),
                 *(("include", "custom_fields"), ("fields", "created_at")),
             )
-            document = await self.api.listed(operation, ids, asked)
+            document = await self._api.listed(operation, ids, asked)
             ours = [row["id"] for row in document.rows if is_ours(row, marker)]
             if ours:
                 return str(ours[-1])  # the oldest, should there be two
@@ -88,14 +82,14 @@ class BrandLibraryFinder:
             *(("sort_by", "created_at"), ("order", "ASC")),
         )
         try:
-            document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.tenant.id(),), asked)
+            document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
         except NotFound:
             return []
         return [row["id"] for row in document.rows]
 
     async def _is_ours(self, identity: str, marker: Marker) -> bool:
         try:
-            row = await self.api.one(facts.ASSET, (identity,), (("include", "custom_fields"),), asset=identity)
+            row = await self._api.one(facts.ASSET, (identity,), (("include", "custom_fields"),), asset=identity)
         except NotFound:
             return False  # deleted, by somebody or as a duplicate, while the index still shows it
         return is_ours(row, marker)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch
@@ -11,14 +10,10 @@ from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, 
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.values import composed
-from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
-from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
 from dam_sync.services.c_brandlibrary.target.resend import Resend
-from dam_sync.services.c_brandlibrary.target.values import FieldValueWriter
-from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
+from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
@@ -29,24 +24,17 @@ HINTS = {
 VERSION_FIELDS = "version_count"
 
 
-@dataclass(frozen=True, slots=True)
-class BrandLibraryUpdater:
+class BrandLibraryUpdater(BrandLibraryWriter):
     """Each method says what is safe to repeat."""
-
-    api: BrandLibraryApi
-    planner: ValuePlanner
-    uploads: BrandLibraryUploads
-    finder: BrandLibraryFinder
-    values: FieldValueWriter
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for what the asset itself holds, one for each record of a custom field. Safe to repeat."""
         if patch.empty:
             return
-        wanted = await self.planner.changes(patch)
+        wanted = await self._planner.changes(patch)
         row = await self._current(asset, patch, wanted)
         attributes = named(wire.patch_attributes(patch), row)
-        told = await self.api.edit(asset, attributes, repeatable=True) if attributes else None
+        told = await self._api.edit(asset, attributes, repeatable=True) if attributes else None
         if told is not None and patch.closed:
             refuse_unkept(told, attributes)
         if row is not None:
@@ -54,11 +42,11 @@ class BrandLibraryUpdater:
         if told is not None:
             refuse_unkept(told, attributes)
         if opening := named(wire.opening(patch), row):
-            refuse_unkept(await self.api.edit(asset, opening, repeatable=True), opening)
+            refuse_unkept(await self._api.edit(asset, opening, repeatable=True), opening)
 
     async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
-        await self.values.change(row, wanted)
-        await self.values.change_tags(row, patch.tags_add, patch.tags_remove)
+        await self._values.change(row, wanted)
+        await self._values.change_tags(row, patch.tags_add, patch.tags_remove)
         if patch.filename is not None:
             await self._rename(row, patch.filename)
 
@@ -71,7 +59,7 @@ class BrandLibraryUpdater:
         ]
         if not parts:
             return None
-        return await self.api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
+        return await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:
         files = wire.attachments_of(row)
@@ -80,18 +68,18 @@ class BrandLibraryUpdater:
         if files[0]["attributes"].get("filename") == name:
             return
         body = {"data": {"attributes": {"filename": name}}}
-        await self.api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], repeatable=True)
+        await self._api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], repeatable=True)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
         before = await journal.run("before", lambda: self._before(asset), idempotent=True)
-        address = await self.uploads.send(content, journal)
+        address = await self._uploads.send(content, journal)
         attachment = str(before["attachment"])
 
         async def put() -> Json:
             attributes = {"url": address, "filename": content.name}
             body = {"data": {"attributes": attributes}}
-            await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
+            await self._api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
             return True
 
         async def newer() -> Json:
@@ -99,7 +87,7 @@ class BrandLibraryUpdater:
             return True if row is not None and wire.count_of(row) > before["count"] else None
 
         async def landed() -> Json:
-            return await self.finder.asked_again(newer, self.api.options.index_lag, facts.READY_WAITS)
+            return await self.asked_again(newer, self._api.options.index_lag, facts.READY_WAITS)
 
         await journal.run("put", put, reconcile=landed)
         try:
@@ -107,13 +95,13 @@ class BrandLibraryUpdater:
                 "ready", lambda: self._arrived(asset, attachment, before["count"], content), idempotent=True
             )
         except NotReady:
-            await self.uploads.discard(journal)  # its object may have gone before anybody looked at it: sent anew
+            await self._uploads.discard(journal)  # its object may have gone before anybody looked at it: sent anew
             await journal.discard("put")
             raise
 
     async def _before(self, asset: AssetId) -> Json:
         """The first attachment, once the service has done with it."""
-        row = await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        row = await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
             raise Unsupported("an asset without a file takes no new version", asset=asset)
@@ -128,7 +116,7 @@ class BrandLibraryUpdater:
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) else None
 
-        return await self.finder.asked_again(ready, seconds, facts.READY_WAITS)
+        return await self.asked_again(ready, seconds, facts.READY_WAITS)
 
     async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
         """Wait until the new version shows; its size must be that of what was sent. Raises IntegrityError, Rejected."""
@@ -137,9 +125,7 @@ class BrandLibraryUpdater:
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) and wire.count_of(row) > count else None
 
-        row = await self.finder.asked_again(
-            newer, facts.READY_SECONDS, facts.READY_WAITS, first=self.api.options.first_look
-        )
+        row = await self.asked_again(newer, facts.READY_SECONDS, facts.READY_WAITS, first=self._api.options.first_look)
         if row is None:
             raise _not_ready(asset)
         size = row["attributes"].get("size")
@@ -148,7 +134,7 @@ class BrandLibraryUpdater:
         return True
 
     async def _attachment(self, asset: str, attachment: str) -> Json:
-        return await self.api.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
+        return await self._api.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
@@ -156,17 +142,17 @@ class BrandLibraryUpdater:
         rows: list[Json] = []
 
         async def attached() -> Json:
-            rows.append(await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
+            rows.append(await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset))
             return _file_names(rows[-1])
 
         before = await journal.run(f"{name}:before", attached, idempotent=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
-        address = await self.uploads.send(content, journal, f"{name}:file")
+        address = await self._uploads.send(content, journal, f"{name}:file")
 
         async def put() -> Json:
             files = [{"url": address, "filename": content.name}]
-            await self.api.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
+            await self._api.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
             return True
 
         async def found() -> Json:
@@ -183,11 +169,11 @@ class BrandLibraryUpdater:
 
     async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
-        waits = self.api.options.waits_ready
+        waits = self._api.options.waits_ready
         fresh: list[Json] = []
 
         async def ready() -> Json:
-            row = await self.api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+            row = await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
             files = [file for file in wire.attachments_of(row) if file["id"] not in before]
             fresh[:] = [
                 file
@@ -196,14 +182,14 @@ class BrandLibraryUpdater:
             ]
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
-        first = self.api.options.first_look if waits else 0.0
-        done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        first = self._api.options.first_look if waits else 0.0
+        done = await self.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         if not done and fresh:
-            if not await Resend(self.api, self.uploads).sent(
+            if not await Resend(self._api, self._uploads).sent(
                 asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
             ):
                 raise _not_ready(asset)
-            done = await self.finder.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+            done = await self.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
         if not done and fresh:
             raise _not_ready(asset)
         sizes = [file["attributes"].get("size") for file in fresh]
@@ -215,11 +201,11 @@ class BrandLibraryUpdater:
     async def remove(self, asset: AssetId) -> None:
         """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
         try:
-            reply = await self.api.write(facts.DELETE_ASSET, (asset,), asset=asset, repeatable=True, accept=GONE)
+            reply = await self._api.write(facts.DELETE_ASSET, (asset,), asset=asset, repeatable=True, accept=GONE)
         except NotFound:
             return  # no id of this service
         if reply.status in GONE:
-            await self.api.prove()
+            await self._api.prove()
 
 
 def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:

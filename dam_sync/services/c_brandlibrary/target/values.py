@@ -12,6 +12,7 @@ from dam_sync.http.interpreting import MISREAD, interpreting_response, interpret
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
@@ -21,6 +22,7 @@ from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.codec.values import composed
 from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
+from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
 
 GONE = frozenset({403, 404})
@@ -228,6 +230,15 @@ class FieldValueWriter:
         if found is None:
             raise NotFound(f"the library has no field {key!r}")
         return found
+
+
+class BrandLibraryWriter(BrandLibraryFinder):
+    """What creating and changing share: the plan of values, and what writes them."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._planner = ValuePlanner(self._tenant)
+        self._values = FieldValueWriter(self._api, self._tenant, self)
 
 
 async def _true() -> Json:

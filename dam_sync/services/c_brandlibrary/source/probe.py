@@ -1,0 +1,102 @@
+"""What is checked and learnt before anything is read: the key, the library, the user's role, the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dam_sync.http.client import Response
+from dam_sync.http.interpreting import MISREAD, interprets_response
+from dam_sync.model.errors import ContractBroken, Denied, Rejected, TruncatedListing
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Account
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.codec import fields
+from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
+from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase, ChosenLibrary
+
+
+class BrandLibraryProbe(BrandLibraryBase):
+    """Proves the key and describes the library."""
+
+    async def probe(self) -> Account:
+        """Prove the key on its own user and on an organization it must see (wire C 1). Raises Denied."""
+        reply = await self._api.whoami()
+        user, email = _user_of(reply)
+        if not (await self._api.listed(facts.ORGANIZATIONS)).rows:
+            raise Denied(
+                "the key sees no organization",
+                operation=facts.ORGANIZATIONS,
+                hint="use the key of an owner or administrator of the organization",
+            )
+        library = await self._tenant.chosen.get()
+        counted = await self._api.one(facts.LIBRARY, (library.id,), (("fields", "asset_count"),))
+        total = counted["attributes"].get("asset_count")
+        self._tenant.counted = total if isinstance(total, int) else None
+        return Account(
+            tenant=library.id,
+            user=email or user,
+            release="v4",
+            total=self._tenant.counted,
+            clock_skew=reply.ahead_of(self._api.clock.now()),
+            notes=(*await self._notes(library, user), *self._openness(counted["attributes"])),
+        )
+
+    async def schema(self) -> Schema:
+        """Fields, vocabularies, what an asset can be given."""
+        keys, payload = await self._tenant.keys.get(), await self._tenant.has_payload()
+        options = self._api.options
+        return fields.schema_of(keys, extends=options.extends_lists, payload=payload, section=options.section)
+
+    async def _notes(self, library: ChosenLibrary, user: str) -> list[str]:
+        role = await self._role(library, user)
+        notes = []
+        if role in facts.ROLES:
+            pass
+        elif role:
+            notes.append(
+                f"the key's user is {role} in this library: pending, draft and expired assets stay unseen; "
+                "use the key of an administrator"
+            )
+        else:
+            notes.append("the role of the key's user cannot be seen; only administrators see every asset")
+        if not self._api.read_only:
+            notes.append(
+                "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
+            )
+        return notes
+
+    def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
+        """What a target shows to people who have no login."""
+        privacy = str(attributes.get("privacy") or "")
+        if self._api.read_only or privacy in ("", "private"):
+            return []
+        whom = "whoever has its address" if privacy == "public" else "whoever was given its address"
+        return [f"the library is {privacy}: {whom} sees its published assets without a login"]
+
+    async def _role(self, library: ChosenLibrary, user: str) -> str:
+        """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
+        if not user:
+            return ""
+        try:
+            rows = await self._api.everything(facts.PERMISSIONS, (library.id,))
+        except (Denied, Rejected, TruncatedListing):
+            return ""
+        levels = [
+            str(row["attributes"].get("permission_level") or "")
+            for row in rows
+            if any(each["id"] == user for each in related(row, "user"))
+        ]
+        return next((level for level in (*facts.ROLES, *levels) if level in levels), "")
+
+
+@interprets_response
+def _user_of(reply: Response) -> tuple[str, str]:
+    """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
+    try:
+        rows = document_of(reply.json(), facts.WHOAMI).rows
+    except (ContractBroken, *MISREAD):
+        return "", ""
+    if len(rows) != 1:
+        return "", ""
+    return rows[0]["id"], str(rows[0]["attributes"].get("email") or "")
