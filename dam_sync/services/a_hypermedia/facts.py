@@ -126,7 +126,7 @@ RULES = (
 HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
-    Feature.ATTACHMENTS: Support("yes", "where the instance takes them"),
+    Feature.ATTACHMENTS: Support("yes", "if the instance supports them"),
     Feature.DIGESTS: Support("MD5", "MD5, of what was stored"),
     Feature.TEXT: YES,
     Feature.LONG_TEXT: YES,
@@ -137,7 +137,7 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.INSTANT: YES,
     Feature.TERM: YES,
     Feature.PLACE: YES,
-    Feature.PERSON: Support("yes", "those the field's list has"),
+    Feature.PERSON: Support("yes", "those in the list of the field"),
     Feature.EMAIL: YES,
     Feature.URL: YES,
     Feature.ROWS: YES,
@@ -150,18 +150,18 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.TERM_LOCALES: YES,
     Feature.SYNONYMS: YES,
     Feature.FOLDER: YES,
-    Feature.COLLECTION: Support("baskets, where asked for", "", "baskets are working lists of single users"),
-    Feature.LABEL: Support("yes", "assigned, never made"),
-    Feature.STATUS: Support("yes", "those the instance has"),
-    Feature.RELATIONS: Support("yes", "of types that a media shows already"),
+    Feature.COLLECTION: Support("baskets, by option", "", "baskets are working lists of single users"),
+    Feature.LABEL: Support("yes", "assigned, never created"),
+    Feature.STATUS: Support("yes", "those that the instance has"),
+    Feature.RELATIONS: Support("yes", "of types that a media already shows"),
     Feature.CREATED: Support("yes", ""),
-    Feature.LINKS: Support("permalinks, where asked for, one call for each asset", ""),
+    Feature.LINKS: Support("permalinks, by option; one call per asset", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
 LEAVES = (
-    OrphanRetention("a temporary file no media was made of, a selection", timedelta(hours=1), "A 6.2, 6.5"),
-    OrphanRetention("in the staging folder, a media without our mark whose source asset is gone", None, "A 6.12"),
+    OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),
+    OrphanRetention("in the staging folder, a media without our marker whose source asset is gone", None, "A 6.12"),
 )
 
 ASSUMPTIONS = (
@@ -195,18 +195,18 @@ ASSUMPTIONS = (
     Assumption(24, "lists, persons, places, field sets, dates, numbers and HTML are written as they are read", "6.4"),
 )
 
-_READ_BACK = "reading the first of a run back; where it shows no effect the asset is parked"
+_READ_BACK = "reading back the first of a run; without effect the asset is parked"
 ASSUMED_WRITES = (
     AssumedWrite(
         18,
         "`POST .../selections/{id}/bulks`: fields and status of one media in one call",
-        "reading the first of a run back, once for each type of field; where it is refused or shows no effect, single "
+        "reading back the first of a run, once for each type of field; where it is refused or shows no effect, single "
         "`PUT`s replace it for the rest of the run (option `bulk: off`: from the start)",
     ),
     AssumedWrite(
         24,
         "`PUT .../metadatas/{field}` of a number, yes/no, date, date-time, list, person, place, field set or HTML",
-        "reading the first of each type of field in a run back; where it shows no effect the asset is parked",
+        "reading back the first of each type of field in a run; without effect the asset is parked",
     ),
     AssumedWrite(17, "`PUT .../metadatas/{field}` of null or an empty list clears the field", _READ_BACK),
     AssumedWrite(19, "`PUT /medias/{id}` with a link to another status", _READ_BACK),
@@ -214,11 +214,11 @@ ASSUMED_WRITES = (
     AssumedWrite(
         16,
         "`POST .../folders/{id}/medias` makes a draft that no ordinary user sees",
-        "reading the first of a run that must be hidden; where it is published it is hidden, and no more are made",
+        "reading back the first of a run that must be hidden; if it is published, it is hidden and no more are created",
     ),
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
-    AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading the first of a run back"),
+    AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading back the first of a run"),
     AssumedWrite(
         22, "`POST /medias/{id}/attachments`, then `PUT` of the bytes", "the first of a run must be online then"
     ),
@@ -232,13 +232,13 @@ ASSUMED_WRITES = (
 # spec 000, Resources and Endpoints
 NOT_MOVED = (
     "folders as such: empty ones, their descriptions, order and responsible users",
-    "rights of folders: no call shows them, so that the exposure guard does not know who sees a media by its folders",
+    "rights of folders: no call returns them, so the exposure guard does not know who sees a media by its folders",
     "terms that no asset uses; renamed, merged and deleted terms",
     "boards and their columns, workflow membership, validation requests",
     "baskets as a target; tags, users and shares of baskets",
     "terms of use, share tokens, embedded players",
     "faces and individuals",
     "files of a media besides its versions and attachments (`blobs`), previews, thumbnails chosen by hand",
-    "who made or changed a media; saved searches, scripts",
+    "who created or changed a media; saved searches, scripts",
     "creation and import dates as a target; coordinates and address of the media itself as a target",
 )

@@ -25,13 +25,17 @@ def _are_numbers(titles: Any) -> bool:
 SETTINGS = {
     "relation_prefix": options.text("prefix of the instance's link relations (svc)"),
     "header_prefix": options.text("prefix of the instance's request headers (X-SVC-)"),
-    "locales": options.words("content languages, the preferred one first: en,fr; asked of the instance where absent"),
-    "timezone": options.zone(
-        "zone of the instance's DATE values, for example Europe/Paris; nearest midnight UTC where absent"
+    "locales": options.words(
+        "content languages, the preferred one first: en,fr (default: as the instance reports them)"
     ),
-    "staging_folder": options.text("top folder in which new media are made before they are placed (dam-sync staging)"),
-    "client_id_header": options.text("UUID of a user interface whose access right is checked as well"),
-    "keyset": options.choice("auto: scan by id where two calls prove it works; off: never", "auto", "off"),
+    "timezone": options.zone(
+        "time zone of the instance's DATE values, for example Europe/Paris (default: the nearest midnight UTC)"
+    ),
+    "staging_folder": options.text(
+        "top folder in which new media are created before they get their folders (default dam-sync staging)"
+    ),
+    "client_id_header": options.text("UUID of a user interface whose access rights are checked as well"),
+    "keyset": options.choice("auto (default): scan by id if two calls prove that it works; off: never", "auto", "off"),
     "bulk": options.choice(
         "auto (default): several fields of a media are written by one call, read back when it is first used; "
         "off: one call for each field from the start",
@@ -39,18 +43,18 @@ SETTINGS = {
         "off",
     ),
     "public_links": options.switch(
-        "off (default) or on: read each media's permalinks, for redirects; one more call a media"
+        "off (default) or on: read the permalinks of each media, for redirects; one more call per media"
     ),
     "baskets": options.switch(
-        "off (default) or on: read baskets as collections, one more call for each hundred of their assets"
+        "off (default) or on: read baskets as collections; one more call per hundred of their assets"
     ),
     "link_types": options.pairs(
         "ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
-        "so relations travel only by types named here",
+        "so only relations of the types named here are moved",
         "titles with the number of each type, {Views of the object: 7}",
         _are_numbers,
     ),
-    "index_lag": options.seconds("seconds the search may run behind (30)"),
+    "index_lag": options.seconds("seconds that the search may run behind (default 30)"),
 }
 
 FLOWS = {

@@ -136,34 +136,32 @@ RULES = (
 # spec 001, Resources, Service B; wire B 3 (read), 6 (write)
 HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
-    Feature.VERSIONS: Support("yes", "checked in, numbered anew"),
+    Feature.VERSIONS: Support("yes", "checked in, numbered again"),
     Feature.ATTACHMENTS: YES,
     Feature.DIGESTS: Support("MD5, or what the server is set to", "compared after each upload"),
     Feature.TEXT: YES,
     Feature.LONG_TEXT: YES,
-    Feature.HTML: Support("where an option names the field", "as text"),
+    Feature.HTML: Support("if an option names the field", "as text"),
     Feature.NUMBER: YES,
     Feature.FLAG: YES,
-    Feature.DATE: Support("where an option names the field", "as midnight"),
+    Feature.DATE: Support("if an option names the field", "as midnight"),
     Feature.INSTANT: YES,
     Feature.TERM: YES,
-    Feature.PLACE: Support("in a complex property of its own", "in a complex property of its own"),
+    Feature.PLACE: Support("in its own complex property", "in its own complex property"),
     Feature.PERSON: Support("user names", "user names"),
-    Feature.EMAIL: Support("where an option names the field", "as text"),
-    Feature.URL: Support("where an option names the field", "as text"),
+    Feature.EMAIL: Support("if an option names the field", "as text"),
+    Feature.URL: Support("if an option names the field", "as text"),
     Feature.ROWS: YES,
     Feature.MULTIPLE: YES,
     Feature.LOCALIZED: Support("", ""),
     Feature.TERMS: Support("yes", "added"),
     Feature.HIERARCHY: YES,
-    Feature.TERM_LOCALES: Support("where the vocabulary has them", "where the vocabulary has them"),
+    Feature.TERM_LOCALES: Support("if the vocabulary has them", "if the vocabulary has them"),
     Feature.SYNONYMS: Support("", ""),
     Feature.FOLDER: Support("one for each asset", "one for each asset"),
     Feature.CATEGORY: Support("", ""),
     Feature.COLLECTION: YES,
-    Feature.SECTION: Support(
-        "where an option asks for them", "", "a published copy stays behind when its asset changes"
-    ),
+    Feature.SECTION: Support("by option", "", "a published copy stays behind when its asset changes"),
     Feature.LABEL: Support("", ""),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Support("", ""),
@@ -173,14 +171,12 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.GROUPS: Support("who may read, by local and inherited rights", "right to read, nothing inherited"),
     Feature.RELATIONS: Support("kinds that an option names", "kinds that an option names"),
     Feature.CREATED: Support("yes", "restored by administrators"),
-    Feature.LINKS: Support("download addresses, where asked for", "", "the server makes its own"),
+    Feature.LINKS: Support("download URLs, by option", "", "the server creates its own"),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
 LEAVES = (
-    OrphanRetention(
-        "an upload batch of which we lost the name, or whose source asset is gone", timedelta(hours=4), "B 6.2"
-    ),
+    OrphanRetention("an upload batch whose name was lost, or whose source asset is gone", timedelta(hours=4), "B 6.2"),
 )
 
 ASSUMPTIONS = (
@@ -245,27 +241,27 @@ ASSUMED_WRITES = (
     AssumedWrite(
         10,
         "`Document.AddPermission` with `blockInheritance` closes a document in one call",
-        "the rights in each answer, else by reading the document; where others may still read, it stays in the closed "
-        "folder and is parked",
+        "the rights in each response, or else by reading the document; if others can still read it, it stays in the "
+        "closed folder and is parked",
     ),
     AssumedWrite(
         16,
         "`Document.CreateVersion` keeps the old file before a new one is written",
-        "the document in its answer; the new file is compared by length and digest",
+        "the document in its response; the new file is compared by length and digest",
     ),
-    AssumedWrite(12, "`nxtag:tags` as a property keeps tags as they are", "comparing each with the answer"),
-    AssumedWrite(18, "`Document.Move` with a name", "the folder and the name in each answer"),
+    AssumedWrite(12, "`nxtag:tags` as a property keeps tags as they are", "comparing each with the response"),
+    AssumedWrite(18, "`Document.Move` with a name", "the folder and the name in each response"),
     AssumedWrite(
         13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"
     ),
 )
 NOT_MOVED = (
-    "rights to change, rights for a time, denied users: named for each asset; the target gets the right to read",
+    "write permissions, time-limited permissions, denied users: reported per asset; the target gets the right to read",
     "comments, annotations, the audit trail",
-    "version numbers: versions are numbered again",
+    "version numbers: versions are renumbered",
     "published copies as a target, documents that hold others and have a file",
     "folder and collection metadata, empty folders, workspaces",
-    "locks, workflows, tasks, favourites, saved searches",
+    "locks, workflows, tasks, favorites, saved searches",
     "order of vocabulary entries, retired entries as such, entries that no asset uses",
     "renditions and previews, users and groups",
 )

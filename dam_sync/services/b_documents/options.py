@@ -26,29 +26,27 @@ def _are_ways(states: Any) -> bool:
 SETTINGS: Mapping[str, options.Option] = {
     "root": options.text("the folder in which the library begins (default the domain's workspaces; / is everything)"),
     "folder": options.text(
-        "where assets go that the mapping places nowhere, below the root (default dam-sync; / is the root)"
+        "the folder, below the root, of assets that the mapping puts in no folder (default dam-sync; / is the root)"
     ),
-    "type": options.text("the document type of new assets where the mapping names no profile (default File)"),
+    "type": options.text("the document type of new assets if the mapping names no profile (default File)"),
     "types": options.words("the document types that are assets (default all that hold no others and are not hidden)"),
     "release_field": options.text("the property that holds the release date (default dc:issued)"),
     "expiry_field": options.text("the property that holds the expiry date (default dc:expired)"),
-    "status_field": options.text("the property that holds the status, where the life cycle does not"),
+    "status_field": options.text("the property that holds the status, if the life cycle does not"),
     "states": options.pairs(
         "the life cycle state of each status (default published: approved, archived: obsolete, draft: project)"
     ),
     "transitions": options.Option(
-        "for each state the states behind it and the transition there, beside those of the default life cycle",
+        "for each state, the states that can follow it and their transitions, in addition to the default life cycle",
         "for each state the states behind it and the transition there",
         _are_ways,
     ),
-    "groups": options.words("the users and groups that may be given the right to read; without it any name is tried"),
+    "groups": options.words("the users and groups that may get the right to read (default: any name is tried)"),
     "everybody": options.words(
-        "groups that stand for everybody who can use the tenant, beside Everyone (default none)"
+        "groups that stand for everybody who can use the tenant, in addition to Everyone (default none)"
     ),
     "relations": options.either(
-        options.words(
-            "kinds of relation, or kinds and their predicates; reading costs one call for each asset and kind"
-        ),
+        options.words("kinds of relation, or kinds and their predicates; reading costs one call per asset and kind"),
         options.pairs(""),
     ),
     "kinds": options.pairs(
@@ -56,17 +54,19 @@ SETTINGS: Mapping[str, options.Option] = {
         f"keys with one of {', '.join(KINDS)}",
         _are_kinds,
     ),
-    "timezone": options.zone("zone in which `date` properties are days, for example Europe/Paris (default UTC)"),
+    "timezone": options.zone("time zone of `date` properties, for example Europe/Paris (default UTC)"),
     "increment": options.choice(
-        "Minor (default) or Major: the version made of the old file before a new one", "Minor", "Major"
+        "Minor (default) or Major: the kind of version that keeps the old file before a new one is written",
+        "Minor",
+        "Major",
     ),
-    "repository": options.text("the repository's name, where the server does not tell it"),
+    "repository": options.text("the name of the repository, if the server does not report it"),
     "public_links": options.switch(
-        "off (default) or on: read the lasting download addresses of files, for redirects, at no call; "
+        "off (default) or on: read the permanent download URLs of files, for redirects, at no call; "
         "the server decides who may open them"
     ),
     "sections": options.switch(
-        "off (default) or on: read in which sections assets are published; one more call for each hundred"
+        "off (default) or on: read in which sections assets are published; one more call per hundred assets"
     ),
     "timeout_header": options.text("the header for longer transactions (default Vendor-Transaction-Timeout)"),
 }

@@ -155,14 +155,14 @@ RULES = (
 
 HOLDS: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
-    Feature.VERSIONS: Support("", "yes; the current one alone can be read"),
-    Feature.ATTACHMENTS: Support("yes", "75 files with the first"),
+    Feature.VERSIONS: Support("", "yes; only the current one can be read"),
+    Feature.ATTACHMENTS: Support("yes", "up to 75 files per asset, the first one included"),
     Feature.TEXT: Support("yes, any other value too", "yes, any other value as text"),
     Feature.TERM: YES,
-    Feature.MULTIPLE: Support("as a sample of assets shows", "yes"),
-    Feature.TERMS: Support("yes", "added; to restricted lists where the job allows it"),
-    Feature.COLLECTION: Support("yes", "one, when the asset is made"),
-    Feature.SECTION: Support("one for each asset", "one, when the asset is made"),
+    Feature.MULTIPLE: Support("as detected from a sample of assets", "yes"),
+    Feature.TERMS: Support("yes", "added; to restricted lists if the job allows it"),
+    Feature.COLLECTION: Support("yes", "one, when the asset is created"),
+    Feature.SECTION: Support("one for each asset", "one, when the asset is created"),
     Feature.LABEL: Support("yes", ""),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Support("yes", ""),
@@ -170,15 +170,13 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
     Feature.CREATED: Support("yes", ""),
-    Feature.LINKS: Support(
-        "CDN links, where asked for, one call for each published asset", "", "the service makes its own"
-    ),
+    Feature.LINKS: Support("CDN links, by option; one call per published asset", "", "the service creates its own"),
 }
 
 LEAVES = (
-    OrphanRetention("an address to upload to", timedelta(hours=24), "C 6.1"),
+    OrphanRetention("an upload URL", timedelta(hours=24), "C 6.1"),
     OrphanRetention(
-        "an uploaded file of no asset, an upload session of which we lost the address", timedelta(days=7), "C 6.2"
+        "an uploaded file without an asset, an upload session whose URL was lost", timedelta(days=7), "C 6.2"
     ),
 )
 
@@ -209,8 +207,8 @@ ASSUMED_WRITES = (
     AssumedWrite(
         9,
         "`PUT` of the bytes to the upload link",
-        "MD5 of the answer, where it is given; `POST` is tried where it is refused; the size of the new attachment, by "
-        "the run or by `verify`",
+        "the MD5 in the response, if there is one; `POST` is tried if it is refused; the size of the new attachment, "
+        "by the run or by `verify`",
     ),
     AssumedWrite(
         18,
@@ -219,26 +217,30 @@ ASSUMED_WRITES = (
         "were seen, and is hidden, or deleted, where they are not kept",
     ),
     AssumedWrite(13, "`PUT /attachments/{id}` with a link makes a new version", "waiting for each until it is counted"),
-    AssumedWrite(15, "`POST .../custom_field_values` of many assets in one call", "each answer must tell every value"),
+    AssumedWrite(
+        15, "`POST .../custom_field_values` of many assets in one call", "each response must contain every value"
+    ),
     AssumedWrite(
         16,
         "`POST /assets/{id}/tags` of the missing names",
-        "each answer must tell them; else the asset is read back",
+        "each response must contain them; otherwise the asset is read back",
     ),
-    AssumedWrite(14, "`POST .../custom_field_keys` makes the field of our mark", "reading the fields again"),
-    AssumedWrite(19, "`POST .../collections` with a slug, after a refusal", "the name in the answer; it is not public"),
+    AssumedWrite(14, "`POST .../custom_field_keys` creates the field of the marker", "reading the fields again"),
+    AssumedWrite(
+        19, "`POST .../collections` with a slug, after a refusal", "the name in the response; it is not public"
+    ),
 )
 
 # spec 001, Resources and Endpoints, Service C
 NOT_MOVED = (
-    "other libraries than the one of the job",
+    "libraries other than the one of the job",
     "visibility, tagline and order of collections, privacy of the library: no call sets them",
     "labels of assets as a target; more than one collection for an asset",
     "embedded metadata, tags and labels of single attachments",
     "bytes of older versions as a source; previews",
-    "colours, fonts, people, press items and texts as such: they arrive as generic files",
-    "dependence of fields on each other, translations of fields",
-    "creation date as a target; who made or changed an asset; use figures",
+    "colors, fonts, people, press items and texts as such: they become generic files",
+    "dependencies between fields, translations of fields",
+    "creation date as a target; who created or changed an asset; usage figures",
     "permissions and invitations of people",
     "comments, share links, portals, brand guides, saved search filters",
 )

@@ -15,10 +15,10 @@ from dam_sync.model.service import Context
 from dam_sync.services.c_brandlibrary import facts
 
 SETTINGS = {
-    "library": options.text("the library of the job, by name or id; needed when the key sees several"),
-    "section": options.text("where assets without a section go (dam-sync), made when first needed"),
+    "library": options.text("the library of the job, by name or id; required if the key can see several"),
+    "section": options.text("the section of assets that have none (default dam-sync), created when first needed"),
     "multiple": options.words(
-        "custom fields that take several values, comma separated; a sample of assets tells others"
+        "custom fields that take several values, separated by commas; others are detected from a sample of assets"
     ),
     "delta": options.choice(
         "updated (default: what changed by its date) or sweep (all assets each time: deletions, labels and "
@@ -27,32 +27,34 @@ SETTINGS = {
         "sweep",
     ),
     "version_counts": options.switch(
-        "on (default: learn how many older versions files have, one more listing for each section) or off"
+        "on (default: count the older versions of files; one more listing per section) or off"
     ),
     "extend_lists": options.switch("off (default) or on: add values to restricted lists"),
     "keep_marker": options.switch(
-        "off (default) or on: leave the mark in the description of new assets, one call less each"
+        "off (default) or on: leave the marker in the description of new assets; saves one call per asset"
     ),
     "readiness": options.choice(
-        "later (default: the size of a new file is checked by `verify`) or wait until it was looked at",
+        "later (default: the size of a new file is checked by `verify`) or wait until it was checked",
         "later",
         "wait",
     ),
-    "first_look": options.seconds("seconds before a new file version is looked at, which is waited for (8)"),
-    "resumable_above": options.count("bytes above which files travel in ranges (200000000)"),
-    "page": options.count("assets in a page of a listing (500, at most 3000)", 1),
+    "first_look": options.seconds("seconds to wait before a new file version is checked (default 8)"),
+    "resumable_above": options.count("size in bytes above which files are uploaded in ranges (default 200000000)"),
+    "page": options.count("assets per page of a listing (default 500, at most 3000)", 1),
     "upload_method": options.choice(
-        "auto (default), put or post: how the upload link takes bytes", "auto", "put", "post"
+        "auto (default), put or post: HTTP method of the upload link", "auto", "put", "post"
     ),
-    "index_lag": options.seconds("seconds the search may run behind (60), waited before an asset counts as absent"),
+    "index_lag": options.seconds(
+        "seconds that the search may run behind (default 60); a run waits that long before an asset counts as absent"
+    ),
     "duplicate_window": options.seconds(
         "seconds in which the account's duplicate detection may remove a new asset (900; 0 where "
         "it is off): runs and `verify` look for such assets"
     ),
     "public_links": options.switch(
-        "off (default) or on: read the CDN links of assets, for redirects; one more call each"
+        "off (default) or on: read the CDN links of assets, for redirects; one more call per asset"
     ),
-    "libraries_word": options.text("the word for libraries in this deployment's addresses (libraries)"),
+    "libraries_word": options.text("the word for libraries in the URLs of this deployment (default libraries)"),
 }
 
 FLOWS = {"token": ("token",)}

@@ -123,8 +123,8 @@ HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
     Feature.DIGESTS: Support("MD5"),
-    Feature.TEXT: Support("yes", "to 250 letters"),
-    Feature.LONG_TEXT: Support("yes", "to 10,000 letters"),
+    Feature.TEXT: Support("yes", "up to 250 characters"),
+    Feature.LONG_TEXT: Support("yes", "up to 10,000 characters"),
     Feature.FLAG: Support("dropdowns of yes and no", "dropdowns of yes and no"),
     Feature.DATE: YES,
     Feature.TERM: YES,
@@ -132,7 +132,7 @@ HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.MULTIPLE: Support("dropdowns, tables", "dropdowns, tables"),
     Feature.TERMS: YES,
     Feature.HIERARCHY: Support("cascades", "cascades"),
-    Feature.COLLECTION: Support("flat", "flat, to 4,999 assets"),
+    Feature.COLLECTION: Support("flat", "flat, up to 4,999 assets"),
     Feature.TAGS: _OPTION,
     Feature.STATUS: _OPTION,
     Feature.RELEASE: _OPTION,
@@ -140,7 +140,7 @@ HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.GROUPS: Support("security templates", "security templates"),
     Feature.RELATIONS: Support("one call for each asset", "three kinds"),
     Feature.CREATED: _READ,
-    Feature.LINKS: Support(why="links end after seconds or days"),
+    Feature.LINKS: Support(why="links expire after seconds or days"),
     Feature.TRASH: YES,
 }
 
@@ -212,9 +212,11 @@ ASSUMED_WRITES = (
     AssumedWrite(
         17,
         "`POST /asset/complete` for a small file that got an upload id",
-        "reading the record after each; refused, it counts where the record has its file",
+        "reading the record after each; if refused, it counts as done if the record has its file",
     ),
-    AssumedWrite(18, "`PUT` of no bytes to an upload link", "the tag that the store answers is the MD5 of no bytes"),
+    AssumedWrite(
+        18, "`PUT` of no bytes to an upload link", "the tag in the response of the storage is the MD5 of no bytes"
+    ),
     AssumedWrite(
         19,
         "`POST /asset/{id}/version/promote` without a body, when a version without a file is put away",
@@ -232,7 +234,7 @@ ASSUMED_WRITES = (
     AssumedWrite(
         25,
         "`placed_graphic` as `linkType`",
-        "the answer of each; refused, it is sent once more as `placed-graphic`",
+        "the response to each; if refused, it is sent again as `placed-graphic`",
     ),
 )
 

@@ -18,7 +18,7 @@ OPTIONS: Mapping[str, Option] = {
     "restricted_security": text(
         "name of a security template that ordinary users do not see: assets that must not be visible get it"
     ),
-    "relations": switch("on (default) or off: one more call for each asset that is read"),
+    "relations": switch("on (default) or off: one more call per asset that is read"),
     "release_field": text("search field of the date attribute that holds the release date"),
     "expiry_field": text("search field of the date attribute that holds the expiry date"),
     "status_field": text("search field of the dropdown that holds the status"),
@@ -32,7 +32,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "api_path": text("path prefix between `base_url` and the endpoints (default /v1)"),
     "index_lag": seconds(
-        "seconds the search index may run behind (default 150), waited before an asset counts as absent"
+        "seconds that the search index may run behind (default 150); a run waits that long before it says that an "
+        "asset is absent"
     ),
 }
 

@@ -167,9 +167,9 @@ RULES = (
 
 # spec 002, Resources, Service E; wire E 3 (read), 6 (write)
 HOLDS: Mapping[Feature, Support] = {
-    Feature.VERSIONS: Support("yes", "where the upload profile adds them"),
-    Feature.ATTACHMENTS: Support("where asked for, one call for each asset", ""),
-    Feature.TEXT: Support("yes", "1,280 letters"),
+    Feature.VERSIONS: Support("yes", "if the upload profile adds them"),
+    Feature.ATTACHMENTS: Support("by option; one call per asset", ""),
+    Feature.TEXT: Support("yes", "up to 1,280 characters"),
     Feature.LONG_TEXT: YES,
     Feature.HTML: Support("", "as text"),
     Feature.NUMBER: YES,
@@ -183,21 +183,21 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.URL: Support("", "as text"),
     Feature.MULTIPLE: Support("in lists and checkboxes", "in lists and checkboxes"),
     Feature.TERMS: Support("yes", "added"),
-    Feature.CATEGORY: Support("yes", "characters to be avoided in full width"),
-    Feature.COLLECTION: Support("yes", "filled; made as private ones"),
+    Feature.CATEGORY: Support("yes", "yes; forbidden characters become full-width ones"),
+    Feature.COLLECTION: Support("yes", "yes; created as private ones"),
     Feature.TAGS: YES,
     Feature.MACHINE_TAGS: Support("yes", ""),
     Feature.STATUS: Support("published, archived, trash", ""),
     Feature.RELEASE: YES,
     Feature.EXPIRY: YES,
-    Feature.GROUPS: Support("yes", "those the tenant has, one at least"),
+    Feature.GROUPS: Support("yes", "those that the tenant has, at least one"),
     Feature.CREATED: Support("the first upload", ""),
-    Feature.LINKS: Support("embed links, where asked for", ""),
+    Feature.LINKS: Support("embed links, by option", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
 
 LEAVES = (
-    OrphanRetention("an upload session with its chunks, an uploaded file of no asset", timedelta(days=7), "E 6.3"),
+    OrphanRetention("an upload session with its chunks, an uploaded file without an asset", timedelta(days=7), "E 6.3"),
 )
 
 ASSUMPTIONS = (
@@ -256,7 +256,7 @@ ASSUMED_WRITES = (
     AssumedWrite(
         26,
         "`PUT .../security` with a release date of null hides an asset",
-        "reading the first of a run back; where the date stays, the asset is parked",
+        "reading back the first of a run; if the date is still there, the asset is parked",
     ),
     AssumedWrite(
         17,
@@ -269,19 +269,19 @@ ASSUMED_WRITES = (
         "the profile's own words; rights are written last",
     ),
     AssumedWrite(
-        21, "`POST /v2/uploads` of a `file_id`, once", "the asset that is found by its mark before it is sent again"
+        21, "`POST /v2/uploads` of a `file_id`, once", "looking for the asset by its marker before it is sent again"
     ),
     AssumedWrite(
         15, "`POST .../category/assets` and `.../collection/assets` of 100 assets", "`verify`; refused, half as many"
     ),
 )
 NOT_MOVED = (
-    "collections as global or shared ones: they are made private, seen by the user of the job alone",
+    "collections as global or shared ones: they are created as private ones, visible to the user of the job only",
     "attached documents as a target, archived state, previews made by hand",
     "products, attributes, channels and their links to assets",
     "integration links, portals, orders, embed codes",
     "workflow projects and deliverables",
-    "use figures (views, downloads, shares)",
-    "renamed categories and terms: a new one is made; empty categories and collections",
-    "another metadata type of an asset that is moved already",
+    "usage figures (views, downloads, shares)",
+    "renamed categories and terms: a new one is created; empty categories and collections",
+    "a change of the metadata type of an asset that was already moved",
 )

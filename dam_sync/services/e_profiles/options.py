@@ -19,8 +19,7 @@ SETTINGS: Mapping[str, options.Option] = {
         *facts.POLICIES,
     ),
     "enumerate": options.choice(
-        "slices (default: pages in order of upload, each asked for by time) or scroll (a cursor that the "
-        "service keeps)",
+        "slices (default: pages in order of upload, selected by time) or scroll (a cursor that the service keeps)",
         "slices",
         "scroll",
     ),
@@ -39,18 +38,19 @@ SETTINGS: Mapping[str, options.Option] = {
         options.pairs(""),
     ),
     "everybody": options.words("asset groups that stand for everybody who can use the tenant (default none)"),
-    "chunked": options.switch("auto (default: files above 20 MB travel in chunks) or off", "auto"),
+    "chunked": options.switch("auto (default: files above 20 MB are uploaded in chunks) or off", "auto"),
     "attachments": options.switch(
-        "off (default) or on: read the documents attached to assets, one more call for each asset"
+        "off (default) or on: read the documents attached to assets; one more call per asset"
     ),
     "public_links": options.switch(
-        "off (default) or on: read the public links of assets, for redirects; answers grow much larger"
+        "off (default) or on: read the public links of assets, for redirects; responses become much larger"
     ),
-    "toggles": options.words("opt-in behaviours to ask for, a name or a list"),
-    "toggle_header": options.text("the header that carries them (default X-Vendor-Api-Toggle)"),
+    "toggles": options.words("opt-in behaviors to request, a name or a list"),
+    "toggle_header": options.text("the header of the toggles (default X-Vendor-Api-Toggle)"),
     "form": options.choice("how the token is sent: bearer (default) or basic", "bearer", "basic"),
     "index_lag": options.seconds(
-        "seconds the search index may run behind (default 120), waited before an asset counts as absent"
+        "seconds that the search index may run behind (default 120); a run waits that long before it says that an "
+        "asset is absent"
     ),
 }
 
