@@ -1,1 +1,1 @@
-"""HTTP, known to services only."""
+"""HTTP client: requests, authentication, rate limits, retries, error rules. Used by services only."""

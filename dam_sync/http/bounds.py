@@ -1,4 +1,4 @@
-"""What a service may send us: sizes, rates and times beyond which an answer is not read any further."""
+"""Limits on what a service may send: sizes, rates and times beyond which a response is not read any further."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call in, JSON or a stream out: credentials, retries, redirects and refusals are settled here."""
+"""Sends requests: credentials, retries, redirects, errors."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 import structlog
 
-from dam_sync.http.auth.base import Authenticator, Exchanging
+from dam_sync.http.auth.base import Authenticator, TokenRequester
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
-from dam_sync.http.retry import Unreadable, is_unreadable, retrying
+from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.transport import RawResponse
-from dam_sync.http.urls import Address, Addresses
+from dam_sync.http.urls import BaseUrls, ResolvedUrl
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient
 from dam_sync.model.limits import MeasuredPace
 
@@ -33,180 +33,184 @@ _log = structlog.get_logger()
 
 
 class Client:
-    """Calls of one service with one credential. Two lanes, told apart by origin:
+    """Sends requests to one service with one credential.
 
-    - An address on one of the bases is an API call: authenticated, counted, paced, `pace.at_once` at a time.
-    - Any other is storage: no credential, no cookie, not counted, never shown; `pace.storage_at_once` at a time. An
-      open download counts only while a block of it is awaited, so one that rests never holds up another.
+    A request to one of the base URLs is an API call: authenticated, counted, rate limited, at most `pace.at_once` at a
+    time. Any other is storage: no credentials, no cookies, not counted, URL never shown, at most `pace.storage_at_once`
+    at a time; an open download counts only while a block of it is awaited.
 
-    What certainly did nothing (never reached, "too fast") is sent again, anything else only where the request is
-    repeatable; after a 401 the credential is renewed once. Raises the errors of `model.errors` with service, operation
-    and asset filled in; ConfigError, also at construction, for plain http beyond this machine.
+    Requests that certainly had no effect (not sent, rate limited) are retried; others only if they are repeatable.
+    After a 401 the credential is renewed once. Raises the errors of `model.errors` with service, operation and asset
+    filled in; ConfigError, also at construction, for plain http to another host.
     """
 
-    def __init__(self, wiring: ClientConfig) -> None:
-        self._wiring = wiring
-        self._addresses = Addresses(wiring.bases)
-        self._line = RequestDispatcher(wiring)
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._base_urls = BaseUrls(config.bases)
+        self._dispatcher = RequestDispatcher(config)
         self._retrying = {
-            again: retrying(again, wiring.attempts, wiring.clock, self._log_retry) for again in (True, False)
+            again: retrying(again, config.attempts, config.clock, self._log_retry) for again in (True, False)
         }
         self._announced = -_LONG  # until when a pause was reported
-        if isinstance(wiring.auth, Exchanging):
-            wiring.auth.attach(self._without_credential)
+        if isinstance(config.auth, TokenRequester):
+            config.auth.attach(self._without_credential)
 
     def __repr__(self) -> str:
-        return f"Client({self._wiring.service})"
+        return f"Client({self._config.service})"
 
     @property
     def calls(self) -> Mapping[str, int]:
         """API calls sent, retries included, by operation."""
-        return dict(self._line.calls)
+        return dict(self._dispatcher.calls)
 
     @property
     def measured_pace(self) -> MeasuredPace:
-        """The pace as it is now, and the mean time from the turn of an API call to the end of its answer."""
-        line = self._line
-        mean = line.answering / line.answered if line.answered else None
-        return MeasuredPace(replace(self._wiring.pace, per_second=line.bucket.rate), mean)
+        """The current rate, and the mean time from the permit of an API call to the end of its response."""
+        dispatcher = self._dispatcher
+        mean = dispatcher.answering / dispatcher.answered if dispatcher.answered else None
+        return MeasuredPace(replace(self._config.pace, per_second=dispatcher.bucket.rate), mean)
 
     @property
     def storage_calls(self) -> int:
         """Requests sent to storage."""
-        return self._line.storage_calls
+        return self._dispatcher.storage_calls
 
     async def send(self, request: Request) -> Response:
-        """One call, its answer read whole. Redirects are followed for GET and HEAD."""
+        """Send a request and read the whole response. Redirects are followed for GET and HEAD."""
         try:
             self._admit(request)
-            answer = await self._repeated(request, self._addresses.of(request), self._shape(request), self._wiring.auth)
+            response = await self._repeated(
+                request, self._base_urls.of(request), self._prepare(request), self._config.auth
+            )
         except DamSyncError as problem:
             raise self._told(problem, request) from None
-        reply = self._reply(request, answer)
+        reply = self._reply(request, response)
         if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
             reply.json()  # a page for people says nothing of what was asked, least of all that a write was done
         return reply
 
     async def stream(self, request: Request, offset: int = 0) -> HttpStream:
-        """The bytes from `offset` on, or from 0 where the server ignores ranges: see `start`. Redirects are followed.
-
-        To be closed. Raises ContractBroken for a range that was not asked for, IntegrityError when the file has become
-        shorter than `offset`.
-        """
+        """The bytes from `offset`, or from 0 if the server ignores ranges: see `start`. Redirects are followed. Must be
+        closed. Raises ContractBroken for a range that was not requested, IntegrityError if the file is now shorter than
+        `offset`."""
         ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
         headers = {**request.headers, "accept-encoding": "identity", **ranged}
         try:
             self._admit(request)
-            shape = replace(self._shape(replace(request, headers=headers)), whole=False)
-            answer = await self._repeated(request, self._addresses.of(request), shape, self._wiring.auth)
+            prepared = replace(self._prepare(replace(request, headers=headers)), whole=False)
+            response = await self._repeated(request, self._base_urls.of(request), prepared, self._config.auth)
             try:
-                return HttpStream(answer, offset, self._line, lambda problem: self._told(problem, request))
+                return HttpStream(response, offset, self._dispatcher, lambda problem: self._told(problem, request))
             except BaseException:
-                await answer.aclose()
+                await response.aclose()
                 raise
         except DamSyncError as problem:
             raise self._told(problem, request) from None
 
     async def close(self) -> None:
         """Close every connection; safe to repeat."""
-        await self._line.close()
+        await self._dispatcher.close()
 
     async def _without_credential(self, request: Request) -> Response:
-        """A token call in the name of our authenticator."""
-        address = self._addresses.named(request)
-        if not address.api:
-            address = replace(address, where=f"the token server {address.host}")
+        """A token request on behalf of the authenticator."""
+        resolved = self._base_urls.named(request)
+        if not resolved.api:
+            resolved = replace(resolved, where=f"the token server {resolved.host}")
         try:
-            answer = await self._repeated(request, address, self._shape(request), None)
+            response = await self._repeated(request, resolved, self._prepare(request), None)
         except DamSyncError as problem:
             raise self._told(problem, request) from None
-        return self._reply(request, answer)
+        return self._reply(request, response)
 
     async def _repeated(
-        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+        self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
     ) -> RawResponse:
         try:
-            answer: RawResponse = await self._retrying[request.again](self._once, request, address, shape, auth)
-        except Unreadable as garbled:
-            return garbled.answer
-        return answer
+            response: RawResponse = await self._retrying[request.retryable](
+                self._once, request, resolved, prepared, auth
+            )
+        except UnreadableResponse as garbled:
+            return garbled.response
+        return response
 
     async def _once(
-        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+        self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
     ) -> RawResponse:
-        """One attempt, over redirects; a success, or an accepted status."""
+        """One attempt, including redirects; returns a success or an accepted status."""
         for _ in range(_REDIRECTS + 1):
-            answer = await self._authorised(request, address, shape, auth)
-            location = answer.headers.get("location", "")
-            if not (answer.status in _MOVED and location and request.method in _FOLLOWED):
-                return self._judged(request, address, shape, answer)
-            target = self._addresses.moved(address, location, request)
-            if target.origin != address.origin or target.api != address.api:
-                shape = shape.elsewhere()
-            address = target
+            response = await self._authorised(request, resolved, prepared, auth)
+            location = response.headers.get("location", "")
+            if not (response.status in _MOVED and location and request.method in _FOLLOWED):
+                return self._judged(request, resolved, prepared, response)
+            target = self._base_urls.moved(resolved, location, request)
+            if target.origin != resolved.origin or target.api != resolved.api:
+                prepared = prepared.elsewhere()
+            resolved = target
         raise ContractBroken(f"more than {_REDIRECTS} redirects")
 
     async def _authorised(
-        self, request: Request, address: Address, shape: PreparedRequest, auth: Authenticator | None
+        self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
     ) -> RawResponse:
-        """One exchange; on the API lane with the credential, which is renewed once when it is refused."""
-        if not address.api or auth is None:
-            return await self._line.exchange(shape, address, {})
+        """One exchange; API calls carry the credential, which is renewed once if it is refused."""
+        if not resolved.api or auth is None:
+            return await self._dispatcher.exchange(prepared, resolved, {})
         seen = await auth.headers()
-        answer = await self._line.exchange(shape, address, seen)
-        if answer.status != 401 or 401 in request.accept or not await auth.renew(seen):
-            return answer
-        await answer.aclose()
+        response = await self._dispatcher.exchange(prepared, resolved, seen)
+        if response.status != 401 or 401 in request.accept or not await auth.renew(seen):
+            return response
+        await response.aclose()
         seen = await auth.headers()
-        return await self._line.exchange(shape, address, seen)
+        return await self._dispatcher.exchange(prepared, resolved, seen)
 
-    def _judged(self, request: Request, address: Address, shape: PreparedRequest, answer: RawResponse) -> RawResponse:
-        status = answer.status
+    def _judged(
+        self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, response: RawResponse
+    ) -> RawResponse:
+        status = response.status
         if 200 <= status < 300 or status in request.accept:
-            if shape.whole and request.again and address.api and is_unreadable(request, answer):
-                raise Unreadable(answer)
-            return answer
-        if status == 416 and "range" in shape.headers and "content-range" in answer.headers:
-            return answer
-        pause = self._wiring.retry_after(answer.headers, self._wiring.clock.now()) if status >= 400 else None
+            if prepared.whole and request.retryable and resolved.api and is_unreadable(request, response):
+                raise UnreadableResponse(response)
+            return response
+        if status == 416 and "range" in prepared.headers and "content-range" in response.headers:
+            return response
+        pause = self._config.retry_after(response.headers, self._config.clock.now()) if status >= 400 else None
         refusal = Refusal(
             status=status,
-            headers=answer.headers,
-            body=answer.body,
-            service=self._wiring.service,
+            headers=response.headers,
+            body=response.body,
+            service=self._config.service,
             operation=request.operation,
             asset=request.asset,
-            where=address.where,
+            where=resolved.where,
             retry_after=pause,
         )
-        raise error_for(self._wiring.rules, refusal)
+        raise error_for(self._config.rules, refusal)
 
-    def _shape(self, request: Request) -> PreparedRequest:
-        return prepared_request(request, self._wiring.clock.token)
+    def _prepare(self, request: Request) -> PreparedRequest:
+        return prepared_request(request, self._config.clock.token)
 
     def _admit(self, request: Request) -> None:
-        if self._wiring.read_only and not request.harmless:
+        if self._config.read_only and not request.read_only:
             raise ContractBroken(
-                f"{self._wiring.service} is opened read-only, and {request.method} would write",
-                hint="this is a fault of the program, nothing was sent; please report it",
+                f"{self._config.service} is opened read-only, and {request.method} would write",
+                hint="this is a bug in dam-sync, nothing was sent; please report it",
             )
 
-    def _reply(self, request: Request, answer: RawResponse) -> Response:
+    def _reply(self, request: Request, response: RawResponse) -> Response:
         return Response(
-            answer.status, answer.headers, answer.body, self._wiring.service, request.operation, request.asset
+            response.status, response.headers, response.body, self._config.service, request.operation, request.asset
         )
 
     def _told(self, problem: DamSyncError, request: Request) -> DamSyncError:
-        return problem.within(service=self._wiring.service, operation=request.operation, asset=request.asset)
+        return problem.within(service=self._config.service, operation=request.operation, asset=request.asset)
 
     def _log_retry(self, problem: Transient, seconds: float) -> None:
-        _log.info("call.repeated", service=self._wiring.service, problem=str(problem), wait=round(seconds, 3))
-        until = self._wiring.clock.monotonic() + seconds
+        _log.info("call.repeated", service=self._config.service, problem=str(problem), wait=round(seconds, 3))
+        until = self._config.clock.monotonic() + seconds
         if seconds >= _LONG and until > self._announced + _LONG:  # calls beside this one wait for the same
             self._announced = until
             _log.error(
                 "call.waits",
-                service=self._wiring.service,
+                service=self._config.service,
                 seconds=round(seconds),
-                message="the service asked for a pause; the run goes on by itself after it, Ctrl-C ends it now",
+                message="the service asked for a pause; the run continues by itself afterwards, Ctrl-C ends it now",
             )

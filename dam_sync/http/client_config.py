@@ -1,4 +1,4 @@
-"""What a client is made of."""
+"""Configuration of a client."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """All a client needs to know of one service and one credential.
+    """Everything a client needs to know about one service and one credential.
 
-    bases: addresses of the API by name, "" is the first. pace: see `Pace`; bandwidth: bytes a second over all bodies;
-    max_calls: API calls this client may send in its life; may_write: see `Context`; retry_after: reads a pause in
-    seconds from an answer's headers (lower case) and the instant; attempts: how often a call is sent at most; headers:
-    of every API call.
+    bases: base URLs of the API by name, "" is the default. pace: see `Pace`. bandwidth: bytes per second over all
+    bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
+    seconds from response headers (lower case) and the current time. attempts: how often one request is sent at most.
+    headers: sent with every API call.
     """
 
     service: str
@@ -45,7 +45,7 @@ class ClientConfig:
     def of(
         cls, context: Context, service: str, auth: Authenticator | None, rules: Sequence[ErrorRule], pace: Pace
     ) -> ClientConfig:
-        """One API at the address of the context, held to all that the context allows."""
+        """One API at the URL of the context, with the limits of the context."""
         return cls(
             service=service,
             bases={"": context.base_url.rstrip("/")},

@@ -1,4 +1,4 @@
-"""Instants as services tell them, in headers and in JSON."""
+"""Timestamps in headers and JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dam_sync.model.values import Json, parse_instant
 
 
 def http_date(text: str) -> datetime | None:
-    """An HTTP date (RFC 9110, 5.6.7), or None where the text is none."""
+    """An HTTP date (RFC 9110, 5.6.7); None for any other text."""
     try:
         found = parsedate_to_datetime(text)
     except ValueError:
@@ -19,10 +19,10 @@ def http_date(text: str) -> datetime | None:
 
 
 def parse_timestamp(text: Json) -> datetime | None:
-    """An instant in RFC 3339, None where nothing is told. Raises ContractBroken on a text that is none."""
+    """A timestamp in RFC 3339; None if missing. Raises ContractBroken for any other text."""
     if not text:
         return None
     try:
         return parse_instant(str(text))
     except ValueError:
-        raise ContractBroken(f"{str(text)[:40]!r} is no instant") from None
+        raise ContractBroken(f"{str(text)[:40]!r} is not a timestamp") from None

@@ -1,5 +1,4 @@
-"""Bodies that are compressed on the line, decoded a block at a time so that a small answer never becomes a large one
-in memory."""
+"""Decodes compressed bodies one block at a time, so that a small response never becomes a large one in memory."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ _CODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
 
 
 class Undecodable(ValueError):
-    """The body is not what its `Content-Encoding` says."""
+    """The body does not match its `Content-Encoding`."""
 
 
 def codings_of(header: str) -> tuple[str, ...]:
-    """The codings a header names, without `identity`, which is none."""
+    """The codings named by a header, without `identity`."""
     named = (part.strip().lower() for part in header.split(","))
     return tuple(part for part in named if part not in ("", "identity"))
 
@@ -32,7 +31,7 @@ async def decoded(blocks: AsyncIterator[bytes], coding: str) -> AsyncGenerator[b
 
 
 class _Decoder:
-    """One coding over one body; a gzip body may have several members (RFC 1952, 2.2)."""
+    """Decoder of one coding; a gzip body may have several members (RFC 1952, 2.2)."""
 
     def __init__(self, coding: str) -> None:
         if coding not in _CODINGS:
@@ -42,7 +41,7 @@ class _Decoder:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What these bytes decode to."""
+        """Decode some bytes."""
         part = b""
         while data or len(part) == BLOCK:  # a full block may leave output inside the decoder
             try:
@@ -59,12 +58,12 @@ class _Decoder:
                 self._inner, data = zlib.decompressobj(self._window), rest
 
     def end(self) -> None:
-        """No more bytes come."""
+        """End of input. Raises Undecodable if it is incomplete."""
         if self._begun and not self._inner.eof:
             raise Undecodable("the compressed body ends too early")
 
     def _bare(self, data: bytes) -> bytes:
-        """Some servers send `deflate` without the header of zlib (RFC 9110, 8.4.1.2)."""
+        """Some servers send `deflate` without a zlib header (RFC 9110, 8.4.1.2)."""
         if self._window != zlib.MAX_WBITS or self._begun:
             raise Undecodable("the body is not compressed as its header says")
         self._window = -zlib.MAX_WBITS

@@ -1,4 +1,4 @@
-"""One exchange in its lane: turn, pace, count, credential, bytes on the meter."""
+"""Sends one request: concurrency limit, rate limit, counters, credentials, bandwidth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.retry import PATIENCE
 from dam_sync.http.transport import RawRequest, RawResponse, Transport
-from dam_sync.http.urls import Address
+from dam_sync.http.urls import ResolvedUrl
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.model.write_record import count_call
 
@@ -35,10 +35,8 @@ Body: TypeAlias = bytes | Callable[[], AsyncIterator[bytes]] | None
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request as it looks on the line but for its address and credential; good for every attempt.
-
-    whole: the body is read before the turn is given back.
-    """
+    """A request without URL and credential; reused for every attempt. whole: the body is read before the concurrency
+    permit is returned."""
 
     operation: str
     method: str
@@ -49,12 +47,13 @@ class PreparedRequest:
     read_seconds: float = READ_SECONDS
 
     def elsewhere(self) -> PreparedRequest:
-        """For a redirect to another origin: nothing that says who we are."""
+        """For a redirect to another origin: without anything that identifies us."""
         return replace(self, headers={name: text for name, text in self.headers.items() if name in _CARRIED})
 
 
 def prepared_request(request: Request, token: Callable[[], str]) -> PreparedRequest:
-    """`token` makes the boundary of a form. Raises InvalidValue for what neither JSON nor a header can hold."""
+    """`token` becomes the boundary of a form. Raises InvalidValue for a value that cannot be sent as JSON or in a
+    header."""
     headers = {name.lower(): text for name, text in request.headers.items()}
     body, size = _body_of(request, headers, token)
     if callable(body):
@@ -70,67 +69,69 @@ def prepared_request(request: Request, token: Callable[[], str]) -> PreparedRequ
 
 
 class RequestDispatcher:
-    """The lanes of one client: see `Client`."""
+    """Concurrency, rate and bandwidth limits of one client: see `Client`."""
 
-    def __init__(self, wiring: ClientConfig) -> None:
-        self._clock = wiring.clock
-        self._wire = Transport(wiring.transport)
-        self._max_calls = wiring.max_calls
-        self._may_write = wiring.may_write
-        self._read_only = wiring.read_only
-        self._retry_after = wiring.retry_after
-        self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in wiring.headers.items()}}
-        self._api = asyncio.Semaphore(max(1, wiring.pace.at_once))
-        self.storage = asyncio.Semaphore(max(1, wiring.pace.storage_at_once))
-        self.bucket = AdaptiveRateLimiter(wiring.pace.per_second, wiring.clock)
-        self.flow = BandwidthLimiter(wiring.bandwidth, wiring.clock)
+    def __init__(self, config: ClientConfig) -> None:
+        self._clock = config.clock
+        self._transport = Transport(config.transport)
+        self._max_calls = config.max_calls
+        self._may_write = config.may_write
+        self._read_only = config.read_only
+        self._retry_after = config.retry_after
+        self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in config.headers.items()}}
+        self._api = asyncio.Semaphore(max(1, config.pace.at_once))
+        self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
+        self.bucket = AdaptiveRateLimiter(config.pace.per_second, config.clock)
+        self.flow = BandwidthLimiter(config.bandwidth, config.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
         self.answered = 0
         self.answering = 0.0  # seconds, of those answered
         self.storage_calls = 0
 
-    async def exchange(self, shape: PreparedRequest, address: Address, credential: Mapping[str, str]) -> RawResponse:
-        """Send and read the head of the answer; its body too where the shape says so or the answer is no success.
+    async def exchange(
+        self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]
+    ) -> RawResponse:
+        """Send a request and read the head of the response; also the body if `prepared.whole` or if it is not a
+        success. Only API calls get `credential` and the service's own headers.
 
-        Only the API lane sees `credential` and the service's own headers. Raises StopRequested before a call too many,
-        Throttled before a call in a pause longer than anybody waits, what `may_write` raises before a call that is no
-        GET or HEAD, and what `Transport.open` raises.
+        Raises StopRequested beyond `max_calls`, Throttled if the requested pause is too long, what `may_write` raises
+        unless the method is GET or HEAD, and what `Transport.open` raises.
         """
-        outgoing = self._outgoing(shape, address, credential)
-        async with self._api if address.api else self.storage:
-            turn = await self._admit(shape.operation) if address.api else None
-            if isinstance(shape.body, bytes):
-                await self.flow.pass_on(len(shape.body))
-            if self._may_write is not None and shape.method not in _READING:
+        outgoing = self._outgoing(prepared, resolved, credential)
+        async with self._api if resolved.api else self.storage:
+            permit = await self._admit(prepared.operation) if resolved.api else None
+            if isinstance(prepared.body, bytes):
+                await self.flow.pass_on(len(prepared.body))
+            if self._may_write is not None and prepared.method not in _READING:
                 self._may_write()
-            answer = await self._opened(outgoing, turn)
-            if shape.whole or not 200 <= answer.status < 300:
-                await self.flow.pass_on(len(await answer.read()))
-        if turn is not None:
+            response = await self._opened(outgoing, permit)
+            if prepared.whole or not 200 <= response.status < 300:
+                await self.flow.pass_on(len(await response.read()))
+        if permit is not None:
             self.answered += 1
-            self.answering += self._clock.monotonic() - turn.released
-            self._learn(answer, turn)
+            self.answering += self._clock.monotonic() - permit.released
+            self._learn(response, permit)
         if structlog.is_configured():
-            _log.debug("call.sent", operation=shape.operation, status=answer.status, host=address.host)
-        return answer
+            _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
+        return response
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._wire.close()
+        await self._transport.close()
 
-    async def _opened(self, outgoing: RawRequest, turn: Permit | None) -> RawResponse:
-        if turn is None:
+    async def _opened(self, outgoing: RawRequest, permit: Permit | None) -> RawResponse:
+        if permit is None:
             self.storage_calls += 1
-            return await self._wire.open(outgoing)
-        answer = await self._wire.open(outgoing)
-        turn.answered = self._clock.monotonic()
-        return answer
+            return await self._transport.open(outgoing)
+        response = await self._transport.open(outgoing)
+        permit.answered = self._clock.monotonic()
+        return response
 
     async def _admit(self, operation: str) -> Permit:
         if (left := self.bucket.pause_left()) > PATIENCE:
             raise Throttled(f"the service asked for a pause, {left:.0f} s of it are left", retry_after=left)
-        turn = await self.bucket.take()
+        permit = await self.bucket.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
             raise StopRequested(
                 f"the limit of {self._max_calls} calls is reached",
@@ -140,22 +141,24 @@ class RequestDispatcher:
         self.calls[operation] += 1
         if not self._read_only:  # what is read from a source for a write is no call of the target
             count_call(operation)
-        return turn
+        return permit
 
-    def _learn(self, answer: RawResponse, turn: Permit) -> None:
-        if answer.status in _TOO_FAST:
-            self.bucket.slow_down(turn, self._retry_after(answer.headers, self._clock.now()))
-        elif answer.status < 500:
+    def _learn(self, response: RawResponse, permit: Permit) -> None:
+        if response.status in _TOO_FAST:
+            self.bucket.slow_down(permit, self._retry_after(response.headers, self._clock.now()))
+        elif response.status < 500:
             self.bucket.succeeded()
 
-    def _outgoing(self, shape: PreparedRequest, address: Address, credential: Mapping[str, str]) -> RawRequest:
-        body = shape.body
+    def _outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]) -> RawRequest:
+        body = prepared.body
         if callable(body) and self.flow.limited:
             body = self._metered(body)
-        headers = {**_DEFAULTS, **shape.headers}
-        if address.api:
-            headers = {**self._headers, **shape.headers, **{name.lower(): text for name, text in credential.items()}}
-        return RawRequest(shape.method, address.url, address.host, headers, body, shape.size, shape.read_seconds)
+        headers = {**_DEFAULTS, **prepared.headers}
+        if resolved.api:
+            headers = {**self._headers, **prepared.headers, **{name.lower(): text for name, text in credential.items()}}
+        return RawRequest(
+            prepared.method, resolved.url, resolved.host, headers, body, prepared.size, prepared.read_seconds
+        )
 
     def _metered(self, source: Callable[[], AsyncIterator[bytes]]) -> Callable[[], AsyncIterator[bytes]]:
         async def blocks() -> AsyncGenerator[bytes, None]:
@@ -167,7 +170,7 @@ class RequestDispatcher:
 
 
 def _body_of(request: Request, headers: dict[str, str], token: Callable[[], str]) -> tuple[Body, int | None]:
-    """The body, its size where it is streamed, and in `headers` what it is."""
+    """The body, its size if streamed; sets `Content-Type` in `headers`."""
     if request.form:
         form = MultipartForm(request.form, token())
         headers["content-type"] = form.content_type

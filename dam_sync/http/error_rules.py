@@ -1,4 +1,4 @@
-"""What a refusal means: a table of status, operation and code, and defaults behind it."""
+"""Maps refusals to errors: a table of status, operation and code, followed by defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from dam_sync.http.bounds import EXPLAINED
 from dam_sync.http.messages import looks_like_html
-from dam_sync.http.parsing import NoJson, parsed
+from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.http.redaction import redact
 from dam_sync.model.errors import (
     ConfigError,
@@ -44,7 +44,7 @@ class ErrorRule:
     hint: str = ""
 
     def fits(self, status: int, operation: str, code: str) -> bool:
-        """Whether this line of the table is about such a refusal."""
+        """Whether the rule matches a refusal."""
         if isinstance(self.status, int) and status != self.status:
             return False
         if isinstance(self.status, range) and status not in self.status:
@@ -54,7 +54,7 @@ class ErrorRule:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is not what was asked for. `where` is set for signed links: words that name the host alone."""
+    """A response that is not a success. where: for signed URLs, a text that names only the host."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -75,7 +75,7 @@ DEFAULTS: tuple[ErrorRule, ...] = (
     ErrorRule(410, NotFound),
     ErrorRule(405, ContractBroken),
     ErrorRule(406, ContractBroken),
-    ErrorRule(407, ConfigError, hint="a proxy on the way asks for a login"),
+    ErrorRule(407, ConfigError, hint="a proxy requires a login"),
     ErrorRule(409, Conflict),
     ErrorRule(412, Conflict),
     ErrorRule(413, TooLarge),
@@ -90,13 +90,11 @@ DEFAULTS: tuple[ErrorRule, ...] = (
 
 
 def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
-    """The error of the first rule that fits, the service's before the defaults.
-
-    Its text is what the body says (HTML, XML and empty bodies are survived), redacted, of 300 letters at most.
-    """
+    """The error of the first matching rule; rules of the service come before the defaults. The text is taken from the
+    body (JSON, HTML, XML or empty), redacted, at most 300 characters."""
     message, code = explanation(refusal.headers, refusal.body)
     rule = next(r for r in (*rules, *DEFAULTS) if r.fits(refusal.status, refusal.operation, code))
-    text = f"{refusal.where + ' ' if refusal.where else ''}answered {_named(refusal.status)}"
+    text = f"{refusal.where + ' ' if refusal.where else ''}returned {_named(refusal.status)}"
     text = _short(f"{text}: {message}" if message else text)
     context = {
         "service": refusal.service,
@@ -111,7 +109,7 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
 
 
 def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
-    """What a body says for people and its code, as far as it says anything."""
+    """The message and the error code of a body, as far as it has them."""
     text = body[:EXPLAINED].decode("utf-8", "replace").strip()
     if not text:
         return "", ""
@@ -122,18 +120,18 @@ def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
         return _xml(text, "Message"), _xml(text, "Code")
     try:
         data = parsed(body)
-    except NoJson:
+    except InvalidJson:
         return _line(text), ""
     return _message(data)[:EXPLAINED], _code(data)[:EXPLAINED]
 
 
 def shown_code(code: str) -> str:
-    """A code as errors show it: redacted, then cut."""
+    """A code as shown in errors: redacted, then shortened."""
     return redact(code[: 4 * _LONGEST_CODE])[:_LONGEST_CODE]
 
 
 def _message(data: Json, depth: int = 3) -> str:
-    """`errors` lists and an `error` object are looked into; the first key that holds a text wins."""
+    """Also looks into `errors` lists and an `error` object; the first key with text wins."""
     if isinstance(data, str):
         return _line(data)
     if depth == 0:
@@ -170,7 +168,7 @@ def _xml(text: str, tag: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str:
-    """What stands between the first `opening` and the `closing` behind it, in lower or upper case; empty if neither."""
+    """Text between the first `opening` and the following `closing`, case-insensitive; empty if either is missing."""
     plain = text.lower() if len(text.lower()) == len(text) else text
     start = plain.find(opening.lower())
     end = plain.find(closing.lower(), start)

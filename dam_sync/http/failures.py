@@ -1,4 +1,4 @@
-"""What went wrong on a socket, in words for people, and whether the call can have arrived."""
+"""Describes network failures, and whether the request can have arrived."""
 
 from __future__ import annotations
 
@@ -29,62 +29,62 @@ _DEEPEST = 24  # causes looked at
 
 
 class NotSent(Transient):
-    """It is certain that the service never saw the call."""
+    """The service certainly never received the request."""
 
 
 def failure(problem: BaseException, host: str, *, answering: bool = False, proxy: str = "") -> DamSyncError:
-    """What went wrong, from the chain of causes: the outer names of both transports are not to be relied on. proxy:
-    the name of the one on the way to `host`."""
+    """The error for a failure, from the chain of its causes, because the outer exception types are not reliable. proxy:
+    name of the proxy on the way to `host`."""
     causes = list(_causes(problem))
     if not answering:
         if proxy and (refused := _refused(causes, host, proxy)) is not None:
             return refused
-        if (unreached := _unreached(causes, f"{host} by the proxy {proxy}" if proxy else host)) is not None:
+        if (unreached := _unreached(causes, f"{host} through the proxy {proxy}" if proxy else host)) is not None:
             return unreached
     if isinstance(problem, TimeoutError | httpx.TimeoutException):
-        return Transient(f"no answer from {host} in time", hint="the service is slow or the network drops packets")
+        return Transient(f"no response from {host} in time", hint="the service is slow or the network drops packets")
     unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
     if unspoken or (isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError)):
-        return ContractBroken(f"the call to {host} or its answer is no valid HTTP ({type(problem).__name__})")
-    doing = "while it answered" if answering else "before it answered"
+        return ContractBroken(f"the request to {host} or its response is not valid HTTP ({type(problem).__name__})")
+    doing = "while responding" if answering else "before responding"
     return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
 
 
 def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError | None:
-    """The error when the proxy would not let us through, or is not there itself; else None."""
+    """The error if the proxy refused the connection or cannot be reached, otherwise None."""
     told = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError | httpcore.ProxyError)]
     if told:
         status = next(
             (word for cause in told for word in _NUMBER.findall(f"{getattr(cause, 'status', '')} {cause}")), ""
         )
-        text = f"the proxy {proxy} does not let us through to {host} ({status or 'no status'})"
+        text = f"the proxy {proxy} refuses the connection to {host} ({status or 'no status'})"
         if status == "407":
-            return ConfigError(text, hint="put user and password of the proxy into HTTPS_PROXY, before its host")
-        return NotSent(text, hint="ask for the way to be opened, or name the host in NO_PROXY")
+            return ConfigError(text, hint="put the user and password of the proxy into HTTPS_PROXY, before its host")
+        return NotSent(text, hint="ask for access through the proxy, or add the host to NO_PROXY")
     if any(isinstance(cause, aiohttp.ClientProxyConnectionError) for cause in causes):
         return NotSent(f"the proxy {proxy} on the way to {host} cannot be reached", hint="check HTTPS_PROXY")
     return None
 
 
 def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
-    """The error when nothing can have arrived, else None."""
+    """The error if the request cannot have arrived, otherwise None."""
     connecting = any(isinstance(c, aiohttp.ClientConnectorError) or type(c) is httpx.ConnectError for c in causes)
     late = any(isinstance(c, aiohttp.ConnectionTimeoutError | httpx.PoolTimeout) for c in causes)
     late = late or (type(causes[0]) is httpx.ConnectTimeout and not _of_aiohttp(causes))
     if late:
-        return NotSent(f"{host} could not be reached in time", hint="check the network, the proxy and the address")
+        return NotSent(f"{host} could not be reached in time", hint="check the network, the proxy and the URL")
     if not connecting:
         return None
     if any(isinstance(c, socket.gaierror | aiohttp.ClientConnectorDNSError) for c in causes):
         return NotSent(
-            f"the name {host} is not known", hint="check the address in the job file and the name server (DNS)"
+            f"the host name {host} is not known", hint="check the URL in the job file and the name server (DNS)"
         )
     broken = next((c for c in causes if isinstance(c, ssl.SSLError | ssl.CertificateError)), None)
     if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _untrusted(causes, host)
     if any(isinstance(c, ConnectionRefusedError) for c in causes):
-        return NotSent(f"{host} refused the connection", hint="check the port in the address, and that it runs")
-    return NotSent(f"{host} cannot be reached", hint="check the network, the proxy and the address")
+        return NotSent(f"{host} refused the connection", hint="check the port in the URL, and that the service runs")
+    return NotSent(f"{host} cannot be reached", hint="check the network, the proxy and the URL")
 
 
 def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
@@ -92,7 +92,7 @@ def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
     reason = next((word for word in words if isinstance(word, str) and word), type(causes[0]).__name__)
     return ConfigError(
         f"no secure connection to {host}: {reason}",
-        hint="check the address and its port; for an authority of your own set SSL_CERT_FILE to its certificate",
+        hint="check the URL and its port; for a certificate authority of your own set SSL_CERT_FILE to its certificate",
     )
 
 
@@ -101,7 +101,7 @@ def _of_aiohttp(causes: list[BaseException]) -> bool:
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from; never its context, which may be the trouble of another call."""
+    """The error and its causes; not its context, which may belong to another request."""
     left = [problem]
     for _ in range(_DEEPEST):
         if not left:

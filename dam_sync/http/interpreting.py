@@ -1,4 +1,4 @@
-"""Reading answers: what goes wrong there is the service's doing, what goes wrong anywhere else is ours."""
+"""Distinguishes undocumented responses from bugs of ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ContractBroken
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading JSON of another shape raises."""
+"""Exceptions raised when reading JSON of an unexpected shape."""
 _SHOWN = 120  # characters of what was raised
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,8 +23,8 @@ _log = structlog.get_logger()
 
 
 def interprets_response(function: F) -> F:
-    """Marks a function that turns JSON of an answer into our model and does nothing else: an answer of another shape is
-    reported as ContractBroken. Errors of unmarked functions are bugs of ours."""
+    """Marks a function that only converts the JSON of a response to our model: an unexpected shape raises
+    ContractBroken. Errors in unmarked functions are bugs of ours."""
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
     if inspect.isgeneratorfunction(function):
 
@@ -47,7 +47,7 @@ def interprets_response(function: F) -> F:
 
 @contextmanager
 def interpreting_response(what: str) -> Iterator[None]:
-    """The same for some lines of a function that does more; `what` is read there. Nothing may be awaited inside."""
+    """The same for a block of code; `what` is read there. Must not await."""
     try:
         yield
     except MISREAD as error:
@@ -57,4 +57,4 @@ def interpreting_response(what: str) -> Iterator[None]:
 def _broken(name: str, error: Exception) -> ContractBroken:
     _log.info("answer.misread", reader=name, exc_info=error)
     shown = redact(str(error)[: 4 * _SHOWN])[:_SHOWN]
-    return ContractBroken(f"an answer has a shape that is not documented ({type(error).__name__} in {name}: {shown})")
+    return ContractBroken(f"a response has an undocumented shape ({type(error).__name__} in {name}: {shown})")

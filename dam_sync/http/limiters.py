@@ -1,4 +1,4 @@
-"""How fast a credential may call: a bucket for calls, a flow for bytes, both on the Clock."""
+"""Rate limits: requests per second and bytes per second."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _FORGOTTEN = 4.0  # times the rate that was too fast: then there is no limit any
 
 
 def sustained(per_second: float) -> float:
-    """Calls a second that a bucket of this rate lets through where answers take longer than LATE, as writes do."""
+    """Calls per second that this rate allows when responses take longer than LATE, as for writes."""
     window = math.ceil(per_second)
     return window / max(window / (per_second * (1 - RESERVE)), WINDOW + LATE)
 
 
 @dataclass(slots=True)
 class Permit:
-    """One call that was let through: when, and when its answer began."""
+    """Permission for one request: when it was granted, and when its response began."""
 
     released: float
     answered: float | None = None
 
     @property
     def counted(self) -> float:
-        """By when the service has counted it."""
+        """When the service has counted it at the latest."""
         late = self.released + LATE
         return late if self.answered is None else min(late, self.answered)
 
@@ -70,11 +70,11 @@ class AdaptiveRateLimiter:
 
     @property
     def rate(self) -> float | None:
-        """Calls per second as of now; None without a limit."""
+        """Current calls per second; None without a limit."""
         return self._rate
 
     async def take(self) -> Permit:
-        """Wait for this call's turn, in order of asking; tell it when its answer begins."""
+        """Wait for permission to send, first come, first served; set `answered` when the response begins."""
         if self._rate is None and not self._head.locked():
             return self._passed(self._clock.monotonic())
         async with self._head:  # the foremost waits for the clock, the others for the foremost
@@ -87,12 +87,12 @@ class AdaptiveRateLimiter:
             return self._passed(now)
 
     def pause_left(self) -> float:
-        """Seconds of the cool-down that are left."""
+        """Remaining seconds of the cool-down."""
         return max(0.0, self._until - self._clock.monotonic())
 
     def slow_down(self, turn: Permit, retry_after: float | None = None) -> None:
-        """The service said "too fast" to this call. Answers to calls sent before the last slowing down only lengthen
-        the pause: a burst of them is one event."""
+        """The service rate-limited this request. Refusals of requests sent before the last slowdown only lengthen the
+        pause: a burst is one event."""
         now = self._clock.monotonic()
         self._until = max(self._until, now + (_COOL_DOWN if retry_after is None else retry_after))
         if turn.released <= self._slowed_at:
@@ -102,7 +102,7 @@ class AdaptiveRateLimiter:
         self._rate = max(_SLOWEST, self._knee / 2)
 
     def succeeded(self) -> None:
-        """A call went through."""
+        """A request succeeded."""
         if self._rate is None or self._knee is None:
             return
         near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
@@ -116,7 +116,7 @@ class AdaptiveRateLimiter:
             self._rate = rate
 
     def _ready(self) -> float:
-        """When the next call may pass."""
+        """When the next request may be sent."""
         ready = max(self._next, self._until)
         if self._ceiling is not None and len(self._turns) == self._turns.maxlen:
             ready = max(ready, self._turns[0].counted + WINDOW)
@@ -132,8 +132,7 @@ class AdaptiveRateLimiter:
 
 
 class BandwidthLimiter:
-    """Bytes per second over everything that passes here; None is without limit. A block may be as large as it likes:
-    it is paid for afterwards, by whoever comes next."""
+    """Limits bytes per second (None: unlimited). A block of any size passes at once; the next caller waits for it."""
 
     def __init__(self, per_second: float | None, clock: Clock) -> None:
         if per_second is not None and not per_second > 0:
@@ -148,7 +147,7 @@ class BandwidthLimiter:
         return self._per_second is not None
 
     async def pass_on(self, size: int) -> None:
-        """Wait until `size` bytes may pass."""
+        """Wait until `size` bytes may be sent."""
         if self._per_second is None or size <= 0:
             return
         now = self._clock.monotonic()

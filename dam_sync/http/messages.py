@@ -1,4 +1,4 @@
-"""One call in, one reply out: what services hand to the client and get back."""
+"""Requests and responses as services see them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dam_sync.http.dates import http_date
 from dam_sync.http.multipart import FormPart
-from dam_sync.http.parsing import NoJson, parsed
+from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
@@ -21,16 +21,16 @@ _SHOWN = 80  # letters of an unreadable body in an error
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `path` is joined to the base named by `base`, or an absolute http(s) address, possibly signed.
+    """One request.
 
-    operation: the endpoint's template, `PUT /v2/assets/{id}/metadata`: key of counters, error rules and texts.
-    json, body, form: at most one; a factory as `body` needs `size` and is called again on a retry.
-    repeatable: may be sent again when nobody knows whether the first arrived; None means GET and HEAD alone.
-    reads: a POST that only reads, so a read-only client sends it. accept: statuses that are returned, not raised.
-    timeout: seconds until the answer begins, and again until it is complete; None is the client's own.
-    bare: a link that an answer gave for bytes, good by itself: it is sent without our credential and headers, whatever
-    its origin, and counts as storage. So is every link with a signature in its query.
-    headers: one with an empty value is left out, `Content-Type` too, which else says what the body is.
+    path: joined to the base URL named by `base`, or an absolute URL, possibly signed. operation: endpoint template such
+    as `PUT /v2/assets/{id}/metadata`; key of counters, error rules and messages. json, body, form: at most one; a
+    factory as `body` needs `size` and is called again on a retry. repeatable: may be sent again if it is unknown
+    whether the first one arrived; None means only for GET and HEAD. reads: a POST that only reads, allowed for a
+    read-only client. accept: statuses that are returned instead of raised. timeout: seconds until the response begins,
+    and again until it is complete; None is the client's default. bare: a self-contained URL from a response, sent
+    without our credential and headers whatever its origin, and counted as storage; so is every URL with a signature in
+    its query. headers: an empty value removes a header, including `Content-Type`.
     """
 
     operation: str
@@ -51,19 +51,19 @@ class Request:
     bare: bool = False
 
     @property
-    def again(self) -> bool:
-        """Whether it may be repeated after an unknown outcome."""
+    def retryable(self) -> bool:
+        """Whether it may be sent again after an unknown outcome."""
         return self.method in _SAFE if self.repeatable is None else self.repeatable
 
     @property
-    def harmless(self) -> bool:
-        """Whether it changes nothing at the service."""
+    def read_only(self) -> bool:
+        """Whether it changes nothing."""
         return self.reads or self.method in _SAFE
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer; header names in lower case."""
+    """A complete response; header names in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -73,12 +73,12 @@ class Response:
     asset: str = ""
 
     def json(self) -> Json:
-        """The body as JSON. Raises ContractBroken when it is none."""
+        """The body as JSON. Raises ContractBroken if it is not JSON."""
         try:
             return parsed(self.body)
-        except NoJson as problem:
+        except InvalidJson as problem:
             raise ContractBroken(
-                f"answered {self.status} with {str(problem) or self._shape()} where JSON was expected",
+                f"returned {self.status} with {str(problem) or self._shape()} where JSON was expected",
                 service=self.service,
                 operation=self.operation,
                 asset=self.asset,
@@ -86,11 +86,11 @@ class Response:
             ) from None
 
     def object(self) -> dict[str, Json]:
-        """The body as a JSON object. Raises ContractBroken when it is none."""
+        """The body as a JSON object. Raises ContractBroken if it is not one."""
         data = self.json()
         if not isinstance(data, dict):
             raise ContractBroken(
-                f"answered {self.status} with a {type(data).__name__} where an object was expected",
+                f"returned {self.status} with a {type(data).__name__} where an object was expected",
                 service=self.service,
                 operation=self.operation,
                 asset=self.asset,
@@ -98,13 +98,13 @@ class Response:
         return data
 
     def ahead_of(self, now: datetime) -> timedelta:
-        """How far the service's clock is ahead of this, by the whole seconds of its `Date`; none where it has none."""
+        """How far the service's clock is ahead of `now`, by its `Date` header in whole seconds; zero without one."""
         theirs = http_date(self.headers.get("date", ""))
         return theirs - now if theirs else timedelta(0)
 
     @property
     def is_html(self) -> bool:
-        """Whether it is a page for people, such as a login form or a proxy's notice."""
+        """Whether it is an HTML page, such as a login form or a proxy's notice."""
         return looks_like_html(self.headers, self.body)
 
     def _shape(self) -> str:
@@ -116,11 +116,11 @@ class Response:
         return f"{len(self.body)} bytes beginning {shown!r}"
 
 
-_HTML_HINT = "check the address in the job file; a login page or a proxy may stand between"
+_HTML_HINT = "check the URL in the job file; there may be a login page or a proxy in between"
 
 
 def looks_like_html(headers: Mapping[str, str], body: bytes) -> bool:
-    """By content type, or by its first letters."""
+    """By content type or first characters."""
     if headers.get("content-type", "").lower().startswith("text/html"):
         return True
     return body[:64].lstrip().lower().startswith((b"<!doctype html", b"<html"))

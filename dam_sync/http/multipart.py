@@ -1,4 +1,4 @@
-"""multipart/form-data, streamed with its exact length known beforehand."""
+"""multipart/form-data, streamed, with its exact length known in advance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK = 256 * 1024  # bytes that are handed to the socket at a time; what it can
 
 
 async def in_blocks(data: bytes) -> AsyncGenerator[bytes, None]:
-    """Bytes that are in memory, a block at a time, so that sending them takes no second copy of the whole."""
+    """Yields bytes in memory block by block, so that sending them needs no second copy."""
     for start in range(0, len(data), BLOCK):
         yield data[start : start + BLOCK]
 
@@ -44,7 +44,7 @@ class FormPart:
 
 @dataclass(frozen=True, slots=True)
 class MultipartForm:
-    """A form with its boundary: `size` is what `blocks()` gives, byte for byte; `blocks()` may be called again."""
+    """A form with its boundary: `size` is exactly what `blocks()` yields; `blocks()` may be called again."""
 
     parts: Sequence[FormPart]
     boundary: str
@@ -60,7 +60,7 @@ class MultipartForm:
         return sum(len(self._head(part)) + part.length + 2 for part in self.parts) + len(self._end)
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
-        """The body in order."""
+        """The body, block by block."""
         for part in self.parts:
             if not callable(part.value) and part.length <= BLOCK:
                 value = part.value.encode() if isinstance(part.value, str) else part.value

@@ -1,4 +1,4 @@
-"""JSON out of answers: bounded, and of valid text."""
+"""Parses JSON: bounded, and with valid Unicode."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ _RAW = re.compile(rb"\xed[\xa0-\xbf]")  # UTF-8 of a surrogate, which is none
 REPLACEMENT = "\ufffd"
 
 
-class NoJson(ValueError):
-    """What cannot be read as JSON, or is more of it than anything we ask for; the text says which."""
+class InvalidJson(ValueError):
+    """Not JSON, or larger than anything we request; the message says which."""
 
 
 def parsed(body: bytes) -> Json:
-    """The body as JSON; text that is no valid Unicode has U+FFFD in the place of each lone surrogate, so that whatever
-    takes it on can write it. Raises NoJson."""
+    """The body as JSON; lone surrogates are replaced by U+FFFD, so that the text can be encoded. Raises InvalidJson."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
-        raise NoJson(f"more than {MOST_VALUES} values")
+        raise InvalidJson(f"more than {MOST_VALUES} values")
     try:
         data = json.loads(body)
         return mended(data) if _ESCAPED.search(body) or _RAW.search(body) else data
     except RecursionError:
-        raise NoJson("a value nested too deeply") from None
+        raise InvalidJson("a value nested too deeply") from None
     except ValueError:
-        raise NoJson("") from None
+        raise InvalidJson("") from None
 
 
 def mended(data: Json) -> Json:
@@ -44,5 +43,5 @@ def mended(data: Json) -> Json:
 
 
 def valid(text: str) -> str:
-    """The text with U+FFFD in the place of each lone surrogate."""
+    """The text with lone surrogates replaced by U+FFFD."""
     return _SURROGATE.sub(REPLACEMENT, text)

@@ -1,4 +1,4 @@
-"""The proxy on the way to a host, as the environment names it."""
+"""Proxy settings from the environment."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dam_sync.http.redaction import hide
 from dam_sync.http.urls import is_loopback
 from dam_sync.model.errors import ConfigError
 
-HINT = "correct HTTPS_PROXY in the environment, written like http://user:password@proxy.example:3128"
+HINT = "correct HTTPS_PROXY in the environment; it looks like http://user:password@proxy.example:3128"
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """One proxy. url: without user and password; name: its host and port, for people."""
+    """One proxy. url: without user and password; name: host and port for messages."""
 
     url: str
     name: str
@@ -24,15 +24,15 @@ class Proxy:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What it is told."""
+        """Headers sent to the proxy."""
         if self.auth is None:
             return {}
         return {"Proxy-Authorization": f"Basic {b64encode(':'.join(self.auth).encode()).decode()}"}
 
 
 def proxy_to(address: str) -> Proxy | None:
-    """The one for this address by HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, or by the system's settings where it
-    has such; none on the way to this machine itself. Raises ConfigError for one that cannot be used."""
+    """The proxy for this URL by HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, or by system settings; None for the
+    local host. Raises ConfigError for an unusable one."""
     there, named = urlsplit(address), getproxies()
     url = named.get(there.scheme) or named.get("all")
     if not url or is_loopback(there.hostname or "") or proxy_bypass(there.netloc.rpartition("@")[2]):
@@ -41,9 +41,9 @@ def proxy_to(address: str) -> Proxy | None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        raise ConfigError("the environment names a proxy whose address is none", hint=HINT) from None
+        raise ConfigError("the environment names a proxy with an invalid URL", hint=HINT) from None
     if not usable:
-        raise ConfigError(f"the environment names a proxy of a kind that cannot be used: {parts.scheme}", hint=HINT)
+        raise ConfigError(f"the environment names a proxy of an unsupported kind: {parts.scheme}", hint=HINT)
     name = parts.netloc.rpartition("@")[2]
     if parts.username is None:
         return Proxy(f"{parts.scheme}://{name}", name)

@@ -1,4 +1,4 @@
-"""Nothing secret leaves the process in words: masks for texts, logs and errors."""
+"""Masks secrets in texts, logs and errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_SECRET_KEY}$")
 
 
 def hide(*secrets: str) -> None:
-    """Mask these very texts wherever they turn up from now on; of 3 to 7 characters, where they are whole words."""
+    """Mask these texts everywhere from now on; those of 3 to 7 characters only as whole words."""
     for secret in secrets:
         forms = {secret, quote(secret, safe="", errors="replace")}
         if len(secret) >= _SHORTEST:
@@ -51,7 +51,7 @@ def hide(*secrets: str) -> None:
 
 
 def redact(text: str) -> str:
-    """The text with credentials, tokens, `user:password@` and the queries of signed links masked; safe to repeat."""
+    """The text with credentials, tokens, `user:password@` and queries of signed URLs masked; safe to repeat."""
     for secret in sorted(_hidden, key=len, reverse=True):
         text = text.replace(secret, MASK)
     for word in _words:
@@ -63,7 +63,7 @@ def redact(text: str) -> str:
 
 
 def redacting_processor(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A structlog processor: redacts every value of an event, and tracebacks, which it renders to do so."""
+    """structlog processor that redacts every value of an event, including tracebacks, which it renders."""
     problem = event.pop("exc_info", None)
     if problem:
         event["exception"] = _trace(problem)

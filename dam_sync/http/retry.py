@@ -1,4 +1,4 @@
-"""When a call is sent again, and how long it waits."""
+"""When a request is retried, and after how long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tenacity
 from dam_sync.http.dates import http_date
 from dam_sync.http.failures import NotSent
 from dam_sync.http.messages import Request, looks_like_html
-from dam_sync.http.parsing import NoJson, parsed
+from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.http.transport import RawResponse
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import Throttled, Transient
@@ -25,31 +25,31 @@ _READINGS = 3
 PATIENCE = 900.0  # a service that asks for a longer pause ends the call; whoever runs us may come back
 
 
-class Unreadable(Transient):
-    """A success whose body is none of the kind it claims; asked again a few times, then handed to the caller."""
+class UnreadableResponse(Transient):
+    """A success whose body does not match its content type; retried a few times, then returned to the caller."""
 
-    def __init__(self, answer: RawResponse) -> None:
-        super().__init__("the answer cannot be read")
-        self.answer = answer
+    def __init__(self, response: RawResponse) -> None:
+        super().__init__("the response cannot be read")
+        self.response = response
 
 
-def is_unreadable(request: Request, answer: RawResponse) -> bool:
-    """Whether a call that reads got a page for people, or JSON that is none: a proxy's notice, a fault on the way."""
-    if answer.status != 200 or not (request.method == "GET" or request.reads):
+def is_unreadable(request: Request, response: RawResponse) -> bool:
+    """Whether a read got an HTML page or invalid JSON: a proxy's notice, or an error on the way."""
+    if response.status != 200 or not (request.method == "GET" or request.reads):
         return False
-    if looks_like_html(answer.headers, answer.body):
+    if looks_like_html(response.headers, response.body):
         return True
-    if "json" not in answer.headers.get("content-type", ""):
+    if "json" not in response.headers.get("content-type", ""):
         return False
     try:
-        parsed(answer.body)
-    except NoJson:
+        parsed(response.body)
+    except InvalidJson:
         return True
     return False
 
 
 def standard(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds until the next call may pass, from `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3)."""
+    """Seconds until the next request, from `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3)."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None
@@ -66,16 +66,14 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
 def retrying(
     again: bool, attempts: int, clock: Clock, told: Callable[[Transient, float], None]
 ) -> tenacity.AsyncRetrying:
-    """Tries a call up to `attempts` times; `told` hears of each failure and the wait that follows.
-
-    What certainly did nothing (never reached, "too fast") is always sent again; anything else only where `again`.
-    """
+    """Retries a request up to `attempts` times; `told` gets each failure and the following wait. Requests that
+    certainly had no effect (not sent, rate limited) are always retried, others only if `again`."""
 
     def wanted(state: tenacity.RetryCallState) -> bool:
         problem = state.outcome.exception() if state.outcome else None
         if not isinstance(problem, Transient) or (problem.retry_after or 0) > PATIENCE:
             return False
-        if isinstance(problem, Unreadable):
+        if isinstance(problem, UnreadableResponse):
             return state.attempt_number < _READINGS
         return again or isinstance(problem, NotSent | Throttled)
 
@@ -101,7 +99,7 @@ def retrying(
 
 def pause(attempt: int, asked: float | None, chance: float) -> float:
     """Seconds before the next attempt: 1 s to 60 s, doubling, with jitter between half and all of it; never less than
-    the service asked for, then with up to a second on top, so that not everybody comes back at once."""
+    the service asked for, then with up to a second on top, so that clients do not return in step."""
     if asked is not None:
         return asked + chance * min(1.0, max(0.05, asked / 10))
     full = min(_LONGEST, _FIRST * 2.0 ** min(attempt, 10))

@@ -1,4 +1,4 @@
-"""Bytes of a file on the line."""
+"""A download in progress."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ _CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{
 
 
 class HttpStream:
-    """See `model.ports.Stream`; also carries the answer's `status`, `headers` (lower case) and `media_type`."""
+    """A `model.ports.Stream` with `status`, `headers` (lower case) and `media_type` of the response."""
 
     def __init__(
-        self, answer: RawResponse, offset: int, line: RequestDispatcher, told: Callable[[DamSyncError], DamSyncError]
+        self,
+        response: RawResponse,
+        offset: int,
+        dispatcher: RequestDispatcher,
+        told: Callable[[DamSyncError], DamSyncError],
     ) -> None:
-        self.status = answer.status
-        self.headers: Mapping[str, str] = answer.headers
-        self.start, self.total, self._expected = _extent(answer, offset)
-        self._answer = answer
-        self._line = line
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.start, self.total, self._expected = _extent(response, offset)
+        self._answer = response
+        self._dispatcher = dispatcher
         self._told = told
         self._blocks: AsyncGenerator[bytes, None] | None = None
 
@@ -32,7 +36,7 @@ class HttpStream:
 
     @property
     def media_type(self) -> str:
-        """The MIME type without parameters; empty where the server said none."""
+        """The MIME type without parameters; empty if missing."""
         return self.headers.get("content-type", "").partition(";")[0].strip()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -41,7 +45,7 @@ class HttpStream:
         return self._blocks
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Release the connection; safe to repeat."""
         if self._blocks is not None:
             await self._blocks.aclose()
         await self._answer.aclose()
@@ -51,12 +55,12 @@ class HttpStream:
         blocks = self._answer.blocks()
         try:
             while self.status != 416:  # whose body is no part of the file
-                async with self._line.storage:
+                async with self._dispatcher.storage:
                     block = await anext(blocks, None)
                 if block is None:
                     break
                 seen += len(block)
-                await self._line.flow.pass_on(len(block))
+                await self._dispatcher.flow.pass_on(len(block))
                 yield block
             if self._expected is not None and seen != self._expected:
                 raise Transient(f"the body ended after {seen} of {self._expected} bytes")
@@ -67,34 +71,32 @@ class HttpStream:
             await self._answer.aclose()
 
 
-def _extent(answer: RawResponse, offset: int) -> tuple[int, int | None, int | None]:
-    """Where the body starts, how long the whole file is, how many bytes come. Raises ContractBroken, IntegrityError."""
-    if answer.is_encoded:
-        raise IntegrityError(
-            "the file comes compressed though its bytes were asked for as they are", code="content-encoding"
-        )
-    length = answer.headers.get("content-length", "")
+def _extent(response: RawResponse, offset: int) -> tuple[int, int | None, int | None]:
+    """Start of the body, size of the whole file, size of the body. Raises ContractBroken, IntegrityError."""
+    if response.is_encoded:
+        raise IntegrityError("the file is sent compressed although it was requested unencoded", code="content-encoding")
+    length = response.headers.get("content-length", "")
     coming = int(length) if _LENGTH.fullmatch(length) else None
-    if answer.status == 416 and offset > 0:
-        return _beyond(answer, offset)
-    if answer.status != 206:
+    if response.status == 416 and offset > 0:
+        return _beyond(response, offset)
+    if response.status != 206:
         return 0, coming, coming
-    shown = answer.headers.get("content-range", "")
+    shown = response.headers.get("content-range", "")
     found = _CONTENT_RANGE.match(shown.strip())
     if not found or found[1] is None or int(found[1]) != offset:
-        raise ContractBroken(f"asked for bytes from {offset} on, answered 206 with the range {shown[:60]!r}")
+        raise ContractBroken(f"requested bytes from {offset} on, got 206 with the range {shown[:60]!r}")
     count = int(found[2]) - int(found[1]) + 1
     if count < 0 or (coming is not None and coming != count):
-        raise ContractBroken(f"answered 206 with {coming} bytes for the range {shown[:60]!r}")
+        raise ContractBroken(f"got 206 with {coming} bytes for the range {shown[:60]!r}")
     return offset, None if found[3] == "*" else int(found[3]), count
 
 
-def _beyond(answer: RawResponse, offset: int) -> tuple[int, int, None]:
-    """A range at the very end is an empty rest; beyond it the file has become shorter."""
-    found = _CONTENT_RANGE.match(answer.headers.get("content-range", "").strip())
+def _beyond(response: RawResponse, offset: int) -> tuple[int, int, None]:
+    """A range at the very end is empty; beyond it the file has become shorter."""
+    found = _CONTENT_RANGE.match(response.headers.get("content-range", "").strip())
     if not found:
-        raise ContractBroken(f"asked for bytes from {offset} on, answered 416 without a range that can be read")
+        raise ContractBroken(f"requested bytes from {offset} on, got 416 without a valid range")
     total = int(found[3]) if found[3] != "*" else None
     if total == offset:
         return offset, offset, None
-    raise IntegrityError(f"asked for bytes from {offset} on, but the file has {total} now", code="length")
+    raise IntegrityError(f"requested bytes from {offset} on, but the file has {total} now", code="length")

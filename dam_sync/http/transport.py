@@ -1,5 +1,5 @@
-"""One exchange on a socket, over httpx on either transport; only this module and `failures` know them. The way to a
-host may lead by a proxy: see `proxies`."""
+"""One request over the network, with httpx on either transport; only this module and `failures` know them. A request
+may go through a proxy: see `proxies`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PLAIN_POOLS = 16  # a pool searches its connections one by one: many small ones
 
 @dataclass(frozen=True, slots=True)
 class RawRequest:
-    """One exchange. `address` may be signed; `host` is what texts may say. A factory as body gives `size` bytes."""
+    """One request. address: may be signed; host: for messages. A factory as body yields `size` bytes."""
 
     method: str
     address: str = field(repr=False)
@@ -53,7 +53,7 @@ class RawRequest:
 
 
 class RawResponse:
-    """Status and headers, the body still on the line. Must be closed."""
+    """Status and headers; the body is not read yet. Must be closed."""
 
     def __init__(self, response: httpx.Response, outgoing: RawRequest) -> None:
         self._response = response
@@ -68,17 +68,17 @@ class RawResponse:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether the body is compressed on the line."""
+        """Whether the body is compressed."""
         return bool(self._codings)
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is one of success."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     async def read(self) -> bytes:
-        """The whole body, decoded; of a refusal its beginning alone. Raises Transient when it breaks off or does not
-        come in time, ContractBroken when it is larger than anything we ask for or coded in a way that we did not."""
+        """The whole body, decoded; only its beginning unless the status is a success. Raises Transient if it breaks off
+        or is too slow, ContractBroken if it is larger than anything we request or has an unrequested coding."""
         taken: list[bytes] = []
         try:
             async with asyncio.timeout(self._outgoing.read_seconds):
@@ -94,7 +94,7 @@ class RawResponse:
 
     async def _take(self, taken: list[bytes]) -> None:
         if len(self._codings) > 1 and self.is_success:
-            raise ContractBroken(f"the answer is compressed {len(self._codings)} times over")
+            raise ContractBroken(f"the response is compressed {len(self._codings)} times over")
         size = 0
         async for block in self._source():
             if not self.is_success and size + len(block) >= LARGEST_ERROR:
@@ -103,14 +103,14 @@ class RawResponse:
             taken.append(block)
             size += len(block)
             if size > LARGEST_REPLY:
-                raise ContractBroken(f"the answer is larger than {LARGEST_REPLY} bytes")
+                raise ContractBroken(f"the response is larger than {LARGEST_REPLY} bytes")
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes on the line. Raises Transient when it breaks off or comes too slowly."""
+        """The body as received. Raises Transient if it breaks off or is too slow."""
         if self._is_read:
             yield self.body
             return
-        rate = _Rate(self._outgoing)
+        rate = _ReadRate(self._outgoing)
         source = self._raw()
         try:
             while (block := await rate.timed(anext(source, None))) is not None:
@@ -127,15 +127,15 @@ class RawResponse:
         return aiter(cast("httpx.AsyncByteStream", self._response.stream))
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Release the connection; safe to repeat."""
         try:
             await self._response.aclose()
         except FAILURES:
             return  # it was broken already
 
 
-class _Rate:
-    """How fast a body comes while somebody waits for it."""
+class _ReadRate:
+    """Measures how fast a body arrives while it is awaited."""
 
     def __init__(self, outgoing: RawRequest) -> None:
         self._outgoing = outgoing
@@ -143,7 +143,7 @@ class _Rate:
         self._came = 0
 
     async def timed(self, arriving: Awaitable[bytes | None]) -> bytes | None:
-        """The next block. Raises Transient when too little came in the time a call may take."""
+        """The next block. Raises Transient if too little arrived within the timeout."""
         clock, window = asyncio.get_running_loop().time, self._outgoing.read_seconds
         began = clock()
         block = await arriving
@@ -160,16 +160,16 @@ class _Rate:
 
 
 class Transport:
-    """Connections of one client over the transport of its choice."""
+    """Connections of one client over the configured transport."""
 
     def __init__(self, name: TransportName) -> None:
-        self._pools: Pools = _Aiohttp() if name == "aiohttp" else _Plain()
+        self._pools: ConnectionPools = _AiohttpPool() if name == "aiohttp" else _HttpxPools()
         self._proxies: dict[tuple[str, str], Proxy | None] = {}
 
     async def open(self, outgoing: RawRequest) -> RawResponse:
-        """Send, read the answer's head. Raises Unreached, Transient, ConfigError (TLS, proxy), and what the body
-        raises."""
-        body = _Body(outgoing) if callable(outgoing.body) else None
+        """Send a request and read the head of the response. Raises NotSent, Transient, ConfigError (TLS, proxy), and
+        what the body raises."""
+        body = _RequestBody(outgoing) if callable(outgoing.body) else None
         proxy: Proxy | None = None
         try:
             proxy = self._proxy(outgoing.address)
@@ -199,11 +199,11 @@ class Transport:
         return self._proxies[origin]
 
 
-class Pools(Protocol):
-    """What both transports give."""
+class ConnectionPools(Protocol):
+    """What both transports provide."""
 
     async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
-        """The answer's head."""
+        """Send a request; the head of the response."""
         ...
 
     async def close(self) -> None:
@@ -211,8 +211,8 @@ class Pools(Protocol):
         ...
 
 
-class _Aiohttp:
-    """One transport over one session, made on first use, inside the loop."""
+class _AiohttpPool:
+    """One aiohttp session, created on first use inside the event loop."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
@@ -220,14 +220,12 @@ class _Aiohttp:
         self._transports: dict[Proxy | None, AiohttpTransport] = {}
 
     async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
-        """See `Pools.exchange`."""
         response = await (self._transports.get(proxy) or self._made(proxy)).handle_async_request(request)
         if isinstance(response.stream, AiohttpResponseStream):
             response.stream.CHUNK_SIZE = BLOCK
         return response
 
     async def close(self) -> None:
-        """See `Pools.close`."""
         if self._session is not None:
             await self._session.close()
 
@@ -235,13 +233,13 @@ class _Aiohttp:
         if self._session is None or self._context is None:
             self._context = tls_context()
             self._session = _session(self._context)
-        way = cast("Any", _Way(self._session, proxy))
+        way = cast("Any", _ProxySession(self._session, proxy))
         self._transports[proxy] = AiohttpTransport(verify=self._context, client=way)
         return self._transports[proxy]
 
 
 def tls_context() -> ssl.SSLContext:
-    """The trusted certificates, read once a process: that takes longer than many a call."""
+    """The trusted certificates, read once per process because that takes longer than many requests."""
     return _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -251,7 +249,7 @@ def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
 
 
 def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
-    """Keeps no cookies, repeats nothing by itself, tells a lost connection from one that never was."""
+    """Keeps no cookies, never retries, distinguishes a lost connection from one that was never made."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -263,15 +261,15 @@ def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
     )
 
 
-class _Way:
-    """What a transport takes for its session: sends addresses as they are, signed ones would break when quoted anew,
-    by the proxy that its transport cannot name anew for every call."""
+class _ProxySession:
+    """The session of a transport: sends URLs unchanged, because signed ones break when they are quoted again, and sets
+    the proxy per request."""
 
     def __init__(self, session: aiohttp.ClientSession, proxy: Proxy | None) -> None:
         self._session = session
         self._by = {"proxy": proxy.url, "proxy_headers": proxy.headers} if proxy else {}
 
-    def __call__(self) -> _Way:
+    def __call__(self) -> _ProxySession:
         return self
 
     def request(self, method: str, url: str, **options: Any) -> Any:
@@ -279,8 +277,8 @@ class _Way:
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """aiohttp repeats PUT, DELETE and GET silently when a kept connection was closed, and httpx-aiohttp reports such a
-    loss as a connection that never was: both end here, for what was sent may have been done."""
+    """aiohttp silently retries PUT, DELETE and GET when a kept connection was closed, and httpx-aiohttp reports such a
+    loss as a connection that was never made. Both are prevented here, because the request may have had an effect."""
     try:
         return await handler(request)
     except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError):
@@ -289,26 +287,24 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise aiohttp.ClientPayloadError(str(problem)) from problem
 
 
-class _Plain:
-    """Many small pools for each proxy, and for the way without."""
+class _HttpxPools:
+    """Many small pools per proxy, and for direct connections."""
 
     def __init__(self) -> None:
-        self._groups: dict[Proxy | None, _Group] = {}
+        self._groups: dict[Proxy | None, _PoolGroup] = {}
 
     async def exchange(self, request: httpx.Request, proxy: Proxy | None) -> httpx.Response:
-        """See `Pools.exchange`."""
         if proxy not in self._groups:
-            self._groups[proxy] = _Group(proxy)
+            self._groups[proxy] = _PoolGroup(proxy)
         return await self._groups[proxy].exchange(request)
 
     async def close(self) -> None:
-        """See `Pools.close`."""
         for group in self._groups.values():
             await group.close()
 
 
-class _Group:
-    """The pool with the fewest exchanges under way is next."""
+class _PoolGroup:
+    """Uses the pool with the fewest requests in progress."""
 
     def __init__(self, proxy: Proxy | None) -> None:
         context = tls_context()
@@ -319,7 +315,6 @@ class _Group:
         self._busy = [0] * _PLAIN_POOLS
 
     async def exchange(self, request: httpx.Request) -> httpx.Response:
-        """See `Pools.exchange`."""
         number = self._busy.index(min(self._busy))
         self._busy[number] += 1
         try:
@@ -327,17 +322,16 @@ class _Group:
         except BaseException:
             self._busy[number] -= 1
             raise
-        response.stream = _Counted(cast("httpx.AsyncByteStream", response.stream), self._busy, number)
+        response.stream = _CountedStream(cast("httpx.AsyncByteStream", response.stream), self._busy, number)
         return response
 
     async def close(self) -> None:
-        """See `Pools.close`."""
         for pool in self._pools:
             await pool.aclose()
 
 
-class _Counted(httpx.AsyncByteStream):
-    """A body that tells its pool when it is done."""
+class _CountedStream(httpx.AsyncByteStream):
+    """A body that reports to its pool when it is done."""
 
     def __init__(self, stream: httpx.AsyncByteStream, busy: list[int], number: int) -> None:
         self._stream, self._busy, self._number = stream, busy, number
@@ -354,9 +348,9 @@ class _Counted(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
-class _Body(httpx.AsyncByteStream):
-    """A streamed body held to the length that was announced; remembers what its source raised. `limit` is moved with
-    every block: neither the source nor a block that is sent may use up the time for the answer."""
+class _RequestBody(httpx.AsyncByteStream):
+    """A streamed body with its announced length enforced; remembers what its source raised. `limit` is moved with every
+    block, so that neither the source nor sending uses up the time for the response."""
 
     def __init__(self, outgoing: RawRequest) -> None:
         self._outgoing = outgoing
@@ -388,14 +382,14 @@ class _Body(httpx.AsyncByteStream):
                 await close()
 
     def _within(self, seconds: float | None) -> None:
-        """The call ends unless it goes on within so many seconds from now."""
+        """Cancel the request unless it makes progress within this many seconds."""
         if self.limit is not None and not self.limit.expired():
             now = asyncio.get_running_loop().time()
             self.limit.reschedule(None if seconds is None else now + seconds)
 
 
 def _limit(outgoing: RawRequest) -> float:
-    """Seconds until the head of the answer must be there, however slowly its lines come."""
+    """Seconds until the head of the response must be complete, however slowly its lines arrive."""
     return CONNECT_SECONDS + outgoing.read_seconds
 
 

@@ -1,4 +1,4 @@
-"""Where calls go: which addresses are the API's own, which are somebody else's, and which are refused."""
+"""Resolves URLs: which belong to the API, which to others, and which are refused."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature)=")  # parameters of a signed link
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
-_EXAMPLE = "an address looks like https://dam.example"
+_EXAMPLE = "a URL looks like https://dam.example"
 
 _Refused: TypeAlias = type[DamSyncError]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """One absolute address. `api`: on one of the bases. `where`: what texts say of any other, the host alone."""
+class ResolvedUrl:
+    """One absolute URL. api: on one of the base URLs. where: for any other, a text that names only the host."""
 
     url: str = field(repr=False)
     host: str
@@ -36,38 +36,38 @@ class Address:
     where: str = ""
 
 
-class Addresses:
-    """The bases of one service. Raises ConfigError for plain http beyond this machine, here and on every call."""
+class BaseUrls:
+    """The base URLs of one service. Raises ConfigError for plain http to another host, here and on every request."""
 
     def __init__(self, bases: Mapping[str, str]) -> None:
         if not bases:
-            raise ConfigError("no address was given")
+            raise ConfigError("no URL was given")
         self._bases = {name: base.rstrip("/") for name, base in bases.items()}
         self._origins = {_origin(base, ConfigError) for base in self._bases.values()}
         self._reach = max(_reach(host) for _, host, _ in self._origins)
 
-    def of(self, request: Request) -> Address:
-        """The address of a request. Raises ConfigError for one that the job file names. A link out of an answer raises
-        Rejected where the call is about one asset, else ContractBroken."""
+    def of(self, request: Request) -> ResolvedUrl:
+        """The URL of a request. Raises ConfigError for a URL of the job file. A URL from a response raises Rejected if
+        the request concerns one asset, otherwise ContractBroken."""
         path = request.path
         if path.lower().startswith(("http://", "https://")):
             return self._linked(_with(path, request), request)
         base = self._bases.get(request.base)
         if base is None:
-            raise ConfigError(f"the service has no address named {request.base!r}")
+            raise ConfigError(f"the service has no URL named {request.base!r}")
         path = base + (path if path.startswith(("/", "?")) or not path else f"/{path}")
         return self._address(_with(path, request), _refusal(request), request.bare)
 
-    def named(self, request: Request) -> Address:
-        """The address of a request whose path is an address that the job file names. Raises ConfigError."""
+    def named(self, request: Request) -> ResolvedUrl:
+        """The URL of a request whose path is a URL of the job file. Raises ConfigError."""
         return self._address(_with(request.path, request), ConfigError)
 
-    def moved(self, address: Address, location: str, request: Request) -> Address:
-        """Where a redirect leads; refused as links are, and from https to plain http also on this machine."""
+    def moved(self, address: ResolvedUrl, location: str, request: Request) -> ResolvedUrl:
+        """The target of a redirect; checked like any URL from a response, and never from https to plain http."""
         try:
             joined = urljoin(address.url, location)
         except ValueError:
-            raise _refusal(request)(f"{address.host} redirects to an address that cannot be read") from None
+            raise _refusal(request)(f"{address.host} redirects to an invalid URL") from None
         target = self._linked(joined, request)
         if address.origin[0] == "https" and target.origin[0] == "http":
             raise _refusal(request)(
@@ -75,8 +75,8 @@ class Addresses:
             )
         return target
 
-    def _linked(self, url: str, request: Request) -> Address:
-        """The address of a link that came with an answer: never to a network that the service itself is not in."""
+    def _linked(self, url: str, request: Request) -> ResolvedUrl:
+        """A URL from a response: never into a network that the service itself is not in."""
         refused = _refusal(request)
         address = self._address(url, refused, request.bare or bool(_SIGNED.search(url)))
         if address.origin not in self._origins and _reach(address.host) > self._reach:
@@ -86,18 +86,18 @@ class Addresses:
             )
         return address
 
-    def _address(self, url: str, refused: _Refused, bare: bool = False) -> Address:
+    def _address(self, url: str, refused: _Refused, bare: bool = False) -> ResolvedUrl:
         url = url.partition("#")[0]
         origin = _origin(url, refused)
         api = origin in self._origins and not bare
-        return Address(url, origin[1], origin, api, "" if api else f"a signed link on host {origin[1]}")
+        return ResolvedUrl(url, origin[1], origin, api, "" if api else f"a signed link on host {origin[1]}")
 
 
-_ASK = "ask whoever runs the service why its answers hold such a link"
+_ASK = "ask the operator of the service why its responses contain such a link"
 
 
 def _refusal(request: Request) -> _Refused:
-    """A link of one asset never ends the run of a library."""
+    """The URL of one asset never stops a run."""
     return Rejected if request.asset else ContractBroken
 
 
@@ -107,15 +107,15 @@ def _with(path: str, request: Request) -> str:
     try:
         query = urlencode(request.params, quote_via=quote)
     except UnicodeEncodeError:
-        raise _refusal(request)("a parameter of the call is no valid text") from None
+        raise _refusal(request)("a parameter of the request is not valid text") from None
     return path + ("&" if "?" in path else "?") + query
 
 
 def _origin(url: str, error: _Refused) -> tuple[str, str, int]:
     """Scheme, host and port."""
     if len(url) > LONGEST_URL or _UNSENDABLE.search(url):
-        what = "is too long" if len(url) > LONGEST_URL else "holds characters that no address can"
-        raise error(f"an address {what}", hint=_EXAMPLE)
+        what = "is too long" if len(url) > LONGEST_URL else "contains invalid characters"
+        raise error(f"a URL {what}", hint=_EXAMPLE)
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -123,11 +123,11 @@ def _origin(url: str, error: _Refused) -> tuple[str, str, int]:
         if _DOTTED.fullmatch(host):
             ipaddress.IPv4Address(host)
     except ValueError:
-        raise error("an address cannot be read", hint=_EXAMPLE) from None
+        raise error("a URL is invalid", hint=_EXAMPLE) from None
     if parts.scheme not in _PORTS or not host:
-        raise error(f"an address is no http or https one ({parts.scheme[:20] or 'no scheme'})", hint=_EXAMPLE)
+        raise error(f"a URL is not http or https ({parts.scheme[:20] or 'no scheme'})", hint=_EXAMPLE)
     if parts.username or parts.password:
-        raise error(f"the address on {host} carries a user or password", hint="put the credential under `auth`")
+        raise error(f"the URL on {host} contains a user or password", hint="put the credential under `auth`")
     if parts.scheme == "http" and not is_loopback(host):
         raise error(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
     return parts.scheme, host, port or _PORTS[parts.scheme]
@@ -135,7 +135,7 @@ def _origin(url: str, error: _Refused) -> tuple[str, str, int]:
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Whether this name or number means this machine itself."""
+    """Whether this name or IP address is the local host."""
     if host == "localhost":
         return True
     try:
@@ -149,7 +149,7 @@ _PUBLIC, _PRIVATE, _OWN = 0, 1, 2
 
 @lru_cache(maxsize=256)
 def _reach(host: str) -> int:
-    """How far inside a host is: everybody's, of a private network, or this machine and what only it can see."""
+    """Which network a host is in: public, private, or the local host and what only it can reach."""
     name = host.rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return _OWN
@@ -164,7 +164,7 @@ def _reach(host: str) -> int:
 
 
 def _number(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The number a host is, also in the short, hexadecimal and octal forms that resolvers take."""
+    """The IP address of a host, also in the short, hexadecimal and octal forms that resolvers accept."""
     try:
         return ipaddress.ip_address(name.partition("%")[0])
     except ValueError:

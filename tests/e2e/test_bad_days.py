@@ -201,7 +201,7 @@ STRANGE = (
     ("html", 1, "an HTML page"),
     ("html:502", 5, "502 Bad Gateway"),
     ("empty", 1, "an empty body"),
-    ("truncate:0.5", 5, "broke while it answered"),
+    ("truncate:0.5", 5, "broke while responding"),
     ("garble", 1, "bytes beginning"),
     ("odd:0", 1, ""),
     ("odd:2", 1, ""),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dam_sync.http.transport import RawRequest, RawResponse
-from dam_sync.http.urls import Addresses
+from dam_sync.http.urls import BaseUrls
 from tests.support.pairs import KINDS
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.wire import VirtualWire
@@ -27,13 +27,13 @@ def test_no_credential_reaches_the_store_of_a_service_at_its_own_origin(
         sent.append(outgoing)
         return await opened(wire, outgoing)
 
-    def at_one_origin(addresses: Addresses, bases: dict[str, str]) -> None:
+    def at_one_origin(addresses: BaseUrls, bases: dict[str, str]) -> None:
         made(addresses, bases)
         for scheme, host, port in list(addresses._origins):
             addresses._origins.add((scheme, host, port + 1))  # where a virtual network has the store of a service
 
-    made = Addresses.__init__
-    monkeypatch.setattr(Addresses, "__init__", at_one_origin)
+    made = BaseUrls.__init__
+    monkeypatch.setattr(BaseUrls, "__init__", at_one_origin)
     monkeypatch.setattr(VirtualWire, "open", noted)
     simulation = Simulation(tmp_path, (kind, kind))
     with simulation.moving() as move:

@@ -53,7 +53,7 @@ async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start)
 
 async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], variant="plain_errors")
-    with pytest.raises(NotFound, match="answered 404 Not Found: Record not found") as error:
+    with pytest.raises(NotFound, match="returned 404 Not Found: Record not found") as error:
         await tenant.connect().fetch(AssetId("4kq7wn2vhx9rbt6cmz3fjp8d"))
     assert '"' not in error.value.message
 

@@ -19,10 +19,10 @@ from dam_sync.http.auth.base import (
     Basic,
     Bearer,
     ClientCredentials,
-    Exchanging,
     RotatingToken,
     SignedToken,
     TokenAsBasic,
+    TokenRequester,
 )
 from dam_sync.http.client import Client
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Transient
@@ -100,7 +100,7 @@ async def test_fixed_credentials(auth: Authenticator, scheme: str, plain: str) -
     assert plain not in repr(auth)
     assert value not in repr(auth)
     assert isinstance(auth, Authenticator)
-    assert not isinstance(auth, Exchanging)
+    assert not isinstance(auth, TokenRequester)
 
 
 async def test_a_refused_fixed_credential_is_denied_at_once(transport: str) -> None:
@@ -368,7 +368,7 @@ async def test_without_a_client_nothing_can_be_granted() -> None:
     with pytest.raises(ContractBroken):
         await auth.headers()
     Client(wiring_of("https://dam.example", auth=auth))
-    assert isinstance(auth, Exchanging)
+    assert isinstance(auth, TokenRequester)
 
 
 @pytest.mark.parametrize("token", ["s3cret-\u00e9-token", "s3cret\ntoken"])

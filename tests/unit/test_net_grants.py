@@ -14,13 +14,13 @@ import pytest
 from dam_sync.http.auth.base import Authenticator, Basic, SignedToken
 from dam_sync.http.auth.grants import (
     JWT_BEARER,
-    Consent,
-    Device,
+    DeviceIdentity,
     HeaderToken,
     JwtBearerGrant,
     LoginToken,
     OAuthClient,
     SharedConsent,
+    UserConsent,
 )
 from dam_sync.model.errors import ContractBroken, Denied
 from tests.support.raw_server import RawServer, Said, Seen, said
@@ -70,12 +70,12 @@ class TokenServer:
         return said({"access_token": self.access, "refresh_token": self.refresh, "expires_in": self.life})
 
 
-def consented(server: RawServer, vault: MemoryVault, clock: SteppedClock, consent: Consent) -> SharedConsent:
+def consented(server: RawServer, vault: MemoryVault, clock: SteppedClock, consent: UserConsent) -> SharedConsent:
     client = OAuthClient(f"{server.url}/oauth2/token", "dam-sync", SECRET)
     return SharedConsent(client, consent, vault, "b-demo", clock)
 
 
-REFRESH = Consent(refresh_token="refresh-of-the-job")
+REFRESH = UserConsent(refresh_token="refresh-of-the-job")
 
 
 # -- consent -----------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ async def test_who_loses_the_race_takes_the_winners_pair() -> None:
 async def test_a_code_is_changed_once_and_then_refreshed() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
     vault = MemoryVault(tokens.story)
-    consent = Consent(code="code-123456", redirect_uri="http://localhost:8765/cb", code_verifier="verifier")
+    consent = UserConsent(code="code-123456", redirect_uri="http://localhost:8765/cb", code_verifier="verifier")
     async with RawServer(tokens) as server:
         for _ in range(2):  # two processes, one after the other
             async with client_of(server, auth=consented(server, vault, clock, consent), clock=clock) as client:
@@ -165,14 +165,14 @@ async def test_a_code_is_changed_once_and_then_refreshed() -> None:
 
 async def test_a_refused_consent_is_denied_with_a_way_out() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    consent = Consent(refresh_token="refresh-of-another-day")
+    consent = UserConsent(refresh_token="refresh-of-another-day")
     async with (
         RawServer(tokens) as server,
         client_of(server, auth=consented(server, MemoryVault(), clock, consent), clock=clock) as client,
     ):
         with pytest.raises(Denied, match="Cannot refresh token") as caught:
             await client.send(get())
-    assert "agree again" in caught.value.hint
+    assert "consent again" in caught.value.hint
     assert "refresh-of-another-day" not in str(caught.value.as_json())
     assert SECRET not in repr(client)
 
@@ -184,7 +184,7 @@ async def test_a_consent_newly_put_into_the_job_comes_first() -> None:
         async with client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client:
             await client.send(get())
         tokens.refresh, tokens.access = "refresh-of-a-new-consent", ""
-        again = consented(server, vault, clock, Consent(refresh_token="refresh-of-a-new-consent"))
+        again = consented(server, vault, clock, UserConsent(refresh_token="refresh-of-a-new-consent"))
         async with client_of(server, auth=again, clock=clock) as client:
             assert (await client.send(get())).json() == {"ok": True}
 
@@ -278,7 +278,9 @@ async def test_user_and_password_fetch_a_login_token_once() -> None:
 
     clock = SteppedClock(auto=True)
     async with RawServer(handler) as server:
-        auth = LoginToken(f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), Device(HEADER), clock)
+        auth = LoginToken(
+            f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), DeviceIdentity(HEADER), clock
+        )
         async with client_of(server, auth=auth, clock=clock) as client:
             await asyncio.gather(*(client.send(get()) for _ in range(5)))
             assert len(asked) == 1
@@ -301,7 +303,9 @@ async def test_user_and_password_fetch_a_login_token_once() -> None:
 async def test_what_is_no_login_token_is_not_used(answer: Said, error: type[Exception]) -> None:
     clock = SteppedClock(auto=True)
     async with RawServer(lambda _: answer) as server:
-        auth = LoginToken(f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), Device(HEADER), clock)
+        auth = LoginToken(
+            f"{server.url}/authentication/token", Basic("jdoe", "secret-word"), DeviceIdentity(HEADER), clock
+        )
         async with client_of(server, auth=auth, clock=clock, attempts=2) as client:
             with pytest.raises(error):
                 await client.send(get())

@@ -330,7 +330,7 @@ async def test_a_public_service_does_not_lead_into_a_private_network(scheme: str
 )
 async def test_a_private_service_may_lead_into_its_network(base: str, host: str) -> None:
     async with client_of(base, attempts=1) as client:
-        address = client._addresses.of(get(f"https://{host}/f", operation="GET the file"))
+        address = client._base_urls.of(get(f"https://{host}/f", operation="GET the file"))
     assert address.host == host
 
 

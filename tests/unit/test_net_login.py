@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.auth.base import Authenticator, Exchanging
+from dam_sync.http.auth.base import Authenticator, TokenRequester
 from dam_sync.http.auth.session import SessionLogin
 from dam_sync.model.errors import ContractBroken, Denied
 from tests.support.raw_server import RawServer, Said, Seen, said
@@ -71,7 +71,7 @@ def login(server: RawServer, clock: SteppedClock, password: str = PASSWORD) -> S
 def test_it_is_an_authenticator_and_shows_nothing() -> None:
     auth = SessionLogin("https://api.example/v1/auth/token", "svc", PASSWORD, SteppedClock())
     assert isinstance(auth, Authenticator)
-    assert isinstance(auth, Exchanging)
+    assert isinstance(auth, TokenRequester)
     assert PASSWORD not in repr(auth)
 
 

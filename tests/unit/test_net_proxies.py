@@ -73,7 +73,7 @@ async def test_a_proxy_that_wants_a_login_is_for_the_operator(
     async with Proxy(server.port, status=407) as proxy, client_of("https://dam.example", transport=transport) as client:
         monkeypatch.setenv("ALL_PROXY", proxy.name)
         with pytest.raises(
-            ConfigError, match=rf"the proxy {proxy.name} does not let us .* dam.example \(407\)"
+            ConfigError, match=rf"the proxy {proxy.name} refuses the connection to dam.example \(407\)"
         ) as told:
             await client.send(post())
     assert "HTTPS_PROXY" in told.value.hint

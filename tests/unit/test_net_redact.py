@@ -54,7 +54,7 @@ def test_what_is_masked(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "PUT /v2/assets/{id}/metadata, asset 7: answered 409 Conflict: Basic metadata is missing",
+        "PUT /v2/assets/{id}/metadata, asset 7: returned 409 Conflict: Basic metadata is missing",
         "https://dam.example/assets?query=sea&limit=100",
         "the token has expired",
         "12:30:45, 5@10, a:b",

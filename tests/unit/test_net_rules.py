@@ -122,7 +122,7 @@ def test_the_first_rule_that_fits(status: int, operation: str, code: str, error:
 
 def test_an_error_says_what_where_and_what_next() -> None:
     error = error_for(RULES, refusal(404, {"code": "gone-now"}, operation="PUT /files/{id}", asset="7"))
-    assert str(error) == "x, PUT /files/{id}, asset 7: answered 404 Not Found: gone-now"
+    assert str(error) == "x, PUT /files/{id}, asset 7: returned 404 Not Found: gone-now"
     assert (error.hint, error.code, error.service) == ("begin again", "gone-now", "x")
 
 
@@ -134,7 +134,7 @@ def test_a_pause_is_handed_on() -> None:
 
 def test_a_signed_link_is_named_by_its_host() -> None:
     error = error_for((), refusal(404, where="a signed link on host cdn.example"))
-    assert error.message == "a signed link on host cdn.example answered 404 Not Found"
+    assert error.message == "a signed link on host cdn.example returned 404 Not Found"
 
 
 def test_texts_are_redacted_and_short() -> None:

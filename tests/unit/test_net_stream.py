@@ -94,7 +94,7 @@ async def test_a_server_without_ranges_begins_at_nought(transport: str) -> None:
 async def test_another_range_than_asked_for_breaks_the_contract(transport: str, shown: str) -> None:
     answer = Said(206, b"x" * 100, {"Content-Range": shown} if shown else {})
     async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
-        with pytest.raises(ContractBroken, match="asked for bytes from 50 on"):
+        with pytest.raises(ContractBroken, match="requested bytes from 50 on"):
             await client.stream(get("/f"), 50)
 
 
@@ -142,7 +142,7 @@ async def test_a_break_in_the_middle_is_transient(transport: str, then: str) -> 
     answer = Said(200, blocks=[DATA[:1000]], length=len(DATA), then=then, gap=0.05)
     async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
         stream = await client.stream(get("/f", asset="5"))
-        with pytest.raises(Transient, match="broke while it answered") as caught:
+        with pytest.raises(Transient, match="broke while responding") as caught:
             await _taken(stream)
         await stream.aclose()
     assert (caught.value.service, caught.value.operation, caught.value.asset) == ("x_service", "GET /f", "5")
@@ -251,7 +251,7 @@ async def test_errors_of_signed_links_name_the_host_alone(transport: str) -> Non
     async with RawServer(lambda _: said({})) as api, RawServer(lambda _: Said(403)) as storage:
         async with client_of(api, transport=transport, attempts=1) as client:
             link = f"{storage.url}/secret-path{SIGNED}"
-            with pytest.raises(Denied, match=r"a signed link on host 127\.0\.0\.1 answered 403") as refused:
+            with pytest.raises(Denied, match=r"a signed link on host 127\.0\.0\.1 returned 403") as refused:
                 await client.stream(Request("GET the file", "GET", link))
         await storage.__aexit__()
         async with client_of(api, transport=transport, attempts=1) as client:
@@ -384,7 +384,7 @@ async def test_an_absolute_address_in_plain_http_is_refused() -> None:
             await client.send(get("http://cdn.example/f", operation="GET f"))
         with pytest.raises(Rejected, match=r"plain http to cdn\.example"):
             await client.send(get("http://cdn.example/f", operation="GET f", asset="7"))
-        with pytest.raises(ConfigError, match="no address named"):
+        with pytest.raises(ConfigError, match="no URL named"):
             await client.send(get("/f", base="tenant"))
     assert client.storage_calls == 0
 

@@ -1,1 +1,1 @@
-"""Credentials on requests, and how they are renewed."""
+"""Authentication methods."""

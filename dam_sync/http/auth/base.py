@@ -1,4 +1,4 @@
-"""Credentials on the wire: headers for the API lane, renewed by one caller for all."""
+"""Authenticators: headers of API requests, renewed by one caller for all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json
 
 Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
-"""Sends a call without credentials, in the name of an authenticator."""
+"""Sends a request without credentials, on behalf of an authenticator."""
 
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
@@ -37,65 +37,65 @@ CONSENT_AGAIN = "consent again in the browser and put the new refresh token into
 
 @runtime_checkable
 class Authenticator(Protocol):
-    """Where the API lane's headers come from."""
+    """Source of the authentication headers of API requests."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Headers of a credential that is good now. Raises Denied, Transient."""
+        """Headers of a valid credential. Raises Denied, Transient."""
         ...
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """The service refused the headers `seen`; whether there are others now. One renewal for all who ask at once."""
+        """Called when the service refused the headers `seen`; returns whether there are new ones. Concurrent callers
+        share one renewal."""
         ...
 
 
 @runtime_checkable
-class Exchanging(Protocol):
-    """An authenticator that asks a server for its tokens; the client it is given to lends it the line."""
+class TokenRequester(Protocol):
+    """An authenticator that requests tokens over HTTP through the client it is attached to."""
 
     def attach(self, exchange: Exchange) -> None:
-        """The line for token calls; called once, by the client."""
+        """Set the function that sends token requests; called once, by the client."""
         ...
 
 
-class Fixed:
-    """Headers that never change; the secrets in them are never shown."""
+class StaticHeaders:
+    """Headers that never change; their secrets are redacted everywhere."""
 
     def __init__(self, headers: Mapping[str, str], *secrets: str) -> None:
         hide(*secrets)
         if not all(text.isascii() and text.isprintable() for text in headers.values()):
-            hint = "write the secret anew, without blanks, line ends or other letters than those it was given with"
-            raise ConfigError("a secret under `auth` holds a letter that no call can carry", hint=hint)
+            hint = "enter the secret again, without whitespace, line breaks or other extra characters"
+            raise ConfigError("a secret under `auth` contains a character that cannot be sent in a header", hint=hint)
         self._headers = headers
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(***)"
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
         return self._headers
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """See `Authenticator.renew`: there is nothing to renew."""
+        """Nothing to renew."""
         return False
 
 
-class Basic(Fixed):
-    """User and password with every call."""
+class Basic(StaticHeaders):
+    """User and password with every request."""
 
     def __init__(self, user: str, password: str) -> None:
         pair = _pair(user, password)
         super().__init__({"Authorization": f"Basic {pair}"}, pair, password)
 
 
-class Bearer(Fixed):
+class Bearer(StaticHeaders):
     """A token that does not expire."""
 
     def __init__(self, token: str) -> None:
         super().__init__(bearer(token), token)
 
 
-class TokenAsBasic(Fixed):
-    """A token in the user's place of the basic form (wire E 1.1)."""
+class TokenAsBasic(StaticHeaders):
+    """Basic authentication with a token as user name (wire E 1.1)."""
 
     def __init__(self, token: str) -> None:
         pair = _pair(token, "x-oauth-basic")
@@ -103,7 +103,7 @@ class TokenAsBasic(Fixed):
 
 
 class SignedToken:
-    """A token the client signs itself, anew at 80 % of its life (wire A 1.3). Raises ConfigError for an algorithm
+    """A token signed by the client, renewed at 80 % of its lifetime (wire A 1.3). Raises ConfigError for an algorithm
     other than HS256, HS384, HS512."""
 
     def __init__(self, claims: Mapping[str, str], key: str, algorithm: str, lifetime: timedelta, clock: Clock) -> None:
@@ -124,13 +124,11 @@ class SignedToken:
         return f"SignedToken({self._algorithm}, ***)"
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
         if not self._headers or self._clock.now() >= self._renew_at:
             self._sign()
         return self._headers
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """See `Authenticator.renew`."""
         if dict(seen) == dict(self._headers):
             self._sign()
         return True
@@ -146,8 +144,8 @@ class SignedToken:
         self._renew_at = now + self._lifetime * RENEW_AT
 
 
-class Granted:
-    """Headers from a token server: renewed at 80 % of their life or when refused, by one caller at a time."""
+class GrantedToken:
+    """Headers from a token server, renewed at 80 % of their lifetime or when refused, by one caller at a time."""
 
     def __init__(self, token_url: str, clock: Clock) -> None:
         self._token_url = token_url
@@ -161,11 +159,9 @@ class Granted:
         return f"{type(self).__name__}({urlsplit(self._token_url).hostname}, ***)"
 
     def attach(self, exchange: Exchange) -> None:
-        """See `Exchanging.attach`."""
         self._exchange = exchange
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Authenticator.headers`."""
         if not self._is_good():
             async with self._renewing:
                 if not self._is_good():
@@ -173,7 +169,6 @@ class Granted:
         return self._headers
 
     async def renew(self, seen: Mapping[str, str]) -> bool:
-        """See `Authenticator.renew`."""
         async with self._renewing:
             if dict(seen) == dict(self._headers):
                 await self._renewed()
@@ -193,7 +188,7 @@ class Granted:
         )
 
     def _call(self) -> Request:
-        """A call to the token server that still needs its body."""
+        """A request to the token server, without its body."""
         return Request(
             operation=f"POST {urlsplit(self._token_url).path}",
             method="POST",
@@ -205,21 +200,21 @@ class Granted:
 
     async def _send(self, request: Request) -> Response:
         if self._exchange is None:
-            raise ContractBroken("this credential belongs to no client yet")
+            raise ContractBroken("this credential is not attached to a client yet")
         return await self._exchange(request)
 
     def _use(self, reply: Response, data: Json) -> None:
         token = data.get("access_token") if isinstance(data, dict) else None
         if not isinstance(token, str) or not token:
-            raise ContractBroken("the token answer has no access_token", operation=reply.operation)
+            raise ContractBroken("the token response has no access_token", operation=reply.operation)
         hide(token)
         life = seconds_of(data.get("expires_in"))
         self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
         self._headers = bearer(token)
 
 
-class ClientCredentials(Granted):
-    """OAuth client credentials as a form (wire A 1.4). Raises Denied when the server refuses them."""
+class ClientCredentials(GrantedToken):
+    """OAuth client credentials grant, sent as a form (wire A 1.4). Raises Denied when the server refuses them."""
 
     def __init__(self, token_url: str, client_id: str, client_secret: str, scope: str, clock: Clock) -> None:
         super().__init__(token_url, clock)
@@ -235,13 +230,11 @@ class ClientCredentials(Granted):
         self._use(reply, reply.json())
 
 
-class RotatingToken(Granted):
-    """OAuth refresh tokens that are consumed by use (wire E 1.2).
-
-    The new refresh token is in the vault before the new access token is used; the newest is taken from the vault
-    before each renewal, so another process that renewed meanwhile does no harm. A refresh token newly put into the
-    job file comes before what the vault holds of an older one. Raises Denied when the newest is refused.
-    """
+class RotatingToken(GrantedToken):
+    """OAuth refresh tokens that are valid once (wire E 1.2). The new refresh token is saved in the credential store
+    before the new access token is used, and the newest one is loaded before each renewal, so a concurrent renewal by
+    another process does no harm. A new refresh token in the job file takes precedence over stored descendants of an
+    older one. Raises Denied when the newest is refused."""
 
     def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
         self,
@@ -275,7 +268,7 @@ class RotatingToken(Granted):
         if isinstance(fresh, str) and fresh and fresh != refresh_token:
             hide(fresh)
             await self._vault.save(
-                self._vault_name, json.dumps({"given": mark_of(self._given), "refresh_token": fresh})
+                self._vault_name, json.dumps({"given": fingerprint_of(self._given), "refresh_token": fresh})
             )
         self._use(reply, data)
 
@@ -292,7 +285,7 @@ class RotatingToken(Granted):
         except (ValueError, KeyError, TypeError):
             return self._given
         hide(refresh_token)
-        return refresh_token if kept.get("given") == mark_of(self._given) else self._given
+        return refresh_token if kept.get("given") == fingerprint_of(self._given) else self._given
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -304,8 +297,8 @@ def _pair(user: str, password: str) -> str:
     return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def mark_of(secret: str) -> str:
-    """Tells one secret from another, without being it."""
+def fingerprint_of(secret: str) -> str:
+    """A digest that distinguishes secrets without revealing them."""
     return hashlib.sha256(secret.encode()).hexdigest()[:16]
 
 
@@ -319,13 +312,13 @@ def seconds_of(value: Json) -> float | None:
 
 
 def refusal_of(reply: Response, hint: str) -> Denied:
-    """What a token server said when it refused."""
+    """The error for a refusal by the token server."""
     message, code = explanation(reply.headers, reply.body)
     text = refusal_text("the token server refused", reply.status, message)
     return Denied(text, service=reply.service, operation=reply.operation, code=shown_code(code), hint=hint)
 
 
 def refusal_text(text: str, status: int, message: str) -> str:
-    """For people: who refused, with which status and words; without secrets and cut to what can be read."""
+    """Text of a refusal: who refused, status and message, redacted and shortened."""
     full = f"{text} ({status}{': ' + message if message else ''})"
     return redact(full[: 4 * _SHOWN])[:_SHOWN]

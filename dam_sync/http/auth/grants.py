@@ -1,5 +1,5 @@
-"""Further credentials: a login token in a header of its own, and grants of servers that keep one token for a client
-and user."""
+"""Further authentication methods: a login token in a header of its own, and grants of servers that keep one token per
+client and user."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dam_sync.http.auth.base import (
     REFUSED,
     RENEW_AT,
     Basic,
-    Fixed,
-    Granted,
+    GrantedToken,
     SignedToken,
+    StaticHeaders,
     bearer,
-    mark_of,
+    fingerprint_of,
     refusal_of,
     seconds_of,
 )
@@ -32,19 +32,19 @@ from dam_sync.model.values import Json, instant_text, parse_instant
 Fields: TypeAlias = Mapping[str, str]
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 ENDING = 300.0  # seconds of life, below which the same token is not asked for again
-AGREE_AGAIN = "let the user agree again in the browser and put the new code or refresh token into the job file"
+AGREE_AGAIN = "let the user consent again in the browser and put the new code or refresh token into the job file"
 
 
-class HeaderToken(Fixed):
-    """A token that lives until it is revoked, in a header of its own (wire B 1.3)."""
+class HeaderToken(StaticHeaders):
+    """A token valid until revoked, in a header of its own (wire B 1.3)."""
 
     def __init__(self, header: str, token: str) -> None:
         super().__init__({header: token}, token)
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """Who asks for a login token: the same user, application and device get the same token again."""
+class DeviceIdentity:
+    """Who requests a login token: the same user, application and device get the same token again."""
 
     header: str
     application: str = "dam-sync"
@@ -52,13 +52,11 @@ class Device:
     permission: str = "rw"
 
 
-class LoginToken(Granted):
-    """A login token that user and password fetch when it is first needed, and again when it was revoked (wire B 1.3).
+class LoginToken(GrantedToken):
+    """A login token, requested with user and password on first use and again after it was revoked (wire B 1.3). Safe to
+    repeat: the server returns the same token. Raises Denied when user or password are refused."""
 
-    Fetching it twice gives the same one. Raises Denied when user or password are refused.
-    """
-
-    def __init__(self, token_url: str, basic: Basic, device: Device, clock: Clock) -> None:
+    def __init__(self, token_url: str, basic: Basic, device: DeviceIdentity, clock: Clock) -> None:
         super().__init__(token_url, clock)
         self._basic = basic
         self._device = device
@@ -83,7 +81,7 @@ class LoginToken(Granted):
         if reply.status in REFUSED:
             raise refusal_of(reply, "check login and password in the job file")
         if reply.is_html or not token or len(token.split()) != 1:
-            raise ContractBroken("the token answer is no token", operation=reply.operation)
+            raise ContractBroken("the token response is not a token", operation=reply.operation)
         hide(token)
         self._headers = {device.header: token}
         self._renew_at = None
@@ -99,14 +97,14 @@ class OAuthClient:
 
     @property
     def fields(self) -> dict[str, str]:
-        """As every grant carries them."""
+        """The form fields of every grant."""
         secret = {"client_secret": self.client_secret} if self.client_secret else {}
         return {"client_id": self.client_id, **secret}
 
 
-class _SharedGrant(Granted):
-    """A token of a server that keeps one for a client and user: asked again it gives the same one with what is left of
-    its life, and a renewal ends the old one for everybody (wire B 1.4)."""
+class _SharedGrant(GrantedToken):
+    """A token of a server that keeps one per client and user: a second request returns the same token with its
+    remaining lifetime, and a renewal invalidates the old one for everybody (wire B 1.4)."""
 
     def __init__(self, client: OAuthClient, clock: Clock) -> None:
         super().__init__(client.token_url, clock)
@@ -114,7 +112,8 @@ class _SharedGrant(Granted):
         hide(client.client_secret)
 
     def _take(self, reply: Response) -> None:
-        """The answer in use; a token with little life left is used to its end, for asking gives the same one."""
+        """Use this response. A token with little lifetime left is used until it expires, because a request returns the
+        same one."""
         self._use(reply, reply.json())
         left = None if self._renew_at is None else (self._renew_at - self._clock.monotonic()) / RENEW_AT
         if left is not None and left < ENDING:
@@ -122,7 +121,7 @@ class _SharedGrant(Granted):
 
 
 class JwtBearerGrant(_SharedGrant):
-    """Signs an assertion for a user and changes it for an access token (wire B 1.4). Raises Denied, ConfigError."""
+    """Signs an assertion for a user and exchanges it for an access token (wire B 1.4). Raises Denied, ConfigError."""
 
     def __init__(self, client: OAuthClient, signer: SignedToken, clock: Clock) -> None:
         super().__init__(client, clock)
@@ -140,8 +139,8 @@ class JwtBearerGrant(_SharedGrant):
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
-    """What a user's agreement left us: a refresh token, or a code that is good once and for minutes."""
+class UserConsent:
+    """The result of a user's consent: a refresh token, or a code that is valid once for some minutes."""
 
     refresh_token: str = field(default="", repr=False)
     code: str = field(default="", repr=False)
@@ -150,19 +149,19 @@ class Consent:
 
     @property
     def mark(self) -> str:
-        """Tells one consent of the job file from another, without being it."""
-        return mark_of(f"{self.refresh_token}\n{self.code}")
+        """A digest that distinguishes consents without revealing them."""
+        return fingerprint_of(f"{self.refresh_token}\n{self.code}")
 
     @property
     def code_fields(self) -> dict[str, str]:
-        """What changes the code for tokens."""
+        """The form fields that exchange the code for tokens."""
         given = {"code": self.code, "redirect_uri": self.redirect_uri, "code_verifier": self.code_verifier}
         return {"grant_type": "authorization_code", **{name: text for name, text in given.items() if text}}
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What the vault holds: both tokens and the instant at which the access token is to be renewed."""
+class _StoredTokens:
+    """What the credential store holds: both tokens, and when the access token has to be renewed."""
 
     refresh_token: str
     access_token: str
@@ -170,15 +169,13 @@ class _Kept:
 
 
 class SharedConsent(_SharedGrant):
-    """An authorization code, then refresh tokens, of which each renewal ends the old pair (wire B 1.4).
-
-    Both tokens are in the vault before they are used, so that processes with the same vault share one pair: whoever
-    finds a newer pair there takes it, and one that lost the race takes the winner's. A consent newly put into the job
-    file comes before what the vault holds of an older one. Raises Denied when the newest is refused.
-    """
+    """An authorization code, then refresh tokens; each renewal invalidates the old pair (wire B 1.4). Both tokens are
+    saved in the credential store before they are used, so that processes share one pair: whoever finds a newer pair
+    takes it, and one that lost the race takes the winner's. A new consent in the job file takes precedence over stored
+    tokens of an older one. Raises Denied when the newest is refused."""
 
     def __init__(
-        self, client: OAuthClient, consent: Consent, vault: CredentialStore, vault_name: str, clock: Clock
+        self, client: OAuthClient, consent: UserConsent, vault: CredentialStore, vault_name: str, clock: Clock
     ) -> None:
         super().__init__(client, clock)
         self._consent = consent
@@ -200,7 +197,7 @@ class SharedConsent(_SharedGrant):
             return
         await self._keep(reply, kept)
 
-    def _fields(self, kept: _Kept | None) -> Fields:
+    def _fields(self, kept: _StoredTokens | None) -> Fields:
         refresh_token = kept.refresh_token if kept else self._consent.refresh_token
         if refresh_token:
             return {"grant_type": "refresh_token", **self._client.fields, "refresh_token": refresh_token}
@@ -209,18 +206,18 @@ class SharedConsent(_SharedGrant):
     def _refused(self, reply: Response) -> Denied:
         return refusal_of(reply, AGREE_AGAIN)
 
-    def _is_news(self, kept: _Kept) -> bool:
-        """Whether another process left an access token that we have not used, and that is good."""
+    def _is_news(self, kept: _StoredTokens) -> bool:
+        """Whether another process stored a valid access token that we have not used."""
         if not kept.access_token or bearer(kept.access_token) == dict(self._headers):
             return False
         return kept.renew_at is None or kept.renew_at > self._clock.now()
 
-    def _take_kept(self, kept: _Kept) -> None:
+    def _take_kept(self, kept: _StoredTokens) -> None:
         left = None if kept.renew_at is None else (kept.renew_at - self._clock.now()).total_seconds()
         self._headers = bearer(kept.access_token)
         self._renew_at = None if left is None else self._clock.monotonic() + left
 
-    async def _keep(self, reply: Response, kept: _Kept | None) -> None:
+    async def _keep(self, reply: Response, kept: _StoredTokens | None) -> None:
         data = reply.json()
         found = data if isinstance(data, dict) else {}
         access, refresh = str(found.get("access_token") or ""), str(found.get("refresh_token") or "")
@@ -237,14 +234,14 @@ class SharedConsent(_SharedGrant):
             await self._vault.save(self._vault_name, json.dumps(told))
         self._use(reply, data)
 
-    async def _loaded(self) -> _Kept | None:
+    async def _loaded(self) -> _StoredTokens | None:
         stored = await self._vault.load(self._vault_name)
         if stored is None:
             return None
         try:
             data = json.loads(stored)
             until = parse_instant(data["renew_at"]) if data.get("renew_at") else None
-            kept = _Kept(str(data["refresh_token"]), str(data.get("access_token") or ""), until)
+            kept = _StoredTokens(str(data["refresh_token"]), str(data.get("access_token") or ""), until)
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
         hide(kept.refresh_token, kept.access_token)
@@ -252,7 +249,7 @@ class SharedConsent(_SharedGrant):
 
 
 def _until(given: Json, now: datetime) -> datetime | None:
-    """When to renew a token that lives so many seconds."""
+    """When to renew a token with this lifetime in seconds."""
     life = seconds_of(given)
     try:
         return None if life is None else now + timedelta(seconds=life) * RENEW_AT

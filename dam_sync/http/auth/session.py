@@ -1,4 +1,4 @@
-"""A login that gives a session: a pair of tokens, refreshed before they end, and the password behind them."""
+"""Session login: a pair of tokens, refreshed before they expire; the password is the fallback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from dam_sync.http.auth.base import REFUSED, Granted, refusal_text
+from dam_sync.http.auth.base import REFUSED, GrantedToken, refusal_text
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.messages import Response
 from dam_sync.http.redaction import hide
@@ -20,12 +20,10 @@ UNSAID = timedelta(minutes=50)  # a session that tells no end lives an hour (spe
 _HINT = "check api_key, username and password in the job file"
 
 
-class SessionLogin(Granted):
-    """User name and password for a session (wire D 1.3), refreshed before it ends or when it is refused.
-
-    One renewal for all who ask at once. A refresh that gives no new refresh token keeps the old one; a refused refresh
-    falls back to the password. Raises Denied when that is refused, Transient when nobody answers.
-    """
+class SessionLogin(GrantedToken):
+    """A session from user name and password (wire D 1.3), refreshed before it expires or when refused; concurrent
+    callers share one renewal. A refresh without a new refresh token keeps the old one; a refused refresh falls back to
+    the password. Raises Denied when that is refused, Transient when the server does not respond."""
 
     def __init__(self, token_url: str, username: str, password: str, clock: Clock) -> None:
         super().__init__(token_url, clock)
@@ -39,7 +37,7 @@ class SessionLogin(Granted):
             await self._logged_in()
 
     async def _refreshed(self) -> bool:
-        """Whether the refresh token gave a new session."""
+        """Refresh the session; returns whether that succeeded."""
         if not self._session.get("refreshToken") or self._clock.monotonic() >= self._kept_until:
             return False
         asked = {name: self._session[name] for name in ("accessToken", "refreshToken")}
@@ -61,7 +59,7 @@ class SessionLogin(Granted):
         data: Any = reply.json()
         session = data.get("session") if isinstance(data, dict) else None
         if not isinstance(session, dict) or not session.get("authorization"):
-            raise ContractBroken("the answer to the login has no session", operation=reply.operation)
+            raise ContractBroken("the login response has no session", operation=reply.operation)
         fresh = {name: str(session.get(name) or "") for name in ("authorization", "accessToken", "refreshToken")}
         fresh["refreshToken"] = fresh["refreshToken"] or self._session.get("refreshToken", "")
         hide(*(token for token in fresh.values() if token))
@@ -71,7 +69,7 @@ class SessionLogin(Granted):
         self._headers = {"Authorization": fresh["authorization"], "AccessToken": fresh["accessToken"]}
 
     def _life(self, end: Json) -> float:
-        """Seconds the session is used from now on; one that is told to end too soon is used until it is refused."""
+        """Seconds until the session is renewed; one with too short a lifetime is used until it is refused."""
         try:
             left = float(end) / 1000 - self._clock.now().timestamp()
         except (TypeError, ValueError):

@@ -113,7 +113,7 @@ def refusal(reply: Response) -> DamSyncError:
     message, _ = explanation(reply.headers, reply.body)
     said = message.casefold()
     context = {"service": reply.service, "operation": reply.operation, "asset": reply.asset}
-    text = redact(f"responded 403 Forbidden: {message}")[:300] if message else "responded 403 Forbidden"
+    text = redact(f"returned 403 Forbidden: {message}")[:300] if message else "responded 403 Forbidden"
     if said == "forbidden":
         hint = "the API key is missing, unknown or belongs to another environment: check api_key in the job file"
         return Denied(f"the API key was refused ({text})", hint=hint, **context)

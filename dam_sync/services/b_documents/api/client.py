@@ -11,13 +11,13 @@ from urllib.parse import quote, urlsplit
 
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.http.auth.grants import (
-    Consent,
-    Device,
+    DeviceIdentity,
     HeaderToken,
     JwtBearerGrant,
     LoginToken,
     OAuthClient,
     SharedConsent,
+    UserConsent,
 )
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.interpreting import interpreting_response, interprets_response
@@ -160,7 +160,7 @@ def _login_token(auth: Mapping[str, str], base: str, clock: Clock) -> Authentica
     if token := auth.get("token"):
         return HeaderToken(header, token)
     basic = Basic(_login(auth), _needed(auth, "password"))
-    device = Device(header, auth.get("application") or "dam-sync", auth.get("device") or "dam-sync")
+    device = DeviceIdentity(header, auth.get("application") or "dam-sync", auth.get("device") or "dam-sync")
     return LoginToken(f"{base}/authentication/token", basic, device, clock)
 
 
@@ -184,7 +184,7 @@ def _oauth(context: Context, base: str) -> Authenticator:
         case _:
             if context.vault is None:
                 raise ConfigError("tokens that rotate need a place to be kept")
-            consent = Consent(
+            consent = UserConsent(
                 auth.get("refresh_token") or "",
                 auth.get("code") or "",
                 auth.get("redirect_uri") or "",
