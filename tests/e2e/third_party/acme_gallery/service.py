@@ -1,0 +1,103 @@
+"""The service: a listing by id with a cursor, records, and files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import date
+from typing import Any
+
+from dam_sync.http.auth.base import Bearer
+from dam_sync.http.client import Client, ClientConfig, Request
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
+from dam_sync.model.errors import ContractBroken
+from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.ports import Stream
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Service, Shard, Window
+from dam_sync.model.values import instant_text, parse_instant
+
+NAME = "acme_gallery"
+PAGE = 100
+LIMITS = Limits(page=PAGE, pace=Pace(at_once=4))
+SCHEMA = Schema(
+    fields={
+        "title": Field("title", FieldKind.TEXT, "Title"),
+        "caption": Field("caption", FieldKind.LONG_TEXT, "Caption"),
+        "keywords": Field("keywords", FieldKind.TEXT, "Keywords", multiple=True),
+        "taken": Field("taken", FieldKind.DATE, "Taken on"),
+    }
+)
+
+
+class GalleryService(Service):
+    """One gallery. Everything is public there, so assets have no rights; nothing can be written."""
+
+    kind = NAME
+
+    def __init__(self, context: Context) -> None:
+        self.limits = LIMITS
+        self._page = int(context.options.get("page", PAGE))
+        self._client = Client(ClientConfig.of(context, NAME, Bearer(context.auth["token"]), (), LIMITS.pace))
+
+    @property
+    def calls(self) -> Calls:
+        return self._client.calls
+
+    async def probe(self) -> Account:
+        answer = await self._listed([("limit", "1")])
+        return Account(tenant=str(answer["gallery"]), total=int(answer["total"]))
+
+    async def schema(self) -> Schema:
+        return SCHEMA
+
+    async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        yield Shard("all", {"since": instant_text(window.since)} if window.since else {})
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        after = cursor["after"] if cursor else ""
+        while after is not None:
+            answer = await self._listed(
+                [("limit", str(self._page)), ("after", after), ("since", shard.params.get("since", ""))]
+            )
+            assets = [asset_of(item) for item in answer["items"]]
+            after = answer["next"]
+            entries = tuple(Entry(asset.id, asset.revision, asset.changed_at, asset) for asset in assets)
+            yield Batch(entries, None if after is None else {"after": after})
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        request = Request("GET /items/{id}", "GET", f"/items/{asset}", asset=asset)
+        return asset_of((await self._client.send(request)).object())
+
+    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        return await self._client.stream(Request("GET /items/{id}/file", "GET", f"/items/{file.id}/file"), offset)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _listed(self, params: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        given = [(key, value) for key, value in params if value]
+        return (await self._client.send(Request("GET /items", "GET", "/items", params=given))).object()
+
+
+def asset_of(item: dict[str, Any]) -> Asset:
+    """Raises ContractBroken for an item that is not as documented."""
+    try:
+        changed = parse_instant(item["updated"])
+        fields = {key: item[key] for key in ("title", "caption") if item.get(key)}
+        if item.get("keywords"):
+            fields["keywords"] = tuple(item["keywords"])
+        if item.get("taken"):
+            fields["taken"] = date.fromisoformat(item["taken"])
+        file = item["file"]
+        ref = FileRef(str(item["id"]), file["name"], file["size"], file["type"], {"md5": file["md5"]})
+        return Asset(
+            id=AssetId(str(item["id"])),
+            revision=Revision(item["updated"]),
+            filename=file["name"],
+            status="published",
+            fields=fields,
+            versions=(ref,),
+            changed_at=changed,
+        )
+    except (LookupError, TypeError, ValueError) as problem:
+        raise ContractBroken(f"an item is not as documented: {type(problem).__name__}: {problem}") from None
