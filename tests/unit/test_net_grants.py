@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from dam_sync.http.auth.base import Authenticator, Basic, SignedToken
-from dam_sync.http.auth.grants import (
+from dam_sync.http.auth.oauth import (
     JWT_BEARER,
     DeviceIdentity,
     HeaderToken,

@@ -14,8 +14,8 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.folder import facts
+from dam_sync.services.folder.api.bag import seal
 from dam_sync.services.folder.api.disk import Disk, explained
-from dam_sync.services.folder.bag import seal
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader

@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import quote, urlsplit
 
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
-from dam_sync.http.auth.grants import (
+from dam_sync.http.auth.oauth import (
     DeviceIdentity,
     HeaderToken,
     JwtBearerGrant,

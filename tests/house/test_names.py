@@ -1,0 +1,60 @@
+"""One name, one meaning: class names are unique, retired names stay retired, and all services have the same shape."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.house.test_layers import FILES, PACKAGE
+
+RETIRED = frozenset(
+    """Able Actor Answer Books Bucket Bulk Desk EachVerb Fate Flow Held Kept Kind Leaving Likeness Line ListVerb
+    Made Opened Origins Outgoing Pairing Paper Planned Ran Reply Scoped Setting Settling StepKeeping Steps
+    StoredSteps Tally Tempo TextVerb Tongue Trial Turn Turns Unreached Unsettled Vault Verb Visit Wiring Wish
+    World""".split()  # noqa: SIM905 -- a list to be read
+)
+MODULES = frozenset(
+    """abandoned accounting act afterwards asking bridges building connecting filling fitting forecast grants
+    holding intended layout leftovers likeness moments opening origins pairing placing reaching recalling
+    rescue settling sight steps sweeping trial vault verb verbs wiring wish""".split()  # noqa: SIM905 -- a list to be read
+)
+SHAPE = frozenset(
+    ["api", "codec", "estimate", "facts", "options", "service", "source", "target", "taxonomy", "tenant", "uploads"]
+)
+SERVICES = sorted(path.name for path in (PACKAGE / "services").iterdir() if (path / "facts.py").exists())
+
+
+def is_emulator(path: Path) -> bool:
+    return path.relative_to(PACKAGE).parts[0] == "emulators"
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    where: dict[str, list[str]] = defaultdict(list)
+    for path in FILES:
+        if not is_emulator(path):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    where[node.name].append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
+
+
+def test_retired_names_stay_retired() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE)}: {node.name}"
+        for path in FILES
+        if not is_emulator(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name in RETIRED
+    ]
+    wrong += [str(path.relative_to(PACKAGE)) for path in FILES if path.stem in MODULES and not is_emulator(path)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_all_services_list_the_same_modules(service: str) -> None:
+    folder = PACKAGE / "services" / service
+    found = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__"} == SHAPE
