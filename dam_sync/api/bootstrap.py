@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import Auth, JobConfig, load_job, resolve_secret
+from dam_sync.config.job import JobConfig, SideConfig, load_job, resolve_secret
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
-from dam_sync.mapping.compile import compile_file
+from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.mapping.document import MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, MappingError
@@ -60,6 +61,12 @@ def job_of(job: Path | JobConfig) -> JobConfig:
     return job if isinstance(job, JobConfig) else load_job(job, discover())
 
 
+def reading_of_job(job: JobConfig) -> MappingReading:
+    """The mapping of a job, read but not compiled. Raises MappingError for a file that is not YAML."""
+    given = job.given_mapping
+    return read_mapping(job.mapping_path) if given is None else reading_of(given.written, given.folder)
+
+
 def connect(
     job: JobConfig,
     role: str,
@@ -76,7 +83,7 @@ def connect(
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
-        auth=_credential(side.auth) if side.auth is not None else {},
+        auth=credential_of(side),
         folder=job.folder,
         options=side.options,
         clock=wish.clock,
@@ -93,8 +100,11 @@ def connect(
     return discover()[side.kind].connect(context)
 
 
-def _credential(auth: Auth) -> dict[str, str]:
-    return {"flow": auth.flow, **{key: resolve_secret(text) for key, text in auth.parameters.items()}}
+def credential_of(side: SideConfig) -> dict[str, str]:
+    """The flow and its parameters, secrets in clear. Raises ConfigError for a secret that does not resolve."""
+    if side.auth is None:
+        return {}
+    return {"flow": side.auth.flow, **{key: resolve_secret(text) for key, text in side.auth.parameters.items()}}
 
 
 @asynccontextmanager
@@ -121,7 +131,7 @@ async def connected(
         source_schema = await source.schema()
         await target.adopt_schema(source_schema)
         schemas = source_schema, await target.schema()
-        _, crosswalk = compile_file(job.mapping_path, *schemas, unique_names=target.limits.filename_is_identity)
+        _, crosswalk = compile_reading(reading_of_job(job), *schemas, unique_names=target.limits.filename_is_identity)
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 

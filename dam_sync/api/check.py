@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, existing_store, job_of
+from dam_sync.api.bootstrap import (
+    MARKER_HINT,
+    MEMORY_FOR_FILES,
+    NO_MARKER,
+    connect,
+    existing_store,
+    job_of,
+    reading_of_job,
+)
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.run_options import RunOptions
@@ -20,9 +28,9 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
-from dam_sync.mapping.compile import compile_file
+from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
-from dam_sync.mapping.document import load_mapping
+from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
@@ -231,12 +239,12 @@ def _about(role: str, account: Account) -> Iterator[CheckResult]:
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
     try:
         if len(sides.services) < 2:
-            load_mapping(job.mapping_path)
+            refuse_faulty(reading_of_job(job))
             yield CheckResult("mapping", "reads well; not compared, for a schema is missing", warns=True)
             return
         (_, source), (target_service, target) = sides.services["source"], sides.services["target"]
         unique = target_service.limits.filename_is_identity
-        document, crosswalk = compile_file(job.mapping_path, source, target, unique_names=unique)
+        document, crosswalk = compile_reading(reading_of_job(job), source, target, unique_names=unique)
         failures = run_tests(document, crosswalk)
     except MappingError as error:
         yield from CheckResult.of("mapping", error)

@@ -60,6 +60,11 @@ class RunOptions:
             control.deadline = self.clock.monotonic() + seconds_of(self.max_duration)
         return control
 
+    def stop(self, reason: str = "stopped by the caller") -> None:
+        """Begin nothing new and finish what is being written; the call then raises StopRequested with this reason. Safe
+        to repeat."""
+        self.control.stop(reason, hurry=True)
+
     def snapshot(self) -> Mapping[str, Any]:
         """For the progress line."""
         progress = self.progress
@@ -103,7 +108,7 @@ def run_async(wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, 
         except asyncio.CancelledError:
             raise Transient(f"stopped at once by {last}") from None
         except (StopRequested, BaseExceptionGroup) as error:
-            raise _cause_of(error) from error
+            raise cause_of(error) from error
 
     return asyncio.run(main())
 
@@ -115,7 +120,7 @@ def _listen(on_signal: Callable[[str], None]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, on_signal, name)
 
 
-def _cause_of(error: BaseException) -> BaseException:
+def cause_of(error: BaseException) -> BaseException:
     """What ended a verb; a signal asks for another run."""
     cause = first_cause(error)
     if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):

@@ -41,9 +41,9 @@ async def first_assets(service: Service) -> tuple[list[Asset], bool]:
 async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
     """Rows, and whether more follow that are not given."""
     seen = 0
-    async with _closing(service.shards(Window())) as shards:
+    async with closing(service.shards(Window())) as shards:
         async for shard in shards:
-            async with _closing(service.crawl(shard, None)) as batches:
+            async with closing(service.crawl(shard, None)) as batches:
                 batch = await anext(batches, None)
             if batch is not None:
                 seen += len(batch.entries)
@@ -54,7 +54,7 @@ async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
 
 
 @asynccontextmanager
-async def _closing(items: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+async def closing(items: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
     """An iterator that is not asked to its end is closed, where it can be."""
     try:
         yield items

@@ -226,6 +226,14 @@ class PolicyConfig(StrictModel):
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 
 
+@dataclass(frozen=True, slots=True)
+class GivenMapping:
+    """A mapping that is not in a file of its own: its keys and values, and the folder of the tables it names."""
+
+    written: SourceMap
+    folder: Path
+
+
 class JobConfig(StrictModel):
     """One job: from a source to a target by a mapping. Paths are made absolute against the job file's folder."""
 
@@ -238,6 +246,7 @@ class JobConfig(StrictModel):
     limits: SideLimits = Field(default_factory=SideLimits)
     policy: PolicyConfig = Field(default_factory=PolicyConfig)
     _folder: Path = PrivateAttr(default_factory=Path)
+    _given_mapping: GivenMapping | None = PrivateAttr(default=None)
 
     @field_validator("state")
     @classmethod
@@ -250,6 +259,11 @@ class JobConfig(StrictModel):
     def folder(self) -> Path:
         """The folder of the job file."""
         return self._folder
+
+    @property
+    def given_mapping(self) -> GivenMapping | None:
+        """The mapping, if it is not read from `mapping_path`."""
+        return self._given_mapping
 
     @property
     def mapping_path(self) -> Path:
@@ -268,21 +282,52 @@ class JobConfig(StrictModel):
 def load_job(path: Path, kinds: Mapping[str, Connector]) -> JobConfig:
     """Read a job file. Raises ConfigError with every fault; secrets are not resolved yet."""
     written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
+    return _job_of(written, path.absolute().parent, kinds)
+
+
+def job_of_code(
+    data: Mapping[str, Json], folder: Path, kinds: Mapping[str, Connector], mapping: GivenMapping | None = None
+) -> JobConfig:
+    """A job from the keys of a job file, and its mapping where that is not a file. A secret may be given as it is.
+
+    Raises ConfigError with every fault.
+    """
+    job = _job_of(SourceMap("job", dict(data)), folder, kinds, literal=True)
+    job._given_mapping = mapping
+    return job
+
+
+def _job_of(written: SourceMap, folder: Path, kinds: Mapping[str, Connector], literal: bool = False) -> JobConfig:
     faults: list[Diagnostic] = []
     job: JobConfig | None = None
     try:
-        job = JobConfig.model_validate(_with_places(written))
+        job = JobConfig.model_validate(_with_places(written, folder))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
         faults.extend(diagnostics_of(written, errors, JobConfig.model_json_schema(), LATER))
     for role in ("source", "target"):
         side = written.data.get(role)
         if isinstance(side, dict):
-            faults.extend(_SideCheck(written, (role,), side, kinds).faults())
+            faults.extend(_SideCheck(written, (role,), side, kinds, literal).faults())
     if faults or job is None:
         raise ConfigError.of(faults)
-    job._folder = path.absolute().parent
+    job._folder = folder
     return job
+
+
+def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:
+    """One service from the keys it has in a job file; a secret may be given as it is. Raises ConfigError with every
+    fault."""
+    written = SourceMap("connect", dict(data))
+    faults = list(_SideCheck(written, (), written.data, kinds, literal_secrets=True).faults())
+    try:
+        side = SideConfig.model_validate(written.data)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_input=False)
+        raise ConfigError.of([*diagnostics_of(written, errors, SideConfig.model_json_schema()), *faults]) from None
+    if faults:
+        raise ConfigError.of(faults)
+    return side
 
 
 def json_schema() -> dict[str, Json]:
@@ -290,10 +335,9 @@ def json_schema() -> dict[str, Json]:
     return JobConfig.model_json_schema()
 
 
-def _with_places(written: SourceMap) -> Json:
+def _with_places(written: SourceMap, folder: Path) -> Json:
     """The data with every text of `auth` knowing its place."""
     data = dict(written.data)
-    folder = Path(written.file).absolute().parent
     for role in ("source", "target"):
         side = data.get(role)
         if isinstance(side, dict) and isinstance(side.get("auth"), dict):
@@ -317,6 +361,7 @@ class _SideCheck:
     place: KeyPath
     side: Mapping[str, Json]
     kinds: Mapping[str, Connector]
+    literal_secrets: bool = False  # code may hold a secret, a file may not
 
     def faults(self) -> Iterator[Diagnostic]:
         """Everything wrong with this side."""
@@ -371,7 +416,8 @@ class _SideCheck:
     def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Diagnostic]:
         """A secret is a reference, whatever the address is: files like this one are sent around and kept for ever."""
         for key, value in auth.items():
-            literal = is_secret(key) and value and not (isinstance(value, str) and OPENING in value)
+            refused = is_secret(key) and not self.literal_secrets
+            literal = refused and value and not (isinstance(value, str) and OPENING in value)
             variable = VARIABLE.fullmatch(value) if isinstance(value, str) and (literal or OPENING in value) else None
             if variable is not None:
                 hint = f"write ${{env:{variable[1] or variable[2]}}}"

@@ -57,18 +57,24 @@ class FileFormat:
     def read(self, path: Path, syntax: Syntax) -> SourceMap:
         """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
         try:
-            text = bounded_file(path, self.largest).decode("utf-8-sig")
-            if text.count("\n") + text.count(",") > MOST_ITEMS:
-                raise self._fault(
-                    path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
-                )
-            written = source_map_of(resolve_beside(path), syntax.nodes(text))
+            return self.parse(path, bounded_file(path, self.largest).decode("utf-8-sig"), syntax)
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
         except OSError as error:
             raise self.error(f"{path} cannot be read: {error.strerror}") from None
         except TooLarge as error:
             raise self._fault(path, "file", error.message) from None
+        except ValueError as error:
+            raise self._fault(path, syntax.name, _VALUES.sub("", str(error).split("\n")[0])) from None
+
+    def parse(self, path: Path, text: str, syntax: Syntax) -> SourceMap:
+        """The same from text that stands for the file at this path."""
+        try:
+            if text.count("\n") + text.count(",") > MOST_ITEMS:
+                raise self._fault(
+                    path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
+                )
+            written = source_map_of(resolve_beside(path), syntax.nodes(text))
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)

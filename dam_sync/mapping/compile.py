@@ -25,7 +25,7 @@ from dam_sync.mapping.coercion import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.containers import ContainerFit
 from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
-from dam_sync.mapping.document import MappingDocument, PlacementLine, placement_places, read_mapping
+from dam_sync.mapping.document import MappingDocument, MappingReading, PlacementLine, placement_places, read_mapping
 from dam_sync.mapping.document import RuleSpec as WrittenLine
 from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.results import LanguagePreference, Result
@@ -49,7 +49,13 @@ def compile_file(
 ) -> tuple[MappingDocument, Crosswalk]:
     """A mapping file, read and compiled. Raises MappingError with every fault of the file and of what it says of the
     two schemas."""
-    reading = read_mapping(path)
+    return compile_reading(read_mapping(path), source, target, unique_names=unique_names)
+
+
+def compile_reading(
+    reading: MappingReading, source: Schema, target: Schema, *, unique_names: bool = False
+) -> tuple[MappingDocument, Crosswalk]:
+    """The same for a mapping that was read already."""
     if reading.document is None:
         raise MappingError.of(reading.diagnostics)
     if reading.diagnostics:

@@ -32,6 +32,7 @@ from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Json
 
 MAPPING_FILE = FileFormat("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
+MAPPING_SYNTAX = Syntax("YAML", lambda text: YAML(typ="rt").load(text), YAMLError)
 PIN_COLUMNS = ("source", "target")
 
 
@@ -261,7 +262,11 @@ class MappingReading:
 
 def load_mapping(path: Path) -> MappingDocument:
     """Read a mapping file and the tables it names. Raises MappingError with every fault."""
-    reading = read_mapping(path)
+    return refuse_faulty(read_mapping(path))
+
+
+def refuse_faulty(reading: MappingReading) -> MappingDocument:
+    """The whole document. Raises MappingError with every fault."""
     if reading.document is None or reading.diagnostics:
         raise MappingError.of(reading.diagnostics)
     return reading.document
@@ -269,7 +274,21 @@ def load_mapping(path: Path) -> MappingDocument:
 
 def read_mapping(path: Path) -> MappingReading:
     """As `load_mapping`, with diagnostics next to what could be read. Raises MappingError for what is not YAML."""
-    written = MAPPING_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
+    return reading_of(mapping_of_file(path), path.parent)
+
+
+def mapping_of_file(path: Path) -> SourceMap:
+    """The keys and values of a mapping file. Raises MappingError for what is not YAML."""
+    return MAPPING_FILE.read(path, MAPPING_SYNTAX)
+
+
+def mapping_of_text(text: str) -> SourceMap:
+    """The same from text in memory."""
+    return MAPPING_FILE.parse(Path("mapping"), text, MAPPING_SYNTAX)
+
+
+def reading_of(written: SourceMap, folder: Path) -> MappingReading:
+    """What the keys and values mean, and the tables they name, relative to the folder."""
     diagnostics: list[Diagnostic] = []
     bad: list[KeyPath] = []
     try:
@@ -284,8 +303,8 @@ def read_mapping(path: Path) -> MappingReading:
         pipes[place] = tuple(_pipe(written, place, diagnostics))
         if len(diagnostics) > before:
             bad.append(place)
-    lookups = _lookups(written, path.parent, diagnostics)
-    pins = _pins(written, path.parent, diagnostics)
+    lookups = _lookups(written, folder, diagnostics)
+    pins = _pins(written, folder, diagnostics)
     if bad:
         written = replace(written, data=_without(written.data, bad))
         body = _body_of(written.data)

@@ -58,3 +58,9 @@ def test_the_shell_completes_commands_without_loading_them() -> None:
         env={**os.environ, **asked},
     )
     assert done.stdout.split() == ["verify"], done.stderr
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys, dam_sync; print(*(name for name in sys.modules if name.startswith('dam_sync.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

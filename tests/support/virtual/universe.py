@@ -23,7 +23,6 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
-from dam_sync.mapping import compile as compiling
 from dam_sync.model.clock import SystemClock
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
@@ -79,7 +78,7 @@ class Universe:
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
             (bootstrap, "load_job"),
-            (compiling, "read_mapping"),
+            (bootstrap, "read_mapping"),
         ):  # the same files, read in every life
             patch.setattr(place, name, _remembered(getattr(place, name)))
         patch.setattr(sqlite, "create_engine", _engine)

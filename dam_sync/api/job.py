@@ -1,0 +1,159 @@
+"""The Python interface to a job: what the commands do, as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Mapping as Dictionary
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from dam_sync.api.bootstrap import job_of
+from dam_sync.api.mapping import Mapping
+from dam_sync.api.run_options import RunOptions, cause_of
+from dam_sync.config.job import JobConfig, job_of_code
+from dam_sync.model.errors import StopRequested
+from dam_sync.services import discover
+
+if TYPE_CHECKING:
+    from dam_sync.api.adopt import Adoption
+    from dam_sync.api.check import CheckResult
+    from dam_sync.engine.report import Report
+
+T = TypeVar("T")
+ProgressCallback = Callable[[Dictionary[str, Any]], None]
+"""Called with the counters of a call about once a second, and once when it has ended."""
+PROGRESS_SECONDS = 1.0
+
+
+class Job:
+    """Moves the library of one service to another and keeps it in step.
+
+    `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the keys they have in a job file;
+    `settings` are its keys `state`, `limits` and `policy`. A secret in `auth` is a value or a reference such as
+    `${env:NAME}`; it is never stored. Relative paths are resolved against `folder`.
+
+    Every method can be repeated; `run` continues where an earlier one stopped. Use new `RunOptions` for every call.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Dictionary[str, Any],
+        target: Dictionary[str, Any],
+        mapping: Mapping | Path | str,
+        name: str = "job",
+        folder: Path | str = ".",
+        **settings: Any,
+    ) -> None:
+        """Raises ConfigError with everything that is wrong; no service is called."""
+        given = mapping.given if isinstance(mapping, Mapping) else None
+        body = {"version": 1, "name": name, "source": dict(source), "target": dict(target), **settings}
+        body["mapping"] = given.written.file if given is not None else str(mapping)
+        self._config = job_of_code(body, Path(folder).absolute(), discover(), given)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Job:
+        """The job of a job file. Raises ConfigError with every fault, its file and line."""
+        made = cls.__new__(cls)
+        made._config = job_of(Path(path))
+        return made
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return self._config.name
+
+    async def check(
+        self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None
+    ) -> list[CheckResult]:
+        """Everything that can be known before anything moves. What is wrong is in the result, not raised."""
+        from dam_sync.api.check import check_job
+
+        return await _watched(check_job, self._config, options, progress)
+
+    async def plan(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
+        """A dry run: what `run` would do, with the calls and the time it would take. Nothing is written."""
+        from dam_sync.api.jobs import plan_job
+
+        return await _watched(plan_job, self._config, options, progress)
+
+    async def run(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
+        """Migrate, or bring the target up to date. Safe to repeat; call it again to continue.
+
+        Raises StopRequested when it stopped at a limit of the options or was stopped, else what made it fail.
+        """
+        from dam_sync.api.jobs import run_job
+
+        return await _watched(run_job, self._config, options, progress)
+
+    async def verify(
+        self,
+        level: str | None = None,
+        sample: str = "100%",
+        options: RunOptions | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+    ) -> Report:
+        """Read both sides back and compare them at a level: count, fields, digest or bytes."""
+        from dam_sync.api.jobs import verify_job
+
+        async def verified(config: JobConfig, given: RunOptions) -> Report:
+            return await verify_job(config, given, level, sample)
+
+        return await _watched(verified, self._config, options, progress)
+
+    async def adopt(
+        self,
+        adoption: Adoption | None = None,
+        options: RunOptions | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+    ) -> Report:
+        """Link assets that are in both libraries already. Neither service is written to."""
+        from dam_sync.api.adopt import Adoption, adopt_job
+
+        async def adopted(config: JobConfig, given: RunOptions) -> Report:
+            return await adopt_job(config, given, adoption or Adoption())
+
+        return await _watched(adopted, self._config, options, progress)
+
+    async def status(self) -> dict[str, Any]:
+        """Where the job stands, without calling a service. Raises ConfigError if it never ran."""
+        from dam_sync.api.state_commands import job_status
+
+        return await job_status(self._config)
+
+    async def errors(self, causes: Sequence[str] = (), *, retry: bool = False) -> dict[str, Any]:
+        """Parked assets grouped by cause; with `retry` the next run tries them again."""
+        from dam_sync.api.state_commands import job_errors
+
+        return await job_errors(self._config, causes, retry)
+
+
+async def _watched(
+    work: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, T]],
+    config: JobConfig,
+    options: RunOptions | None,
+    progress: ProgressCallback | None,
+) -> T:
+    """The result of the work, its progress reported meanwhile. Raises the first cause of an error, never a group."""
+    given = options or RunOptions()
+    try:
+        async with anyio.create_task_group() as group:
+            if progress is not None:
+                group.start_soon(_report_progress, progress, given)
+            result = await work(config, given)
+            group.cancel_scope.cancel()
+    except (StopRequested, BaseExceptionGroup) as error:
+        raise cause_of(error) from error
+    if progress is not None:
+        progress(given.snapshot())
+    return result
+
+
+async def _report_progress(progress: ProgressCallback, options: RunOptions) -> None:
+    while True:
+        await options.clock.sleep(PROGRESS_SECONDS)
+        progress(options.snapshot())
