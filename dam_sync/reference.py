@@ -145,7 +145,7 @@ def _example(kind: Connector) -> str:
 
 def _flows(kind: Connector) -> str:
     rows = [(f"`{flow}`", _names(needed), _names(kind.extras.get(flow, ()))) for flow, needed in kind.flows.items()]
-    return _table(("`auth.flow`", "Required", "Optional"), rows)
+    return _table(("`auth.flow`", "Required", "Optional"), rows) if rows else "The service takes no credentials.\n"
 
 
 def _names(names: Iterable[str]) -> str:
