@@ -35,7 +35,7 @@ class Release:
         return tuple(int(part) for part in re.findall(r"\d+", self.text.partition("-")[0]))
 
     def since(self, first: tuple[int, ...]) -> bool:
-        """Whether it is this release or a later one; one that is not told counts as new."""
+        """Whether it is this release or a later one; an unknown one counts as new."""
         return not self.numbers or self.numbers >= first
 
 
@@ -95,7 +95,7 @@ class DocumentsTenant:
         return fields.server_of(types, schemas, directories, self.api.options)
 
     async def _release(self) -> Release:
-        """From the capabilities; a server without them tells it elsewhere (wire B 10)."""
+        """From the capabilities; a server without them shows it elsewhere (wire B 10)."""
         try:
             told = await self.api.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
@@ -215,7 +215,7 @@ class DocumentsPart(Service):
         return reply.status != 404
 
     async def _total(self) -> int | None:
-        """By one call where the library is where it usually is; a count of none is made sure of."""
+        """By one call where the library is where it usually is; a count of zero is verified."""
         path = self.api.options.root or facts.WORKSPACES
         inside = f"ecm:path STARTSWITH {quoted(path)}" if path != "/" else ""
         others = [f"ecm:mixinType <> {quoted(facet)}" for facet in sorted(facts.NO_ASSET_FACETS)]
@@ -239,12 +239,12 @@ class DocumentsPart(Service):
     def _notes(self, release: Release, user: User) -> tuple[str, ...]:
         root = self.api.options.root or facts.WORKSPACES
         told = (
-            (not user.administrator, "the user is no administrator: documents may be hidden from it, and creation "
+            (not user.administrator, "the user is not an administrator: documents may be hidden from it, and creation "
              "dates cannot be restored"),
-            (not release.since(facts.IDEMPOTENCY_FROM), f"release {release.text} cannot replay a create; lost answers "
-             "are settled by looking"),
+            (not release.since(facts.IDEMPOTENCY_FROM), f"release {release.text} cannot replay a create; after lost "
+             "responses the document is looked for"),
             (root != "/", f"the library is what lies below {root}; the option `root` names another folder"),
-            (self.search.forbidden, "queries to the repository are forbidden, so an index answers, which may lag"),
+            (self.search.forbidden, "queries to the repository are forbidden, so the index is used, which may lag"),
             (self.api.read_only and not self.api.options.relations, "relations are not read; the option `relations` "
              "names the kinds, at one call for each asset and kind"),
             (self.api.read_only and not self.api.options.sections, "sections are not read; the option `sections` "

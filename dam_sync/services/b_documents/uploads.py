@@ -75,7 +75,7 @@ class DocumentsChunks:
         return {int(number) + 1: {"chunk": int(number)} for number in held}
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        """One chunk; after a lost answer it is looked for before it is sent again (wire B 6.2)."""
+        """One chunk; after a lost response it is looked for before it is sent again (wire B 6.2)."""
         number = part.number - 1
         for _ in facts.TRY_WAITS:
             try:
@@ -132,7 +132,7 @@ async def new_batch(api: DocumentsApi) -> str:
     reply = (await api.client.send(request)).json()
     batch = reply.get("batchId") if isinstance(reply, dict) else None
     if not batch:
-        raise ContractBroken("a new batch came without `batchId`", operation=facts.NEW_BATCH)
+        raise ContractBroken("the response about a new batch has no `batchId`", operation=facts.NEW_BATCH)
     return str(batch)
 
 
@@ -147,6 +147,6 @@ def upload_path(batch: str) -> str:
 
 
 def file_headers(content: Content) -> dict[str, str]:
-    """Name, type and size; the server decodes the name as an address (wire B 6.2, 11)."""
+    """Name, type and size; the server decodes the name as a URL (wire B 6.2, 11)."""
     name = quote(content.name, safe="").replace(".", "%2E")
     return {"X-File-Name": name, "X-File-Type": content.media_type, "X-File-Size": str(content.size)}

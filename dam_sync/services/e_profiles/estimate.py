@@ -50,7 +50,7 @@ def upload_calls(limits: Limits, size: int) -> Counter[str]:
 
 
 def draft_calls(draft: Draft, size: int, limits: Limits, plan: UploadPlan | None) -> Mapping[str, int]:
-    """`create`, as it goes when no answer is lost; without a plan it is refused."""
+    """`create`, when no response is lost; without a plan it is refused."""
     if plan is None:
         return {}
     calls = upload_calls(limits, size)

@@ -133,7 +133,7 @@ class ProfilesTarget(ProfilesPart):
             )
 
     async def _refuse_queued(self, asset: AssetId, made: AssetId, journal: Journal) -> None:
-        """An upload in the queue is for a person to settle (wire E 6.7); one that he threw away is sent anew."""
+        """An upload in the queue is resolved by a person (wire E 6.7); one that was deleted there is sent again."""
         if (await self._state(made)).get("deleted_date") is not None:
             await journal.discard("upload", "chunks:*")
             raise SessionGone(f"the upload {made} was thrown away", asset=asset, operation=facts.UPLOAD)
@@ -265,7 +265,7 @@ class ProfilesTarget(ProfilesPart):
             return wanted <= now if operation == facts.ADD_TAGS else not wanted & now
 
         if not await self.proven.holds(operation, changed):
-            raise _without_effect("the call for tags was answered and has no effect", asset, operation)
+            raise _without_effect("the call for tags succeeded and has no effect", asset, operation)
         return True
 
     async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
@@ -274,7 +274,7 @@ class ProfilesTarget(ProfilesPart):
         await self.api.write(operation, path, {"tags": sorted(tags)}, asset=asset)
 
     async def _asked_again(self, ask: Call, seconds: float, waits: tuple[float, ...]) -> Json:
-        """The first answer that is not None; asked a last time when `seconds` are over."""
+        """The first result that is not None; asked a last time when `seconds` are over."""
         clock = self.api.clock
         until = clock.monotonic() + seconds
         pauses = chain(waits, repeat(waits[-1]))

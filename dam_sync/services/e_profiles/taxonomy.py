@@ -52,7 +52,7 @@ class ProfilesTaxonomy(ProfilesPart):
             yield term
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """The value as the list has it; lists are flat, so parents are of no account."""
+        """The value as the list has it; lists are flat, so parents are ignored."""
         label = term.label.strip()
         if not label:
             raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
@@ -75,7 +75,7 @@ class ProfilesTaxonomy(ProfilesPart):
             reply = await self.api.get(facts.GET_VOCABULARY, wire.vocabulary_path(vocabulary))
             rows = reply.get("vocabulary") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
-                raise ContractBroken("a vocabulary came without `vocabulary`", operation=facts.GET_VOCABULARY)
+                raise ContractBroken("a vocabulary response has no `vocabulary`", operation=facts.GET_VOCABULARY)
             self._terms[vocabulary] = {str(text): term_of(str(text)) for text in rows}
         return self._terms[vocabulary]
 
@@ -135,7 +135,7 @@ class ProfilesTaxonomy(ProfilesPart):
         made = reply.json()
         identity = made.get("uuid") if isinstance(made, dict) else None
         if not identity:
-            raise ContractBroken("a new container came without `uuid`", operation=operation)
+            raise ContractBroken("the response about a new container has no `uuid`", operation=operation)
         return str(identity)
 
     async def _containers(self, *, again: bool = False) -> Places:
@@ -171,8 +171,8 @@ class ProfilesTaxonomy(ProfilesPart):
     # -- memberships -----------------------------------------------------------------------------------------------
 
     async def members(self) -> AsyncIterator[Membership]:
-        """Categories, then collections; an asset in a parent and its child is told of the child alone where listings
-        include children, for then nobody can tell."""
+        """Categories, then collections; an asset in a parent and its child is reported for the child alone where
+        listings include children, because the two cannot be distinguished then."""
         roots = await self._nodes((), trees.Inner.of(await self.categories()))
         inclusive = await self._includes_children(roots)
         for root in roots:

@@ -60,7 +60,7 @@ class ProfilesTenant:
         reply = await self.api.get("GET /api/rest/metadata/types", "/api/rest/metadata/types")
         rows = reply.get("types") if isinstance(reply, dict) else None
         if not isinstance(rows, list):
-            raise ContractBroken("the metadata types came without `types`")
+            raise ContractBroken("the response about metadata types has no `types`")
         return fields.of_assets(rows)
 
     async def _viewable(self) -> list[Json]:
@@ -73,7 +73,7 @@ class ProfilesTenant:
             reply = await self.api.get("GET /v2/metadata/fields/viewable", "/v2/metadata/fields/viewable", tuple(asked))
             rows = reply.get("fields") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
-                raise ContractBroken("the viewable fields came without `fields`")
+                raise ContractBroken("the response about viewable fields has no `fields`")
             return Page(rows)
 
         found: list[Json] = []

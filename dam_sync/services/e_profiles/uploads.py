@@ -48,8 +48,8 @@ class ProfilesUploads:
     without_chunks: bool = False
 
     async def upload(self, form: UploadForm, content: Content, journal: Journal, found: Call | None) -> AssetId:
-        """The asset the upload made, or gave a version. `found` tells it when the answer was lost. Raises SessionGone
-        when the chunks ended before they were used; a repetition sends them anew."""
+        """The asset the upload made, or gave a version. `found` finds it when the response was lost. Raises
+        SessionGone when the chunks expired before they were used; a repetition sends them again."""
         refuse_larger(content, facts.LARGEST_BYTES)
         handle = await self._in_chunks(content, journal)
         if handle is None:
@@ -63,7 +63,7 @@ class ProfilesUploads:
             except (InvalidValue, NotFound) as refusal:
                 if handle is None or not await ProfilesChunks(self.api).has_ended(handle):
                     raise
-                told = f"the chunks ended before they were used: {refusal.message}"
+                told = f"the chunks expired before they were used: {refusal.message}"
                 raise SessionGone(told, operation=facts.UPLOAD) from refusal
 
         try:
@@ -75,8 +75,8 @@ class ProfilesUploads:
         return made
 
     async def _anew(self, gone: SessionGone, journal: Journal) -> None:
-        """Forgets what was sent. Once; when chunks sent anew are refused too, it was not for their end, and the refusal
-        itself is raised."""
+        """Discards what was sent, once; when chunks sent again are refused too, expiry was not the reason, and the
+        refusal itself is raised."""
         sent_anew = await journal.get(ANEW)
         await journal.discard("upload", "chunks:*", ANEW)
         if sent_anew and isinstance(gone.__cause__, InvalidValue | NotFound):
@@ -147,8 +147,8 @@ class ProfilesChunks:
             return {}
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        """The chunk's tag. After a lost answer the service is asked what it holds, so that no chunk that arrived is
-        sent again; sending it again would replace it. Raises Transient when it fails again and again."""
+        """The chunk's tag. After a lost response the service is asked what it holds, so that no chunk that arrived
+        is sent again; sending it again would replace it. Raises Transient when it keeps failing."""
         for pause in facts.CHUNK_PAUSES:
             try:
                 return await self._sent(ticket, part, body)
@@ -201,5 +201,5 @@ def _receipt(row: Json) -> Json:
 def _member(reply: Json, name: str, operation: str) -> str:
     value = reply.get(name) if isinstance(reply, dict) else None
     if not value:
-        raise ContractBroken(f"the answer has no `{name}`", operation=operation)
+        raise ContractBroken(f"the response has no `{name}`", operation=operation)
     return str(value)

@@ -51,7 +51,7 @@ class DocumentsApi:
 
     @classmethod
     def open(cls, context: Context) -> DocumentsApi:
-        """Raises ConfigError for an address, options or a credential that cannot be used."""
+        """Raises ConfigError for a URL, options or a credential that cannot be used."""
         options = DocumentsOptions.of(context.options)
         pace = context.paced(facts.LIMITS.pace)
         wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
@@ -79,7 +79,7 @@ class DocumentsApi:
         return (await self.client.send(request)).json()
 
     async def at_path(self, path: str, hidden: Json = None) -> Json:
-        """The document at a path, whole, or None; the repository answers, so what was just written is seen.
+        """The document at a path, whole, or None; the repository itself is asked, so what was just written is seen.
 
         `hidden`, where given, is the answer for one that we may not read; else that raises Denied (wire B 7.3).
         """
@@ -93,7 +93,7 @@ class DocumentsApi:
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
-        would run as a script, ContractBroken for an answer that is neither void nor documents (wire B 6.1)."""
+        would run as a script, ContractBroken for a response that is neither empty nor documents (wire B 6.1)."""
         for text in _all_texts(params):
             if text.lstrip().startswith("expr:"):
                 raise InvalidValue("a text that starts with `expr:` would be run by the server; refused")
@@ -120,7 +120,7 @@ class DocumentsApi:
 
 @interprets_response
 def _refuse_nothing_done(reply: Response) -> None:
-    """An answer that something on the way gave does not say that the operation ran."""
+    """A response of a proxy on the way does not show that the operation ran."""
     said = reply.json()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
         raise ContractBroken(
@@ -128,7 +128,7 @@ def _refuse_nothing_done(reply: Response) -> None:
             service=reply.service,
             operation=reply.operation,
             asset=reply.asset,
-            hint="a proxy may have answered in the service's place; run the same command again, it will be done anew",
+            hint="a proxy may have responded in place of the service; run the same command again",
         )
 
 
@@ -152,7 +152,7 @@ def credential_of(context: Context) -> Authenticator:
         case "oauth":
             return _oauth(context, base)
         case flow:
-            raise ConfigError(f"auth.flow {flow!r} is none of basic, token, signed_token, oauth")
+            raise ConfigError(f"auth.flow {flow!r} is not one of basic, token, signed_token, oauth")
 
 
 def _login_token(auth: Mapping[str, str], base: str, clock: Clock) -> Authenticator:
@@ -183,7 +183,7 @@ def _oauth(context: Context, base: str) -> Authenticator:
             return JwtBearerGrant(client, _signer(auth, clock), clock)
         case _:
             if context.vault is None:
-                raise ConfigError("tokens that rotate need a place to be kept")
+                raise ConfigError("tokens that rotate need a credential store to be kept in")
             consent = UserConsent(
                 auth.get("refresh_token") or "",
                 auth.get("code") or "",
@@ -202,7 +202,7 @@ def _grant(auth: Mapping[str, str]) -> str:
     if named in ("authorization_code", "refresh_token", "jwt_bearer", "client_credentials"):
         return named
     if named:
-        raise ConfigError(f"auth.grant {named!r} is none of authorization_code, jwt_bearer, client_credentials")
+        raise ConfigError(f"auth.grant {named!r} is not one of authorization_code, jwt_bearer, client_credentials")
     if auth.get("refresh_token") or auth.get("code"):
         return "authorization_code"
     return "jwt_bearer" if auth.get("key") else "client_credentials"

@@ -20,7 +20,7 @@ LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 
 @dataclass(frozen=True, slots=True)
 class DocumentsHits:
-    """One answer. total: what the query holds in all, None where nobody can tell; most: rows a page may have."""
+    """One response. total: how many documents match, None where that is unknown; most: rows a page may have."""
 
     rows: tuple[Json, ...]
     total: int | None
@@ -59,7 +59,7 @@ class DocumentsSearch:
     ) -> AsyncGenerator[tuple[tuple[Json, ...], Cursor | None], None]:
         """Every row, page by page, with the cursor behind each. `query` is given the condition on ids.
 
-        The end is told by the counts, or by an empty page: neither the flag for a next page nor a short page proves
+        The counts or an empty page show the end: neither the flag for a next page nor a short page proves
         anything (wire B 2.2). Raises TruncatedListing.
         """
 
@@ -89,11 +89,11 @@ class DocumentsSearch:
 
 @interprets_response
 def hits_of(reply: Json) -> DocumentsHits:
-    """An answer. Raises ContractBroken when it is none. An index counts documents that it does not show, so its total
-    is no promise."""
+    """A search response. Raises ContractBroken for anything else. An index counts documents that it does not show, so
+    its total is not reliable."""
     rows = reply.get("entries") if isinstance(reply, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ContractBroken("a search answered without `entries`")
+        raise ContractBroken("a search response has no `entries`")
     if reply.get("hasError"):
         raise ContractBroken(f"a search went wrong: {str(reply.get('errorMessage'))[:120]}")
     total = reply.get("resultsCount")

@@ -247,7 +247,7 @@ def _type_of(name: str, row: Json) -> DocumentType:
 
 
 def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
-    """Schemas with constraints where they were told; those that only `/config/types` knows come without. Raises
+    """Schemas with constraints where they are known; those that only `/config/types` lists come without. Raises
     ContractBroken."""
     found: dict[str, Json] = {
         name: body for name, body in (types.get("schemas") or {}).items() if isinstance(body, dict)
@@ -262,7 +262,7 @@ def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
 
 
 def _members(body: Json) -> dict[str, Json]:
-    """The fields of a schema; `/config/types` writes them beside `@prefix` (wire B 5.1)."""
+    """The fields of a schema; `/config/types` writes them next to `@prefix` (wire B 5.1)."""
     fields = body.get("fields")
     if isinstance(fields, dict) and "type" not in body:
         return fields
@@ -332,7 +332,7 @@ def _constrained(info: DocumentsField, name: str, parameters: Json) -> Documents
 
 
 def _prefix(parameters: Json) -> str:
-    """Where groups may stand beside users, each has its kind before its name (assumption 24)."""
+    """Where both groups and users are allowed, each has its kind before its name (assumption 24)."""
     both = (str(parameters.get(name) or "").lower() for name in ("includeUsers", "includeGroups"))
     return USER if all(told == "true" for told in both) else ""
 

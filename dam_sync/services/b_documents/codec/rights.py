@@ -31,7 +31,7 @@ class Access:
 
     @property
     def restrictions(self) -> frozenset[Restriction]:
-        """What narrows it beside groups. Somebody who may read for a time only is no reader, so needs no word here."""
+        """What narrows it besides groups. Somebody who may read for a limited time does not count as a reader."""
         return frozenset(Restriction(RestrictionKind.DENIED, name) for name in self.denied)
 
     def losses(self) -> Iterator[Loss]:
@@ -108,7 +108,7 @@ def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
 
 @interprets_response
 def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
-    """Who may read, now or at some time, beside these and administrators; `HIDDEN` where nobody can tell."""
+    """Who may read, now or at some time, besides these and administrators; `HIDDEN` where that is unknown."""
     lists = lists_of(row)
     if lists is None:
         return frozenset({HIDDEN})

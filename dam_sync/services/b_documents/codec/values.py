@@ -239,7 +239,7 @@ def _person_out(info: DocumentsField, value: Scalar) -> str:
 def _text_out(info: DocumentsField, value: Scalar) -> str:
     text = tidy(_text_of(value))
     if info.max_length is not None and len(text) > info.max_length:
-        raise InvalidValue(f"{info.key} takes {info.max_length} letters, not {len(text)}", code="too long")
+        raise InvalidValue(f"{info.key} takes {info.max_length} characters, not {len(text)}", code="too long")
     return text
 
 
@@ -267,7 +267,7 @@ def _plain_text(value: str | bool | float | date) -> str:
 
 
 def tidy(text: str) -> str:
-    """Without the letters that the server strips in silence (wire B 6.4)."""
+    """Without the characters that the server strips silently (wire B 6.4)."""
     return _CONTROL.sub("", text)
 
 

@@ -124,7 +124,7 @@ def _losses(row: Json, server: ServerSchema, options: DocumentsOptions, around: 
 
 
 def _held(row: Json) -> Iterator[Loss]:
-    """What keeps a document from being changed or deleted; told with every document (wire B 3)."""
+    """What keeps a document from being changed or deleted; part of every document (wire B 3)."""
     kept = (
         ("lock", bool(row.get("lockOwner")), row.get("lockOwner")),
         ("record", row.get("isRecord") is True, row.get("retainUntil")),
@@ -156,7 +156,7 @@ def _odd_moments(row: Json, options: DocumentsOptions) -> Iterator[Loss]:
 
 
 def _moment(text: Json) -> datetime | None:
-    """An instant, None also where the text is none: one document does not end a crawl."""
+    """A timestamp, None also where the text is not one: one document does not end a crawl."""
     try:
         return parse_timestamp(text)
     except ContractBroken:
@@ -225,7 +225,7 @@ def _is_same(one: FileRef, other: FileRef) -> bool:
 
 @interprets_response
 def attachments_of(row: Json) -> tuple[FileRef, ...]:
-    """Files beside the main one; items that lost their file are no files (wire B 6.4)."""
+    """Files besides the main one; items that lost their file are left out (wire B 6.4)."""
     rows = (row.get("properties") or {}).get(ATTACHED) or ()
     return tuple(
         file_of(item["file"], f"{uid_of(row)}/{ATTACHED}/{number}/file", None)

@@ -1,4 +1,4 @@
-"""Service B as a source: documents by ascending ids, whole or as a thin sweep, their versions and relations."""
+"""Service B as a source: documents by ascending ids, whole or as thin rows, their versions and relations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dam_sync.services.b_documents.source.publications import DocumentsPublicati
 from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
 from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
 
-DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every lasting download address
+DOWNLOADS = "/nxfile/"  # wire B 1.1: the servlet's part of every permanent download URL
 
 
 class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
@@ -37,7 +37,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         self._publications = DocumentsPublications(self.search)
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """The whole library, in ranges of ids where it is large; a window is a thin sweep of all (wire B 2.6)."""
+        """The whole library, in ranges of ids where it is large; a window lists all of it as thin rows (wire B 2.6)."""
         thin = window.since is not None
         if thin:
             yield Shard("all", {"thin": thin, "from": "", "to": ""})
@@ -135,7 +135,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return found
 
     async def _relations(self, asset: AssetId) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
-        """What it points to; kinds that are refused for this one document are told."""
+        """What it points to; kinds that are refused for this one document are reported as losses."""
         found: set[Relation] = set()
         losses: list[Loss] = []
         for kind in self.api.options.relations:
@@ -152,7 +152,7 @@ def _versions_of(some: str, after: str) -> str:
 
 @interprets_response
 def _addresses(row: Json) -> dict[str, str]:
-    """Where the main file can be had for as long as the document stays: the server's own address of it, without the
+    """Where the main file can be had for as long as the document stays: the server's own URL of it, without the
     token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""
     blob = (row.get("properties") or {}).get(wire.CONTENT)
     told = (

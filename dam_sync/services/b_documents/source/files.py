@@ -63,7 +63,7 @@ class DocumentsFiles(DocumentsPart):
         return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
-        """None where the servlet answers with a login page instead (wire B 4); then it is not asked again."""
+        """None where the servlet answers with a login page instead (wire B 4); then it is not used again."""
         document_path(uid)
         repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")

@@ -51,7 +51,7 @@ def _living_sections(after: str) -> str:
 
 @interprets_response
 def _path(sections: dict[str, Json], uid: str) -> tuple[str, ...]:
-    """Titles from the highest section down; what a section hangs under that is none is not part of it."""
+    """Titles from the highest section down; a parent that is not a section is not part of it."""
     titles: list[str] = []
     for _ in range(facts.LEVELS):
         row = sections.get(uid)

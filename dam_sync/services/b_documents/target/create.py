@@ -1,4 +1,4 @@
-"""A new asset of service B, so that a crash at any instant leaves no second one (wire B 6.8)."""
+"""A new asset of service B, so that a crash at any moment leaves no second one (wire B 6.8)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DocumentsCreate(DocumentsUpdate):
 
     async def find(self, marker: Marker) -> AssetId | None:
         """By name or by the marked property, asked of the repository, which is never behind; where that is forbidden,
-        the index has its time before the answer is none. Safe to repeat."""
+        the index lag is waited out before None is returned. Safe to repeat."""
         found = await self._find(marker)
         if found is None and self.search.forbidden:
             await self.api.clock.sleep(facts.INDEX_SECONDS)
@@ -198,7 +198,7 @@ class DocumentsCreate(DocumentsUpdate):
 
 
 def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
-    """Whether a document is the one of this mark: by the marked property, or by our name where it was changed."""
+    """Whether a document is the one of this marker: by the marker property, or by our name where that was changed."""
 
     def ours(row: Json) -> bool:
         if marker is None:

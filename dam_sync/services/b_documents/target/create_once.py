@@ -46,16 +46,16 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class CreateOnce:
-    """Sends creates so that a lost answer, a race or a restart leaves one document."""
+    """Sends creates so that a lost response, a race or a restart leaves one document."""
 
     api: DocumentsApi
     tenant: DocumentsTenant
 
     async def make(self, new: NewDocument, key: str, ours: IsOurs) -> Json:
-        """The document, whole. `key` is the same for every try of this create; `ours` tells ours from others'.
+        """The document, whole. `key` is the same for every try of this create; `ours` distinguishes ours from others'.
 
         Raises Rejected when the service refused, Conflict when a stranger has the name, Transient when nobody answered:
-        then `find` tells whether it was made.
+        then `find` shows whether it was created.
         """
         replays = (await self.tenant.release.get()).since(facts.IDEMPOTENCY_FROM)
         for wait in facts.CLAIM_WAITS:
@@ -87,7 +87,7 @@ class CreateOnce:
                 document_path(new.parent),
                 json=body,
                 headers=headers,
-                repeatable=replays,  # the same key gives the first answer again (wire B 6.8)
+                repeatable=replays,  # the same key gives the first response again (wire B 6.8)
                 accept=frozenset({409}),
                 timeout=new.seconds,
             )
@@ -130,7 +130,7 @@ class CreateOnce:
 
 
 def asset_name(marker: str) -> str:
-    """24 letters that follow from the mark: 120 bits of its digest (wire B 6.8)."""
+    """24 characters derived from the marker: 120 bits of its digest (wire B 6.8)."""
     digest = hashlib.sha256(marker.encode()).digest()[:15]
     return base64.b32encode(digest).decode().lower()
 

@@ -92,7 +92,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         seconds: float | None = None,
     ) -> Json:
         """Write properties over the state that was read; when somebody else wrote meanwhile, over the newer one
-        (wire B 6.6). The answer. Safe to repeat."""
+        (wire B 6.6). Returns the response. Safe to repeat."""
         for wait in (*facts.TRY_WAITS, None):
             row = row or await self.api.document(asset)
             body: dict[str, Json] = {"entity-type": "document", "uid": asset, "properties": dict(properties(row))}
@@ -117,7 +117,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
 
     async def put_checked(self, asset: AssetId, properties: Properties, row: Json | None = None) -> Json:
-        """The same for plain values, every one compared with the answer. Raises Rejected for what was dropped."""
+        """The same for plain values, every one compared with the response. Raises Rejected for what was dropped."""
         reply = await self.put(asset, lambda _: properties, row)
         refuse_lost(asset, properties, reply)
         return reply
@@ -184,8 +184,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
     # -- files -----------------------------------------------------------------------------------------------------
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """The old file is checked in as a version, then the new one is written (assumption 16). A lost answer is
-        settled by looking at the current file."""
+        """The old file is checked in as a version, then the new one is written (assumption 16). After a
+        lost response the current file is looked at."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         row = await self.api.document(asset)
         handle = await self.uploads.send(content, journal, f"{name}:file")
@@ -231,7 +231,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         return reply.object()
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """One more file beside the main one; a lost answer is settled by looking whether it is there."""
+        """One more file besides the main one; after a lost response it is looked for."""
         name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         handle = await self.uploads.send(content, journal, f"{name}:file")
 

@@ -113,7 +113,7 @@ class DocumentsContainers(DocumentsPart):
 
     async def read_collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
         """The collections by id, read once, and once more for ids that were not among them: the token of an asset
-        tells of its membership one time only."""
+        shows its membership only once."""
         ids = frozenset(wanted)
         if self._collections is None or self._unknown_collections(ids):
             async with self._container_locks.of("collections"):
@@ -172,8 +172,8 @@ class DocumentsContainers(DocumentsPart):
         return is_blocked(row) and not strangers(row, frozenset({user}))
 
     def estimate_folders(self, *, home: bool, closed: bool) -> Counter[str]:
-        """Calls for folders that are still to be made, as far as is known without a call; told once, for they are made
-        once."""
+        """Calls for folders that are still to be made, as far as is known without a call; counted once, because
+        they are made once."""
         calls: Counter[str] = Counter()
         titles = tuple(part for part in self.api.options.folder.split("/") if part)
         known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
@@ -193,7 +193,7 @@ class DocumentsContainers(DocumentsPart):
         if kind not in ("folder", "collection"):
             raise Unsupported(f"there are no containers of kind {kind} here", hint="place into folder or collection")
         if not wanted or any(not part.strip() or part != part.strip() for part in wanted):
-            raise InvalidValue("the name of a container must hold letters, and no blanks around them")
+            raise InvalidValue("the name of a container must not be empty, nor start or end with whitespace")
         if kind == "collection" and len(wanted) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
         async with self._container_locks.of(f"{kind} {parent} {spelled(wanted[-1])}"):
@@ -273,7 +273,7 @@ class DocumentsContainers(DocumentsPart):
         return tree
 
     async def _list_collections(self) -> dict[str, Placement]:
-        """Those known already keep their titles, whatever came beside them."""
+        """Those known already keep their titles, whatever was added since."""
         found = dict(self._collections or {})
         taken = {title for place in found.values() for title in place.path}
         types = one_of("ecm:primaryType", (await self.tenant.server.get()).collection_types)
@@ -291,7 +291,7 @@ class DocumentsContainers(DocumentsPart):
 
 
 def container_name(kind: str, title: str) -> str:
-    """At most 24 letters that follow from kind and title; a folder's name is its title where that is plain."""
+    """At most 24 characters derived from kind and title; a folder's name is its title where that is plain."""
     title = spelled(title)
     if kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
         return title

@@ -22,7 +22,7 @@ from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ENUM, Directory, ServerSchema, chain
 from dam_sync.services.b_documents.tenant import DocumentsPart
 
-LONGEST = 250  # letters of an entry's id or label; directories keep them in columns of 255
+LONGEST = 250  # characters of an entry's id or label; directories keep them in columns of 255
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class DocumentsTerms(DocumentsPart):
         label = term.label.strip()
         if not label or label != term.label or len(label) > LONGEST:
             raise InvalidValue(
-                f"{term.label[:40]!r} cannot be added to {vocabulary}: 1 to {LONGEST} letters, no blanks around"
+                f"{term.label[:40]!r} cannot be added to {vocabulary}: 1 to {LONGEST} characters, no whitespace around"
             )
         async with self._term_locks.of(vocabulary):
             listed = await self._listed(vocabulary)
@@ -122,7 +122,7 @@ class DocumentsTerms(DocumentsPart):
             reply = await self.api.get(facts.DIRECTORY, path, asked)
             rows = reply.get("entries") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
-                raise ContractBroken("a vocabulary came without `entries`", operation=facts.DIRECTORY)
+                raise ContractBroken("a vocabulary response has no `entries`", operation=facts.DIRECTORY)
             total = reply.get("resultsCount")
             return Page(rows, total if isinstance(total, int) and total >= 0 else None)
 
@@ -215,7 +215,7 @@ def _known(listed: Listed, term: Term) -> Term | None:
 def _entry_id(row: Json) -> str:
     identity = row.get("id") or (row.get("properties") or {}).get("id") or ""
     if not isinstance(identity, str | int):
-        raise ContractBroken("an entry of a directory has an id that is no text")
+        raise ContractBroken("an entry of a directory has an id that is not a string")
     return str(identity)
 
 

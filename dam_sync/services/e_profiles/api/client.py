@@ -38,7 +38,7 @@ class ProfilesApi:
 
     @classmethod
     def open(cls, context: Context) -> ProfilesApi:
-        """Raises ConfigError for addresses, options or a credential that cannot be used."""
+        """Raises ConfigError for URLs, options or a credential that cannot be used."""
         options = ProfilesOptions.of(context)
         limits = limits_of(context, options)
         auth = credential_of(context, options)
@@ -99,7 +99,7 @@ def credential_of(context: Context, options: ProfilesOptions) -> Authenticator:
             return TokenAsBasic(token) if options.form == "basic" else Bearer(token)
         case "oauth":
             if context.vault is None:
-                raise ConfigError("the refresh token rotates and there is no place to keep it")
+                raise ConfigError("the refresh token rotates and there is no credential store to keep it in")
             return RotatingToken(
                 context.base_url.rstrip("/") + facts.TOKEN_PATH,
                 _needed(auth, "client_id"),
@@ -114,8 +114,8 @@ def credential_of(context: Context, options: ProfilesOptions) -> Authenticator:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds until the next call may pass: `X-Ratelimit-Reset`, an instant, else `Retry-After` (wire E 7). It is of
-    the service's clock, so that one's `Date` tells how far ahead it is; RESET_MOST at most, for clocks may be wrong."""
+    """Seconds until the next call may pass: `X-Ratelimit-Reset`, a timestamp, else `Retry-After` (wire E 7). It is
+    by the service's clock, so it is compared with `Date`; RESET_MOST at most, because clocks may be wrong."""
     try:
         reset = parse_timestamp(headers.get("x-ratelimit-reset"))
     except ContractBroken:

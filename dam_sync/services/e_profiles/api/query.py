@@ -12,7 +12,7 @@ SAFE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def seconds(moment: datetime) -> str:
-    """An instant as queries take it: UTC, whole seconds, `Z`."""
+    """A timestamp as queries take it: UTC, whole seconds, `Z`."""
     return instant_text(moment.replace(microsecond=0))
 
 
@@ -34,9 +34,11 @@ def edited_between(since: datetime | None, until: datetime | None) -> str:
 
 
 def exactly(field: str, value: str) -> str:
-    """A field that holds exactly this value. Raises InvalidValue for letters that are syntax."""
+    """A field that holds exactly this value. Raises InvalidValue for characters that are syntax."""
     if not SAFE.fullmatch(value):
-        raise InvalidValue(f"cannot search for {value!r}", hint="keys to be searched take letters, digits, - and _")
+        raise InvalidValue(
+            f"cannot search for {value!r}", hint="keys to be searched may contain letters, digits, - and _"
+        )
     return f"{field}:({{{value}}})"
 
 

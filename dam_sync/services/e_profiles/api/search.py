@@ -22,7 +22,7 @@ _INDEX = "run the same command again; if it stays, the service's index is not in
 
 @dataclass(frozen=True, slots=True)
 class ProfilesSearch:
-    """Asks for assets, always with those in the trash and, unless told otherwise, the archived ones."""
+    """Searches for assets, always with those in the trash and, unless stated otherwise, the archived ones."""
 
     api: ProfilesApi
 
@@ -58,7 +58,7 @@ class ProfilesSearch:
         total = 0
 
         async def fetch(params: Params) -> Page:
-            """The place is kept at the server, so a lost answer is a lost page: never sent twice (wire E 2.2)."""
+            """The server keeps the position, so a lost response is a lost page: never sent twice (wire E 2.2)."""
             request = Request(facts.SEARCH, "GET", PATH, params=opening)
             if params["scroll"] is not None:
                 asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))

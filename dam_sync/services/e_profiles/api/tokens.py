@@ -1,4 +1,4 @@
-"""What an access token of service E tells: the tenant it belongs to (wire E 1). Pure functions."""
+"""What an access token of service E contains: the tenant it belongs to (wire E 1). Pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 def tenant_of(headers: Mapping[str, str], tenant_url: str) -> str:
-    """The tenant's name, out of the token or else of its address (wire E 1)."""
+    """The tenant's name, from the token, else from its URL (wire E 1)."""
     token = _token(headers.get("Authorization") or headers.get("authorization") or "")
     if token.startswith("wat_") and token.count("_") >= 2:
         return token.split("_")[1]

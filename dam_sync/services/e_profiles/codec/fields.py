@@ -196,7 +196,7 @@ def profile_of(row: Json) -> UploadProfile:
 
 @interprets_response
 def texts_of(rows: Json) -> frozenset[str]:
-    """The texts of a list; what is none is left out."""
+    """The strings of a list; anything else is left out."""
     return frozenset(row for row in rows if isinstance(row, str)) if isinstance(rows, list) else frozenset()
 
 

@@ -145,7 +145,7 @@ def security_of_patch(patch: Patch, now: datetime) -> Json:
 
 def widens(before: Json, body: Json) -> bool:
     """Whether the members of a change let in people, or at a time, that the security before it does not. Raises
-    ContractBroken for a date that is none."""
+    ContractBroken for a value that is not a date."""
     old = rights_of(before, frozenset())
     release, expiry = parse_timestamp(body.get(RELEASE)), parse_timestamp(body.get(EXPIRATION))
     return (
@@ -167,7 +167,7 @@ def narrows(before: Json, body: Json) -> bool:
 
 
 def second_text(when: datetime) -> str:
-    """An instant as the service keeps it, in whole seconds (wire E 1.5)."""
+    """A timestamp as the service keeps it, in whole seconds (wire E 1.5)."""
     return instant_text(when.replace(microsecond=0))
 
 

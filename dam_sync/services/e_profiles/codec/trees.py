@@ -19,7 +19,7 @@ def categories_of(tree: Json) -> Iterator[Placement]:
     """Every category of the v1 tree, parents before children (wire E 5.4). Raises ContractBroken."""
     rows = tree.get("categories") if isinstance(tree, dict) else None
     if not isinstance(rows, list):
-        raise ContractBroken("the category tree came without `categories`")
+        raise ContractBroken("the category tree has no `categories`")
     yield from _below((), rows)
 
 
@@ -29,7 +29,7 @@ def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
     for row in rows:
         title = row.get("title") if isinstance(row, dict) else None
         if not isinstance(title, str):
-            raise ContractBroken("a category of the tree came without a text as `title`")
+            raise ContractBroken("a category of the tree has no string as `title`")
         placed = Placement("category", (*path, title), str(row.get("uuid") or ""))
         yield placed
         yield from _below(placed.path, row.get("children") or [])
@@ -38,7 +38,7 @@ def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
 @dataclass(frozen=True, slots=True)
 class Inner:
     """The categories that have others below them. The tree is of v1 and the lists are of v2, so one is known by its
-    path or by its id, whose letters may differ in case (wire E 1.5: the same value, inferred)."""
+    path or by its id, whose case may differ (wire E 1.5: the same value, inferred)."""
 
     paths: frozenset[tuple[str, ...]]
     ids: frozenset[str]
@@ -56,18 +56,18 @@ class Inner:
 
 @interprets_response
 def category_of(row: Json) -> Placement:
-    """A row of the v2 category list. Raises ContractBroken for a path that is no list of texts."""
+    """A row of the v2 category list. Raises ContractBroken for a path that is not a list of strings."""
     parts = row.get("parts") or [row.get("name")]
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ContractBroken("a category came without a list of texts as `parts`")
+        raise ContractBroken("a category has no list of strings as `parts`")
     return Placement("category", tuple(parts), str(row.get("id") or ""))
 
 
 @interprets_response
 def collections_of(rows: Sequence[Json]) -> list[Placement]:
-    """One for each row of the v2 collection lists. A title that an earlier collection has too is told apart by the
-    type, for they are different collections; one that two lists show is the same."""
-    known: dict[str, str] = {}  # id by title as told
+    """One for each row of the v2 collection lists. A title that an earlier collection has too gets its type
+    appended, because they are different collections; a collection that two lists show is the same."""
+    known: dict[str, str] = {}  # id by title as shown
     placed = []
     for row in rows:
         identity, title = str(row.get("id") or ""), str(row.get("title") or "")
@@ -93,14 +93,14 @@ def assets_link(row: Json) -> str:
     if link is None or link == "":
         return ""
     if not isinstance(link, str) or not dict(parse_qsl(urlsplit(link).query)).get("query"):
-        raise ContractBroken("a category or collection came with a link to its assets that asks for nothing")
+        raise ContractBroken("a category or collection has a link to its assets without a query")
     return link
 
 
 @interprets_response
 def collection_link(row: Json) -> str:
-    """The same of a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
-    search, for there is no other way to read them."""
+    """The same for a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
+    search, because they cannot be read otherwise."""
     held = row.get("total_items")
     link = assets_link(row) if held != 0 else ""
     if not link and held != 0:

@@ -69,7 +69,7 @@ def term_of(text: str) -> Term:
 
 
 def _day(text: str) -> Scalar:
-    """A date; with a time only where that is not midnight; what is no date stays text (wire E 3.1)."""
+    """A date; with a time only where that is not midnight; text that is not a date stays text (wire E 3.1)."""
     try:
         if len(text) == len("2022-06-19"):
             return date.fromisoformat(text)

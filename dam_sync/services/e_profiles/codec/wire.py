@@ -27,7 +27,7 @@ DOCUMENT = "document:"  # before the id of an attached document in a file's id
 
 @dataclass(frozen=True, slots=True)
 class ProfilesHits:
-    """One answer of a search, with the id of its scroll where it has one."""
+    """One response of a search, with the id of its scroll where it has one."""
 
     rows: tuple[Json, ...]
     total: int
@@ -36,19 +36,19 @@ class ProfilesHits:
 
 @interprets_response
 def hits_of(reply: Json) -> ProfilesHits:
-    """A search answer. Raises ContractBroken when the query was misread or the envelope is another (wire E 2.1)."""
+    """A search response. Raises ContractBroken when the query was misread or the envelope differs (wire E 2.1)."""
     if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
-        raise ContractBroken("a search answered without `items`")
+        raise ContractBroken("a search response has no `items`")
     if reply.get("query_syntax_ok") is not True:
         raise ContractBroken(f"the service misread the query {str(reply.get('query'))[:120]!r}")
     total = reply.get("total_count")
     if not isinstance(total, int):
-        raise ContractBroken("a search answered without `total_count`")
+        raise ContractBroken("a search response has no `total_count`")
     return ProfilesHits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""))
 
 
 def link_query(address: str) -> list[tuple[str, str]]:
-    """The query parameters of a link the service gave; its address is not followed, only asked again."""
+    """The query parameters of a link the service gave; its URL is not followed, only the query is sent again."""
     return parse_qsl(urlsplit(address).query, keep_blank_values=True)
 
 
@@ -68,7 +68,7 @@ def id_of(row: Json) -> AssetId:
     """The asset's id. Raises ContractBroken without one."""
     identity = row.get("id") if isinstance(row, dict) else None
     if not identity:
-        raise ContractBroken("an asset came without `id`")
+        raise ContractBroken("an asset has no `id`")
     return AssetId(str(identity))
 
 
@@ -90,7 +90,7 @@ def as_read(entry: Entry, now: datetime) -> Entry:
 
 @interprets_response
 def version_of(row: Json) -> str:
-    """What tells a file version from another: its id, or its upload instant on servers that show no id."""
+    """What distinguishes a file version from another: its id, or its upload timestamp on servers that show no id."""
     return str(row.get("version_id") or row.get("file_upload_date") or "")
 
 
@@ -135,15 +135,16 @@ def _without_link(documents: Sequence[Json]) -> tuple[Loss, ...]:
 
 
 def _public_links(row: Json) -> dict[str, str]:
-    """Public addresses by rendition, where they were asked for; templates of addresses are none (wire E 3.1)."""
+    """Public URLs by rendition, where they were asked for; URL templates are left out (wire E 3.1)."""
     embeds = row.get("embeds") or {}
     links = {str(name): str((found or {}).get("url") or "") for name, found in embeds.items()}
     return {name: address for name, address in links.items() if address and "{" not in address}
 
 
 def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
-    """Older versions by upload instant, as the list said of equal ones (newest first, assumed), then the current. A row
-    of a search may lag behind the list: what came after its file is left for the reading that shows it (wire E 6.8)."""
+    """Older versions by upload timestamp, equal ones in the order of the list (newest first, assumed), then the
+    current. A row of a search may lag behind the list: later versions are left for the reading that shows them (wire
+    E 6.8)."""
     current = version_of(row)
     older = [item for item in reversed(versions) if version_of(item) != current]
     if not any(item.get("current_version") and version_of(item) == current for item in versions):
@@ -172,7 +173,7 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
 
 @interprets_response
 def document_of(item: Json, asset: AssetId) -> FileRef:
-    """An attached document; its size is not told (wire E 3.4)."""
+    """An attached document; its size is unknown (wire E 3.4)."""
     return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
 
 
@@ -216,7 +217,7 @@ def items_of(reply: Json) -> list[Json]:
     """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
     rows = reply.get("items") if isinstance(reply, dict) else reply
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ContractBroken("a list answered without `items`")
+        raise ContractBroken("a list response has no `items`")
     return rows
 
 
@@ -320,7 +321,7 @@ def made_id(reply: Json) -> AssetId:
     address = str((reply.get("_links") or {}).get("self") or "") if isinstance(reply, dict) else ""
     identity = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     if not identity:
-        raise ContractBroken("an upload answered without `_links.self`")
+        raise ContractBroken("an upload response has no `_links.self`")
     return AssetId(identity)
 
 

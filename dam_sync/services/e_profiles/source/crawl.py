@@ -54,7 +54,7 @@ class ProfilesCrawl(ProfilesFiles):
             )
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """Pages in order of upload go on from any cursor; a scroll can only be begun again."""
+        """Pages in order of upload resume from any cursor; a scroll can only start over."""
         asked = str(shard.params["query"])
         if shard.params.get("scan") == BY_UPLOAD:
             async with aclosing(ProfilesListing(self.search, asked).rows(cursor)) as found:
@@ -89,7 +89,7 @@ class ProfilesCrawl(ProfilesFiles):
         return rows
 
     async def _shown_versions(self, row: Json, asset: AssetId) -> tuple[list[Json], tuple[Loss, ...]]:
-        """Versions, and what is not told of them: a server from before versions knows no such call (wire E 10)."""
+        """Versions, and what is lost of them: a server from before versions has no such call (wire E 10)."""
         try:
             return await self.versions(asset), ()
         except NotFound:

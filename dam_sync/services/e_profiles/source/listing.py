@@ -1,4 +1,4 @@
-"""Assets of service E in order of upload: each page asks from the last instant seen on, so no offset is ever passed
+"""Assets of service E in order of upload: each page starts at the last timestamp seen, so no offset is ever passed
 and a page can be asked for again (wire E 2.3)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HINT = "run the same command again; if it stays, set `options: {enumerate: scro
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows not told before, the query they came by, and the cursor behind them (None: these were the last)."""
+    """Some rows not listed before, the query that gave them, and the cursor behind them (None: these were the last)."""
 
     rows: Sequence[Json]
     asked: str
@@ -35,9 +35,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ByUpload:
-    """A pager: `after` is the instant up to which all is told, `ids` are those told that were uploaded at it.
+    """A pager: `after` is the timestamp up to which all is listed, `ids` are those listed that were uploaded at it.
 
-    Its pages hold only rows that were not told before, and count only those.
+    Its pages hold only rows that were not listed before, and count only those.
     """
 
     reach: int | None = None
@@ -68,14 +68,14 @@ class Crowded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProfilesListing:
-    """Lists what `narrow` leaves, all where it is empty. Instants have second precision and range ends may belong to a
-    range or not, so a page is asked for from a second earlier, and what was told before is left out."""
+    """Lists what `narrow` leaves, all where it is empty. Timestamps are in seconds and range ends may belong to a range
+    or not, so a page is asked for from a second earlier, and what was listed before is left out."""
 
     search: ProfilesSearch
     narrow: str = ""
 
     async def rows(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
-        """Each asset once, oldest upload first; goes on from any cursor it gave.
+        """Each asset once, oldest upload first; resumes from any cursor it gave.
 
         Raises TruncatedListing when fewer assets came than were there at the beginning, and are there still.
         """
@@ -124,7 +124,7 @@ class ProfilesListing:
         high = low + 2 * facts.TICK
         known = frozenset(place["ids"])
         asked = self._between(low - facts.TICK, high)
-        told: set[str] = set()  # a scroll that lost its place begins again, and tells rows twice
+        told: set[str] = set()  # a scroll that lost its place begins again, and lists rows twice
         async with aclosing(self.search.scroll(asked, expand=self.search.api.options.expand)) as pages:
             async for rows, last in pages:
                 new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
@@ -147,7 +147,7 @@ class ProfilesListing:
 
 
 def new_of(hits: wire.ProfilesHits, params: Mapping[str, Json]) -> Page:
-    """What was not told before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
+    """What was not listed before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
     after = parse_instant(params["after"]) if params["after"] else None
     refuse_missing(hits, _HINT)
     instants = [created(row) for row in hits.rows]
@@ -168,8 +168,8 @@ def _is_new(row: Json, after: datetime | None, known: frozenset[str]) -> bool:
 
 @interprets_response
 def created(row: Json) -> datetime:
-    """The upload instant of an asset. Raises ContractBroken without one."""
+    """The upload timestamp of an asset. Raises ContractBroken without one."""
     when = parse_timestamp(row.get("created_date"))
     if when is None:
-        raise ContractBroken("an asset came without `created_date`", operation=facts.SEARCH)
+        raise ContractBroken("an asset has no `created_date`", operation=facts.SEARCH)
     return when
