@@ -16,7 +16,7 @@ NAME = "b_documents"
 PAGE = 200  # wire B 3: whole documents are 5 to 20 kB each, so 200 a call
 SWEEP = 1_000  # spec 001, Limits, Service B: page size at most 1,000
 SPLIT = 5_000  # documents above which a library is read in several ranges of ids
-RANGES = "123456789abcdef"  # wire B 2.3: first letters of ids, compared as the server sorts them
+RANGES = "123456789abcdef"  # wire B 2.3: first characters of ids, compared as the server sorts them
 VERSIONS_ASKED = 100  # live documents whose versions one query asks for
 ENTRIES = 1_000  # wire B 5.2: directory entries a call; the default is 50
 AT_ONCE = 8  # spec 001, Limits, Service B: no throttling documented; a server has few request threads
@@ -184,9 +184,9 @@ ASSUMPTIONS = (
         1, "a document is an asset unless it holds others, is a collection, hidden, a version or a proxy", "2.3"
     ),
     Assumption(2, "Repository.Query takes the headers of any call; where it is forbidden the search is asked", "2.1"),
-    Assumption(3, "ids are compared as the server sorts them; ranges of first letters cover any kind of id", "2.3"),
+    Assumption(3, "ids are compared as the server sorts them; ranges of first characters cover any kind of id", "2.3"),
     Assumption(
-        4, "versions are in the order of their numbers; uid:major_version and uid:minor_version tell them", "6.7"
+        4, "versions are in the order of their numbers; uid:major_version and uid:minor_version hold them", "6.7"
     ),
     Assumption(5, "neighbouring versions with the same file are one file version", "6.7"),
     Assumption(6, "a folder's title is its name for people; equal titles side by side get the name behind", "3"),
@@ -204,10 +204,10 @@ ASSUMPTIONS = (
     Assumption(
         11, "terms of a multi-level list are written as parent ids and id where the resolver names a parent", "5.1"
     ),
-    Assumption(12, "tags written as nxtag:tags keep their letters; types without NXTag are tagged by operation", "6.5"),
+    Assumption(12, "tags written as nxtag:tags keep their case; types without NXTag are tagged by operation", "6.5"),
     Assumption(13, "relations are read by one call for each kind that the option names, always outgoing", "6.5"),
     Assumption(14, "a name with a point and digits behind ours is a twin of the same create and is deleted", "6.8"),
-    Assumption(15, "a date field holds an instant unless the option `kinds` says date; days are midnight there", "3"),
+    Assumption(15, "a date field holds a timestamp unless the option `kinds` says date; days are midnight there", "3"),
     Assumption(16, "a version made with `increment: Minor` before each new file keeps the old one", "6.7"),
     Assumption(17, "the first level below a WorkspaceRoot is a Workspace, deeper ones are Folders", "5.3"),
     Assumption(18, "removing the last folder of an asset moves it to the folder for assets without a place", "6.5"),
@@ -218,7 +218,7 @@ ASSUMPTIONS = (
     ),
     Assumption(20, "a complex property of latitude, longitude and address, and nothing else, is a place", "3"),
     Assumption(
-        21, "an asset is in the sections that hold a copy of it; publishing anew may leave its token alone", "2.5"
+        21, "an asset is in the sections that hold a copy of it; publishing again may leave its token alone", "2.5"
     ),
     Assumption(22, "files go through the server's own upload, also where a storage takes them directly", "6.2"),
     Assumption(23, "an existing file keeps its name: no call is shown that gives it another", "6.4"),

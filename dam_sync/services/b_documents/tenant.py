@@ -31,7 +31,7 @@ class Release:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Empty where the server does not tell."""
+        """Empty where the server does not show it."""
         return tuple(int(part) for part in re.findall(r"\d+", self.text.partition("-")[0]))
 
     def since(self, first: tuple[int, ...]) -> bool:
@@ -97,15 +97,15 @@ class DocumentsTenant:
     async def _release(self) -> Release:
         """From the capabilities; a server without them shows it elsewhere (wire B 10)."""
         try:
-            told = await self.api.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
+            shown = await self.api.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
-                text = str((told.get("server") or {}).get("distributionVersion") or "")
-                names = list(told.get("repository") or {})
+                text = str((shown.get("server") or {}).get("distributionVersion") or "")
+                names = list(shown.get("repository") or {})
         except NotFound:
-            told = await self.api.get(facts.CMIS, "/json/cmis")
+            shown = await self.api.get(facts.CMIS, "/json/cmis")
             with interpreting_response("the repositories"):
-                names = list(told)
-                text = str((told[names[0]] if names else {}).get("productVersion") or "")
+                names = list(shown)
+                text = str((shown[names[0]] if names else {}).get("productVersion") or "")
         own = self.api.options.repository
         return Release(text, own or (names[0] if len(names) == 1 else "default"))
 
@@ -160,7 +160,7 @@ class DocumentsPart(Service):
         await self.api.client.close()
 
     async def probe(self) -> Account:
-        """Prove the credential on its own user, tell the release, count what it sees (wire B 1.5)."""
+        """Prove the credential on its own user, read the release, count what it sees (wire B 1.5)."""
         try:
             reply = await self.tenant.logged_in()
         except Denied as refused:
@@ -238,7 +238,7 @@ class DocumentsPart(Service):
 
     def _notes(self, release: Release, user: User) -> tuple[str, ...]:
         root = self.api.options.root or facts.WORKSPACES
-        told = (
+        notes = (
             (not user.administrator, "the user is not an administrator: documents may be hidden from it, and creation "
              "dates cannot be restored"),
             (not release.since(facts.IDEMPOTENCY_FROM), f"release {release.text} cannot replay a create; after lost "
@@ -250,7 +250,7 @@ class DocumentsPart(Service):
             (self.api.read_only and not self.api.options.sections, "sections are not read; the option `sections` "
              "asks for them, at one more call for each hundred assets"),
         )  # fmt: skip
-        return tuple(text for holds, text in told if holds)
+        return tuple(text for holds, text in notes if holds)
 
 
 def below(root: Root) -> str:

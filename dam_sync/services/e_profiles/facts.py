@@ -48,10 +48,10 @@ LINKS_KEPT = 20_000  # signed links held in memory at most
 LINK_RENEWALS = 2  # wire E 4: renew at most twice, then fail the asset
 LAG = timedelta(minutes=2)  # wire E 6.8: index lag not shown, wait at least 2 min before concluding absence
 OVERLAP = timedelta(hours=1)  # wire E 2.5: a delta overlaps by at least 1 h
-TICK = timedelta(seconds=1)  # wire E 1.5: instants have second precision
+TICK = timedelta(seconds=1)  # wire E 1.5: timestamps have second precision
 AHEAD = timedelta(days=1)  # upper bound of an enumeration: no upload is later, whatever the clocks say
 EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any tenant began
-FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may answer 404, 409 or 5xx for about a minute
+FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may respond with 404, 409 or 5xx for about a minute
 FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
 SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
@@ -201,16 +201,16 @@ LEAVES = (
 )
 
 ASSUMPTIONS = (
-    Assumption(1, "a query with a misspelt field is answered with other hits; counts are compared before use", "2.4"),
+    Assumption(1, "a query with a misspelt field gives other hits; counts are compared before use", "2.4"),
     Assumption(2, "whether range ends are included is not shown: slices overlap by a second on both readings", "2.3"),
-    Assumption(3, "the upload instant searched by DateAdded never changes", "2.3"),
+    Assumption(3, "the upload timestamp searched by DateAdded never changes", "2.3"),
     Assumption(4, "lastEditDate moves on metadata, security, tags, name, version and trash, not on membership", "2.5"),
     Assumption(5, "created_date equal to file_upload_date means a single version", "3.6"),
-    Assumption(6, "/versions lists asset objects with `items`; the newest is told by current_version or dates", "3.3"),
+    Assumption(6, "/versions lists asset objects with `items`; the newest is known by current_version or dates", "3.3"),
     Assumption(7, "an archived asset is known only by its absence from a search without include_archived", "2.6"),
     Assumption(8, "a category's listing may include its children's assets: tried out, then subtracted", "3.5"),
     Assumption(9, "a link of an older version comes from /versions/{version_id}", "4"),
-    Assumption(10, "the CDN answers ranges, or the whole file from its start", "4"),
+    Assumption(10, "the CDN serves ranges, or the whole file from its start", "4"),
     Assumption(
         11, "checkboxes and selection lists have a vocabulary under their display key, open to new values", "5.3"
     ),
@@ -219,12 +219,12 @@ ASSUMPTIONS = (
     Assumption(14, "titles of categories below one parent are not unique; one writer, who looks first", "5.4"),
     Assumption(15, "adding or removing a member twice changes nothing; 100 a call", "5.4"),
     Assumption(16, "the profile's conflict policy cannot be read: the option version_policy says it", "6.7"),
-    Assumption(17, "an upload under an existing name answers the id of the existing asset", "6.7"),
+    Assumption(17, "an upload under an existing name returns the id of the existing asset", "6.7"),
     Assumption(18, "file names are compared without regard to case", "6.7"),
     Assumption(19, "a search for the marker shows a created asset within two minutes", "6.8"),
     Assumption(20, "re-sending a chunk replaces it; the status call lists chunk_number and tag", "6.3"),
     Assumption(21, "a file_id is usable as long as its session, and each use makes an asset or version", "6.3"),
-    Assumption(22, "a fresh id may answer 404, 409 or 5xx for about a minute", "6.2"),
+    Assumption(22, "a fresh id may respond with 404, 409 or 5xx for about a minute", "6.2"),
     Assumption(23, "the tags calls take `tags`, a list; adding twice changes nothing", "6.6"),
     Assumption(24, "a second DELETE of a trashed asset is harmless; the permanent form is never used", "6.6"),
     Assumption(25, "a patch clears an expiration that the source gave before, and groups only change", "6.5"),

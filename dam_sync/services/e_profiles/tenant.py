@@ -142,7 +142,7 @@ class ProfilesPart(Service):
 
     def _notes(self, hits: wire.ProfilesHits, archives: bool) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}
-        told = (
+        notes = (
             (bool(hits.rows) and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
              "the right to order originals there"),
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
@@ -154,4 +154,4 @@ class ProfilesPart(Service):
             (not self.api.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
             (not self.api.options.versioning, "version_policy is not set, so no file version is ever added"),
         )  # fmt: skip
-        return tuple(text for holds, text in told if holds)
+        return tuple(text for holds, text in notes if holds)

@@ -27,7 +27,7 @@ from dam_sync.services.e_profiles.codec import wire
 from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"
-ANEW = "sent anew"  # the step that says so
+SENT_AGAIN = "sent anew"  # name of the journal entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +63,29 @@ class ProfilesUploads:
             except (InvalidValue, NotFound) as refusal:
                 if handle is None or not await ProfilesChunks(self.api).has_ended(handle):
                     raise
-                told = f"the chunks expired before they were used: {refusal.message}"
-                raise SessionGone(told, operation=facts.UPLOAD) from refusal
+                message = f"the chunks expired before they were used: {refusal.message}"
+                raise SessionGone(message, operation=facts.UPLOAD) from refusal
 
         try:
             made = AssetId(await journal.run("upload", post, reconcile=found))
         except SessionGone as gone:  # refused, so nothing was made
-            await self._anew(gone, journal)
+            await self._start_over(gone, journal)
             raise
         self.api.uploaded(made)
         return made
 
-    async def _anew(self, gone: SessionGone, journal: Journal) -> None:
+    async def _start_over(self, gone: SessionGone, journal: Journal) -> None:
         """Discards what was sent, once; when chunks sent again are refused too, expiry was not the reason, and the
         refusal itself is raised."""
-        sent_anew = await journal.get(ANEW)
-        await journal.discard("upload", "chunks:*", ANEW)
-        if sent_anew and isinstance(gone.__cause__, InvalidValue | NotFound):
+        was_sent_again = await journal.get(SENT_AGAIN)
+        await journal.discard("upload", "chunks:*", SENT_AGAIN)
+        if was_sent_again and isinstance(gone.__cause__, InvalidValue | NotFound):
             raise gone.__cause__
 
         async def note() -> Json:
             return True
 
-        await journal.run(ANEW, note, idempotent=True)
+        await journal.run(SENT_AGAIN, note, idempotent=True)
 
     async def _in_chunks(self, content: Content, journal: Journal) -> Json:
         """The `file_id` of a large file and its session; None for one that travels inside the form."""
@@ -138,7 +138,7 @@ class ProfilesChunks:
         return {"session_id": _member(reply, "session_id", facts.CHUNK_START)}
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
-        """Tags of the chunks the service holds; {} where it cannot tell."""
+        """Tags of the chunks the service holds; {} where it does not say."""
         request = Request(facts.CHUNK_STATUS, "POST", "/v2/uploads/chunks/status", json=ticket, repeatable=True)
         try:
             reply = (await self.api.client.send(request)).json()
@@ -176,7 +176,7 @@ class ProfilesChunks:
         return {**ticket, "file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
 
     async def has_ended(self, handle: Json) -> bool:
-        """Whether the service says that the session of a finished file is over; False where it cannot tell."""
+        """Whether the service says that the session of a finished file is over; False where that is unknown."""
         ticket = {"session_id": handle["session_id"]}
         try:
             await self.api.client.send(

@@ -155,8 +155,8 @@ def server_of(types: Json, schemas: Json, directories: Json, options: DocumentsO
         prefix = str(body.get("@prefix") or body.get("prefix") or "") or name
         prefixes[name] = prefix
         having = frozenset(each.name for each in found.values() if name in each.schemas)
-        for key, told in _members(body).items():
-            info = info_of(f"{prefix}:{key}", told)
+        for key, declared in _members(body).items():
+            info = info_of(f"{prefix}:{key}", declared)
             if info is not None:
                 fields[info.key] = replace(info, types=having, kind=options.kinds.get(info.key, info.kind))
     server = ServerSchema(found, {}, listed, prefixes)
@@ -266,23 +266,25 @@ def _members(body: Json) -> dict[str, Json]:
     fields = body.get("fields")
     if isinstance(fields, dict) and "type" not in body:
         return fields
-    return {key: told for key, told in body.items() if not key.startswith("@") and key not in ("name", "prefix")}
+    return {
+        key: declared for key, declared in body.items() if not key.startswith("@") and key not in ("name", "prefix")
+    }
 
 
 @interprets_response
-def info_of(key: str, told: Json) -> DocumentsField | None:
+def info_of(key: str, declared: Json) -> DocumentsField | None:
     """A property from its type's words, alone or with constraints; None for blobs and what holds them."""
-    wire = str(told if isinstance(told, str) else told.get("type") or "complex")
+    wire = str(declared if isinstance(declared, str) else declared.get("type") or "complex")
     multiple = wire.endswith("[]")
     wire = wire.removesuffix("[]")
     own, items = (
         ([], [])
-        if isinstance(told, str)
-        else (_constraints(told, "constraints"), _constraints(told, "itemConstraints"))
+        if isinstance(declared, str)
+        else (_constraints(declared, "constraints"), _constraints(declared, "itemConstraints"))
     )
     required = any(name == "NotNullConstraint" for name, _ in own)
     if wire == "complex":
-        return _complex(key, told, multiple, required)
+        return _complex(key, declared, multiple, required)
     kind = SCALARS.get(wire)
     if kind is None:
         return None
@@ -292,8 +294,8 @@ def info_of(key: str, told: Json) -> DocumentsField | None:
     return info
 
 
-def _complex(key: str, told: Json, multiple: bool, required: bool) -> DocumentsField | None:
-    members = told.get("fields") if isinstance(told, dict) else None
+def _complex(key: str, declared: Json, multiple: bool, required: bool) -> DocumentsField | None:
+    members = declared.get("fields") if isinstance(declared, dict) else None
     parts = {name: info_of(name, part) for name, part in (members or {}).items()}
     if not parts or any(part is None for part in parts.values()):
         return None
@@ -303,8 +305,8 @@ def _complex(key: str, told: Json, multiple: bool, required: bool) -> DocumentsF
     return DocumentsField(key, "complex", FieldKind.ROWS, multiple, required, parts=known)
 
 
-def _constraints(told: Json, name: str) -> list[tuple[str, Json]]:
-    rows = told.get(name) or []
+def _constraints(declared: Json, name: str) -> list[tuple[str, Json]]:
+    rows = declared.get(name) or []
     return [(str(row.get("name") or ""), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
 
 
@@ -334,7 +336,7 @@ def _constrained(info: DocumentsField, name: str, parameters: Json) -> Documents
 def _prefix(parameters: Json) -> str:
     """Where both groups and users are allowed, each has its kind before its name (assumption 24)."""
     both = (str(parameters.get(name) or "").lower() for name in ("includeUsers", "includeGroups"))
-    return USER if all(told == "true" for told in both) else ""
+    return USER if all(declared == "true" for declared in both) else ""
 
 
 @interprets_response

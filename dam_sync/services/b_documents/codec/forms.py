@@ -83,11 +83,11 @@ def unresolved(fields: Mapping[str, Value | None], server: ServerSchema) -> froz
         for key, value in fields.items()
         if (info := server.fields.get(key))
         and info.vocabulary
-        and not all(_is_told(info, server, v) for v in _each(value))
+        and not all(_is_resolved(info, server, v) for v in _each(value))
     )
 
 
-def _is_told(info: DocumentsField, server: ServerSchema, value: Value | None) -> bool:
+def _is_resolved(info: DocumentsField, server: ServerSchema, value: Value | None) -> bool:
     directory = server.directories.get(info.vocabulary)
     plain = info.parented or directory is None or not directory.parent
     return isinstance(value, Term) and bool(value.id) and plain

@@ -39,8 +39,8 @@ class Access:
         if self.for_a_time:
             yield Loss("groups", "for a time only", ", ".join(sorted(self.for_a_time)))
         if self.changers:
-            told = (f"{name}: {permission}" for name, permission in sorted(self.changers.items()))
-            yield Loss("groups", "right to change not carried", ", ".join(told))
+            changers = (f"{name}: {permission}" for name, permission in sorted(self.changers.items()))
+            yield Loss("groups", "right to change not carried", ", ".join(changers))
 
 
 @dataclass(slots=True)
@@ -136,8 +136,8 @@ def local_grants(row: Json) -> list[Json]:
 def is_blocked(row: Json) -> bool:
     """Whether the document inherits nothing."""
     blocked = (facts.EVERYONE, "Everything", False)
-    told = [ace for ace in _local(row) if isinstance(ace, dict)]
-    return any((ace.get("username"), ace.get("permission"), ace.get("granted")) == blocked for ace in told)
+    grants = [ace for ace in _local(row) if isinstance(ace, dict)]
+    return any((ace.get("username"), ace.get("permission"), ace.get("granted")) == blocked for ace in grants)
 
 
 def _local(row: Json) -> list[Json]:

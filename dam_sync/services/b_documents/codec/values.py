@@ -105,9 +105,9 @@ def _person(data: Json) -> Person:
 
 def _place(data: Json) -> GeoPoint | None:
     """Empty parts are no place."""
-    told = data if isinstance(data, dict) else {}
-    latitude, longitude = told.get("latitude"), told.get("longitude")
-    found = GeoPoint(latitude, longitude, str(told.get("address") or ""))
+    point_data = data if isinstance(data, dict) else {}
+    latitude, longitude = point_data.get("latitude"), point_data.get("longitude")
+    found = GeoPoint(latitude, longitude, str(point_data.get("address") or ""))
     return None if found == GeoPoint() else found
 
 

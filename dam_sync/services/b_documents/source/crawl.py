@@ -118,8 +118,8 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         )
         if reply.status in accept:
             return row
-        told = reply.json()
-        return {**row, "contextParameters": {"acls": told.get("acl") if isinstance(told, dict) else None}}
+        body = reply.json()
+        return {**row, "contextParameters": {"acls": body.get("acl") if isinstance(body, dict) else None}}
 
     async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
         """The versions of these documents, oldest first; versions are never under a folder, so asked for by their
@@ -155,8 +155,8 @@ def _addresses(row: Json) -> dict[str, str]:
     """Where the main file can be had for as long as the document stays: the server's own URL of it, without the
     token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""
     blob = (row.get("properties") or {}).get(wire.CONTENT)
-    told = (
+    urls = (
         [str(blob.get(name) or "").partition("?")[0] for name in ("blobUrl", "data")] if isinstance(blob, dict) else []
     )
-    lasting = [link for link in told if DOWNLOADS in link]
+    lasting = [link for link in urls if DOWNLOADS in link]
     return {"file": lasting[0]} if lasting else {}

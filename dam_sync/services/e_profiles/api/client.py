@@ -121,8 +121,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     except ContractBroken:
         reset = None
     if reset is not None:
-        told = http_date(headers.get("date", "")) or now
-        return min(facts.RESET_MOST, max(0.0, (reset - told).total_seconds()))
+        server_time = http_date(headers.get("date", "")) or now
+        return min(facts.RESET_MOST, max(0.0, (reset - server_time).total_seconds()))
     return standard(headers, now)
 
 

@@ -51,7 +51,7 @@ class ProfilesSearch:
             except (Transient, SessionGone, TruncatedListing, ContractBroken) as error:
                 unread = isinstance(error, ContractBroken) and error.operation != facts.SCROLL
                 if attempt == facts.SCROLL_TRIES or unread:
-                    raise _told(error) from error
+                    raise _retryable(error) from error
 
     async def _once(self, opening: Pairs, expand: str) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         seen: set[str] = set()
@@ -108,7 +108,7 @@ def _params(query: str, limit: int, expand: str, archived: bool, more: Pairs) ->
     return (*((key, value) for key, value in more if key not in own and key != "offset"), *own.items())
 
 
-def _told(error: DamSyncError) -> DamSyncError:
+def _retryable(error: DamSyncError) -> DamSyncError:
     """A scroll that cannot be kept alive is trouble of the moment; a short one is not."""
     if isinstance(error, SessionGone):
         return Transient("the listing's cursor ended before it was read", operation=facts.SCROLL)

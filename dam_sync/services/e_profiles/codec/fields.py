@@ -122,7 +122,7 @@ def _viewable(row: Json) -> ProfilesField:
 
 @interprets_response
 def with_types(fields: Mapping[str, ProfilesField], types: Sequence[Json]) -> dict[str, ProfilesField]:
-    """The same fields with what only the metadata types tell: required, editable, lists, and fields lost in paging."""
+    """The same fields with what only the metadata types show: required, editable, lists, and fields lost in paging."""
     known, open_ = dict(fields), _editable(types)
     for kind in types:
         for row in kind.get("fields") or ():

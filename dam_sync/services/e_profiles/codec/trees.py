@@ -71,11 +71,11 @@ def collections_of(rows: Sequence[Json]) -> list[Placement]:
     placed = []
     for row in rows:
         identity, title = str(row.get("id") or ""), str(row.get("title") or "")
-        told = next(
+        unique = next(
             each for each in _titles(title, str(row.get("type") or "")) if known.get(each, identity) == identity
         )
-        known[told] = identity
-        placed.append(Placement("collection", (told,), identity))
+        known[unique] = identity
+        placed.append(Placement("collection", (unique,), identity))
     return placed
 
 

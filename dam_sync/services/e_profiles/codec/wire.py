@@ -96,7 +96,7 @@ def version_of(row: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What calls of their own tell of an asset: file versions, attached documents, whether it is archived, losses."""
+    """What separate calls return about an asset: file versions, attached documents, whether it is archived, losses."""
 
     versions: Sequence[Json] = ()
     documents: Sequence[Json] = ()
@@ -181,11 +181,11 @@ def document_of(item: Json, asset: AssetId) -> FileRef:
 def documents_of(reply: Json) -> list[Json]:
     """The rows of `attachedDocs` in a v1 asset; none where it has none. Raises Rejected for another shape, which is the
     trouble of this asset alone."""
-    told = reply.get("attachedDocs") if isinstance(reply, dict) else None
-    rows = told.get("docs") if isinstance(told, dict) else told
-    if not rows and not isinstance(told, str | int | float):
+    shown = reply.get("attachedDocs") if isinstance(reply, dict) else None
+    rows = shown.get("docs") if isinstance(shown, dict) else shown
+    if not rows and not isinstance(shown, str | int | float):
         return []
-    if not isinstance(rows, list) or not isinstance(told, dict) or not all(map(_is_document, rows)):
+    if not isinstance(rows, list) or not isinstance(shown, dict) or not all(map(_is_document, rows)):
         raise Rejected(
             "the list of its attached documents has a shape that is not documented",
             code="attachments",
@@ -237,21 +237,21 @@ def _words(rows: Json) -> frozenset[str]:
 
 
 def _metadata(row: Json, tenant: TenantSchema) -> dict[str, Value]:
-    told = {str(each.get("key")): each for each in (row.get("metadata_info") or {}).get("field_set_fields") or ()}
+    shown = {str(each.get("key")): each for each in (row.get("metadata_info") or {}).get("field_set_fields") or ()}
     values = {}
     for key, texts in ((row.get("metadata") or {}).get("fields") or {}).items():
-        value = decode(tenant.fields.get(key) or _info(key, told.get(key) or {}), texts)
+        value = decode(tenant.fields.get(key) or _info(key, shown.get(key) or {}), texts)
         if value is not None:
             values[key] = value
     return values
 
 
-def _info(key: str, told: Json) -> ProfilesField:
+def _info(key: str, shown: Json) -> ProfilesField:
     """What the asset itself says of a field that the tenant's list did not show."""
-    controlled = bool(told.get("controlled_vocabulary"))
-    values = tuple(str(value) for value in told.get("vocabulary") or ())
+    controlled = bool(shown.get("controlled_vocabulary"))
+    values = tuple(str(value) for value in shown.get("vocabulary") or ())
     return ProfilesField(
-        key, str(told.get("field_type") or told.get("type") or "text"), controlled=controlled, values=values
+        key, str(shown.get("field_type") or shown.get("type") or "text"), controlled=controlled, values=values
     )
 
 

@@ -100,22 +100,22 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
         tenant = await self.tenant.load()
-        told: dict[AssetId, wire.More | None] = {}
+        completed: dict[AssetId, wire.More | None] = {}
 
-        async def tell(row: Json) -> None:
+        async def complete(row: Json) -> None:
             identity = wire.id_of(row)
             archived = plain is not None and identity not in plain
-            told[identity] = await self._more(row, archived)
+            completed[identity] = await self._more(row, archived)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for row in rows:
-                    group.create_task(tell(row))
+                    group.create_task(complete(row))
         except BaseExceptionGroup as several:
             raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
         for row in rows:
             self.keep_link(row)
-        return tuple(self._as_read(wire.entry_of(row, tenant, told[wire.id_of(row)])) for row in rows)
+        return tuple(self._as_read(wire.entry_of(row, tenant, completed[wire.id_of(row)])) for row in rows)
 
     def _as_read(self, entry: Entry) -> Entry:
         return wire.as_read(entry, self.api.clock.now()) if self.api.read_only else entry

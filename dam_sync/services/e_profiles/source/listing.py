@@ -94,7 +94,7 @@ class ProfilesListing:
                         yield found
 
     async def _in_pages(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
-        told = int((start or {}).get("seen", 0))
+        listed = int((start or {}).get("seen", 0))
         promised = (start or {}).get("promised")
         asked = ""
 
@@ -107,9 +107,9 @@ class ProfilesListing:
 
         async with aclosing(paginate(fetch, ByUpload(), start)) as pages:
             async for page, behind in pages:
-                told += len(page.rows)
+                listed += len(page.rows)
                 if behind is None:
-                    await self._prove(told, promised or 0)
+                    await self._prove(listed, promised or 0)
                 yield Rows(page.rows, asked, {**behind, "promised": promised} if behind else None)
 
     def _from(self, after: str | None) -> str:
@@ -124,23 +124,23 @@ class ProfilesListing:
         high = low + 2 * facts.TICK
         known = frozenset(place["ids"])
         asked = self._between(low - facts.TICK, high)
-        told: set[str] = set()  # a scroll that lost its place begins again, and lists rows twice
+        listed: set[str] = set()  # a scroll that lost its place begins again, and lists rows twice
         async with aclosing(self.search.scroll(asked, expand=self.search.api.options.expand)) as pages:
             async for rows, last in pages:
                 new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
-                told.update(wire.id_of(row) for row in new)
-                behind = {"after": instant_text(high), "ids": [], "seen": place.get("seen", 0) + len(told)}
+                listed.update(wire.id_of(row) for row in new)
+                behind = {"after": instant_text(high), "ids": [], "seen": place.get("seen", 0) + len(listed)}
                 yield Rows(new, asked, {**place, **behind} if last else place)
 
-    async def _prove(self, told: int, promised: int) -> None:
+    async def _prove(self, listed: int, promised: int) -> None:
         """Nothing may be missing of what was there at the beginning. A narrowed listing may lose rows on the way, for
         an asset that is changed leaves the window."""
-        if self.narrow or told >= promised:
+        if self.narrow or listed >= promised:
             return
         there = (await self.search.page("", limit=1)).total
-        if told < there:
+        if listed < there:
             raise TruncatedListing(
-                f"the service shows {there} assets and only {told} of them by their upload time",
+                f"the service shows {there} assets and only {listed} of them by their upload time",
                 operation=facts.SEARCH,
                 hint="run the same command again; if it stays, the service may not know DateAdded in queries",
             )
