@@ -57,7 +57,7 @@ async def test_a_title_too_long_in_any_language_is_refused_before_the_term_is_ma
     tenant = opened()
     service = tenant.connect()
     await service.schema()
-    with tenant.costs() as spent, pytest.raises(InvalidValue, match="101 letters"):
+    with tenant.costs() as spent, pytest.raises(InvalidValue, match="101 characters"):
         await service.ensure_term("subject", Term("Coast", labels={"en": "Coast", "fr": "c" * 101}))
     assert not spent
 

@@ -34,7 +34,7 @@ UPLOAD_LIFE = timedelta(minutes=45)  # wire A 6.2: short and not guaranteed, abo
 LAG = timedelta(seconds=30)  # wire A 6.12: allow 30 s before concluding absence
 OVERLAP = timedelta(minutes=10)  # wire A 2.6: index lag plus clock skew
 AHEAD = timedelta(days=1)  # wire A 2.6: upper bound of a delta is now + 1 day
-TICK = timedelta(milliseconds=1)  # wire A 0: instants carry milliseconds; ranges are inclusive both ends (2.2)
+TICK = timedelta(milliseconds=1)  # wire A 0: timestamps carry milliseconds; ranges are inclusive both ends (2.2)
 FAR_ID = 999_999_999  # wire A 2.4: prefer explicit far bounds over `*`
 BULK_TIMEOUT = 900.0  # wire A 6.5: synchronous, may take minutes; at least 10 min
 BULK_FROM = 5  # wire A 6.13: PUT a field is best for F <= 4
@@ -100,7 +100,7 @@ RULES = (
     ErrorRule(404, SessionGone, operation="* /api/dam/files/{fileId}"),
     ErrorRule(409, SessionGone, code="file-incomplete"),
     ErrorRule(416, SessionGone, operation="* /api/dam/files/{fileId}"),
-    # wire A 4, 6.9: links on other hosts; a refused one is read anew, once
+    # wire A 4, 6.9: links on other hosts; a refused one is read again, once
     *(ErrorRule(status, NotFound, operation="GET the file", hint=_LINK) for status in (400, 401, 403, 404, 410)),
     *(ErrorRule(status, NotFound, operation="PUT the attachment", hint=_LINK) for status in (400, 401, 403, 404, 410)),
     # wire A 6.9: optional parts of an instance
@@ -166,7 +166,7 @@ LEAVES = (
 
 ASSUMPTIONS = (
     Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),
-    Assumption(2, "ranges are inclusive at both ends and take RFC 3339 instants with milliseconds", "2.2"),
+    Assumption(2, "ranges are inclusive at both ends and take RFC 3339 timestamps with milliseconds", "2.2"),
     Assumption(3, "a media search never shows the trash; the trash has its own search", "2.1"),
     Assumption(4, "metadata, status and version changes move updateDate; folders, labels and links may not", "2.6"),
     Assumption(5, "importDate of a media never changes", "2.4"),
@@ -178,7 +178,7 @@ ASSUMPTIONS = (
     Assumption(
         9, "a DATE is a local midnight; without the option `timezone` the nearest midnight UTC is taken", "11.7"
     ),
-    Assumption(10, "an answer without `maxLength` says nothing about length", "5.2"),
+    Assumption(10, "a response without `maxLength` says nothing about length", "5.2"),
     Assumption(11, "an express download gives the original only at download level HD, and ignores ranges", "4"),
     Assumption(12, "a form without `type` takes any media", "5.2"),
     Assumption(13, "a field without the flag `localized` may differ by language: both readings are compared", "5.6"),

@@ -166,4 +166,4 @@ def credential(context: Context) -> Authenticator:
                 context.clock,
             )
         case other:
-            raise ConfigError(f"auth.flow {other!r} is none of basic, signed_token, client_credentials")
+            raise ConfigError(f"auth.flow {other!r} is not supported: use basic, signed_token or client_credentials")

@@ -249,7 +249,7 @@ def _check_titles(titles: Mapping[str, str]) -> None:
     """Each before any is written. Raises InvalidValue."""
     for title in titles.values():
         if len(title) > facts.TERM_LETTERS:
-            text = f"term {title!r} has {len(title)} letters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
+            text = f"term {title!r} has {len(title)} characters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
             raise InvalidValue(text, code="thesaurus-title-too-long")
 
 

@@ -71,7 +71,7 @@ class HypermediaTenant:
         if not ids <= folders.keys():
             folders = await self.folders.renewed(folders)
             for hidden in ids - folders.keys():
-                folders.setdefault(hidden, ())  # not in the tree this user sees: told by its title alone
+                folders.setdefault(hidden, ())  # not in the tree this user sees: known by its title alone
         return folders
 
     async def _forms(self) -> MediaForms:
@@ -145,7 +145,7 @@ class HypermediaTenant:
         return await self._api.json(request)
 
     async def _languages(self) -> tuple[str, ...]:
-        """Content languages, the user's own first: as told in the options, else by asking (wire A 5.6)."""
+        """Content languages, the user's own first: as set in the options, else by asking (wire A 5.6)."""
         if self._locale_options.locales:
             return self._locale_options.locales
         found = await self._languages_of_a_media() or await self._languages_of_a_term()

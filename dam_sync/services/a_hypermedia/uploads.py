@@ -110,7 +110,7 @@ class Ranges:
         return next_expected((await self._api.client.send(request)).json(), ticket["size"])
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
-        """Send one range; the next byte wanted. After a lost answer the service is asked what it has, so that no range
+        """Send one range; the next byte wanted. After a lost response the service is asked what it has, so no range
         that arrived is sent again. Raises Transient when it fails again and again."""
         for pause in facts.RANGE_PAUSES:
             try:
@@ -155,7 +155,7 @@ async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
 
 @interprets_response
 def next_expected(descriptor: Json, complete: int) -> int:
-    """The first offset of `nextExpectedRanges`; `complete` where there is none (wire A 6.2)."""
+    """The first offset of `nextExpectedRanges`; `complete` where it has no ranges (wire A 6.2)."""
     ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
     if isinstance(ranges, str):
         ranges = [ranges]

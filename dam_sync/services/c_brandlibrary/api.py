@@ -36,7 +36,7 @@ class BrandLibraryApi:
 
     @classmethod
     def open(cls, context: Context) -> BrandLibraryApi:
-        """Raises ConfigError for an address, options or a credential that cannot be used."""
+        """Raises ConfigError for a URL, options or a credential that cannot be used."""
         options = BrandLibraryOptions.of(context.options)
         limits = limits_of(context, options)
         wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
@@ -119,17 +119,17 @@ class BrandLibraryApi:
         )
 
     async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
-        """Change an asset's own attributes; the asset as it is told then. Raises ContractBroken for an answer that does
-        not tell it, for then nothing says that it was done (wire C 6.4)."""
+        """Change an asset's own attributes; returns the asset as the response shows it. Raises ContractBroken if it
+        does not, because then nothing proves the change (wire C 6.4)."""
         body = {"data": {"attributes": dict(attributes)}}
         reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, repeatable=repeatable)
         return made_of(reply.json(), facts.PUT_ASSET)
 
     def path(self, operation: str, ids: Sequence[str]) -> str:
-        """The address of an endpoint, its slots filled in order. Raises NotFound for what is no id."""
+        """The path of an endpoint, its slots filled in order. Raises NotFound for what is not an id."""
         for each in ids:
             if not _ID.fullmatch(each):
-                raise NotFound(f"{each[:80]!r} is no id of this service", operation=operation)
+                raise NotFound(f"{each[:80]!r} is not an id of this service", operation=operation)
         parts = operation.partition(" ")[2].replace("/libraries", f"/{self.options.libraries_word}").split("{id}")
         return "".join(text for pair in zip(parts, [*ids, ""], strict=True) for text in pair)
 
@@ -147,7 +147,7 @@ class BrandLibraryApi:
             raise Denied(
                 f"the key is not known: {error.message}",
                 operation=facts.WHOAMI,
-                hint="check the API key in the job, and that `base_url` is the service's own address",
+                hint="check the API key in the job, and that `base_url` is the service's own URL",
             ) from error
         self._proven = self.clock.monotonic()
         return reply

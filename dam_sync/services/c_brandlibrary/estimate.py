@@ -1,4 +1,4 @@
-"""What writing costs at service C, in API calls by endpoint, as it goes when no answer is lost."""
+"""What writing costs at service C, in API calls by endpoint, if no response is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "labe
 
 
 class BrandLibraryEstimate(BrandLibraryTaxonomy):
-    """Needs `schema()` to have been read. What is made once for all assets is told once."""
+    """Needs `schema()` to have been read. What is created once for all assets is counted once."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -90,7 +90,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return calls
 
     def _once_calls(self, draft: Draft, marker: str) -> Counter[str]:
-        """The key of our mark, and the section for assets without one, where they are missing."""
+        """The key of our marker, and the section for assets without one, where they are missing."""
         calls: Counter[str] = Counter()
         if marker and self._known_keys.named(marker) is None and marker not in self._counted_once:
             self._counted_once.add(marker)

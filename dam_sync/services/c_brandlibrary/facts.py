@@ -27,8 +27,8 @@ LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
 SINGLE_BYTES = 200_000_000  # spec 001, Limits, Service C: single request below 200 MB from a workstation
 CHUNK_BYTES = 16 * MIB  # wire C 8: 8 to 64 MiB
 CHUNK_GRID = 262_144  # wire C 6.2: every chunk but the last a multiple of it
-UPLOAD_LIFE = timedelta(hours=23)  # spec 001, Limits, Service C: upload addresses expire after 24 h
-OBJECT_LIFE = timedelta(days=6)  # wire C 6.9: purged 7 days after the upload; older than 6 days is sent anew
+UPLOAD_LIFE = timedelta(hours=23)  # spec 001, Limits, Service C: upload URLs expire after 24 h
+OBJECT_LIFE = timedelta(days=6)  # wire C 6.9: purged 7 days after the upload; older than 6 days is sent again
 FRESH_UPLOADS = 2  # wire C 6.1: fresh upload requests after a refusal, at most
 ATTACHMENTS = 75  # spec 001, Limits, Service C: attachments of one asset
 LINK_LIFE = timedelta(hours=24)  # wire C 4: observed
@@ -40,11 +40,11 @@ LAG_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # between looks for a token, the last r
 ASKED_SINGLY = 5  # assets whose being there is asked for one by one rather than by listings of ids
 SETTLES = timedelta(minutes=15)  # wire C 6.9: duplicates go about 10 minutes after; look again after 15 or more
 OVERLAP = timedelta(minutes=10)  # wire C 2.3: index lag plus clock skew
-RECENT = timedelta(hours=1)  # how far back the newest assets are read for a mark
+RECENT = timedelta(hours=1)  # how far back the newest assets are read for a marker
 EARLIER = timedelta(minutes=5)  # wire C 6.9: read back to t0 - 5 min
 RECENT_PAGES = 30  # pages of the newest assets, at most
 PROOF_SECONDS = 10.0  # an empty list is believed so long after the key was proven
-LAST = timedelta(milliseconds=1)  # spec 001, Resources: instants carry milliseconds; ranges include their ends
+LAST = timedelta(milliseconds=1)  # spec 001, Resources: timestamps carry milliseconds; ranges include their ends
 DAY = timedelta(days=1)  # wire C 2.2: day precision avoids the reserved colon
 TICK = timedelta(seconds=1)
 AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is later, whatever the clocks say
@@ -184,14 +184,14 @@ ASSUMPTIONS = (
     Assumption(1, "the list of a section has every asset of it, also pending, draft and expired ones", "2.2"),
     Assumption(2, "a page past the end is an empty one, with the total", "2"),
     Assumption(3, "a search by created_at takes days, both ends included; what lies outside is left out here", "2.2"),
-    Assumption(4, "whole instants in a search are quoted, because of their colons", "2.4"),
+    Assumption(4, "full timestamps in a search are quoted, because of their colons", "2.4"),
     Assumption(5, "updated_at may stand still when labels or collections change: a full run sees it", "2.3"),
     Assumption(6, "availability dates may come on lists or on single assets alone: they are asked for where", "3.2"),
     Assumption(7, "several records of one key on one asset mean that the key takes several values", "5.1"),
     Assumption(8, "a label's path has its own id at one end; the neighbour is the parent", "5.1"),
     Assumption(9, "the upload link takes PUT; POST and PUT without a type are tried once", "6.1"),
-    Assumption(10, "the answer to a single upload tells the MD5 by ETag or x-goog-hash", "6.1"),
-    Assumption(11, "an object given to a create whose outcome is unknown may be used up: sent anew", "6.9"),
+    Assumption(10, "the response to a single upload gives the MD5 by ETag or x-goog-hash", "6.1"),
+    Assumption(11, "an object given to a create whose outcome is unknown may be used up: sent again", "6.9"),
     Assumption(12, "reads by id are immediate; only searches, and perhaps lists, lag", "6.9"),
     Assumption(13, "a new version shows itself by version_count once its bytes were looked at", "6.5"),
     Assumption(14, "a key made without flags is free text, neither restricted nor required", "5.2"),

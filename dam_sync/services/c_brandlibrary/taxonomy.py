@@ -59,7 +59,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             return await self._add_term(vocabulary, label)
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
-        """The list is read anew before it is written: a PUT takes the whole of it, also what others added meanwhile."""
+        """The list is read again before it is written: a PUT takes all of it, also what others added meanwhile."""
         for read in (self._tenant.keys.get, self._tenant.refresh):
             key = await self._key(vocabulary, await read())
             if label in key.allowed:
@@ -81,7 +81,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             )
 
     async def _put_list(self, key: Key, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """The whole list with the new value behind it; the answer must have it."""
+        """The whole list with the new value at its end; the response must have it."""
         body = {"data": {"attributes": {"name": key.name, "allowed_values": list(allowed)}}}
         reply = await self._api.write(facts.PUT_KEY, (key.id,), body, repeatable=True)
         told = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
@@ -145,14 +145,14 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         made = made_of(reply.json(), operation)
         if made["attributes"].get("public") is True:
             raise Rejected(
-                f"the new {kind} {name!r} is public: whoever has its address would see what is put into it",
+                f"the new {kind} {name!r} is public: anyone with its URL would see what is put into it",
                 operation=operation,
                 code="public",
                 hint="have an administrator make it private, and the setting for new ones as well, then run again",
             )
         told = made["attributes"].get("name")
         if told is not None and composed(str(told)) != composed(name):
-            raise ContractBroken(f"the {kind} {name!r} was made as {told!r}", operation=operation)
+            raise ContractBroken(f"the {kind} {name!r} was created as {told!r}", operation=operation)
         return made
 
     async def _all_containers(self) -> Places:
@@ -181,7 +181,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
     # -- memberships -----------------------------------------------------------------------------------------------
 
     async def members(self) -> AsyncIterator[Membership]:
-        """Who has which label: assets do not tell it, sections and collections come with them (wire C 2.2)."""
+        """Who has which label: assets do not show it, sections and collections come with them (wire C 2.2)."""
         for label in await self._labels():
             async with aclosing(self._members_of(label)) as memberships:
                 async for membership in memberships:
@@ -200,7 +200,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
 
 
 def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """What a container is known by; the service may compose letters and trim blanks of a name in its own way."""
+    """What a container is known by; the service may compose characters and trim whitespace of a name in its own way."""
     return kind, tuple(composed(name) for name in path)
 
 

@@ -22,7 +22,7 @@ from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own
-UNKNOWN = frozenset({400, 404})  # what a search that is not understood is answered with (wire C 2.4)
+UNKNOWN = frozenset({400, 404})  # the statuses of a search that is not understood (wire C 2.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class BrandLibraryTenant:
 
     def __init__(self, api: BrandLibraryApi) -> None:
         self.api = api
-        self.counted: int | None = None  # assets, as the library itself told when the key was proven
+        self.counted: int | None = None  # assets, as the library itself reported when the key was proven
         self.chosen = SingleFlight(self._choose)
         self.keys = SingleFlight(self._keys)
         self._sample = SingleFlight(self._several)
@@ -60,7 +60,7 @@ class BrandLibraryTenant:
         return wire.AssetDecodeContext(await self.keys.get(), view_only=view_only)
 
     async def _find_view_only(self) -> frozenset[str]:
-        """Ids of the assets that may be seen and not downloaded, which nothing but a search tells (wire C 2.4); none
+        """Ids of the assets that may be seen and not downloaded, which only a search shows (wire C 2.4); none
         where it is not understood."""
         found: set[str] = set()
         number, total = 1, 0
@@ -93,7 +93,7 @@ class BrandLibraryTenant:
         return Keys.of(rows, several | self.api.options.multiple)
 
     async def refresh(self) -> Keys:
-        """The keys read anew; what was seen of several values stays."""
+        """The keys read again; what was seen of several values stays."""
         return await self.keys.again()
 
     def replace_key(self, key: Key) -> None:
@@ -108,7 +108,7 @@ class BrandLibraryTenant:
         return fields.keys_of(await self.api.everything(facts.KEYS, (await self.id(),)))
 
     async def _several(self) -> frozenset[str]:
-        """Names of keys that a sample of assets holds several values of; no call tells it (wire C 5.1)."""
+        """Names of keys that a sample of assets holds several values of; no call reports it (wire C 5.1)."""
         asked = (
             ("page", "1"),
             ("per", str(self.api.options.page)),

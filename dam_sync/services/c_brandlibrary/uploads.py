@@ -26,7 +26,7 @@ DONE = frozenset({200, 201})
 GONE = frozenset({404, 410})
 CANCELLED = 499  # how the storage says yes (wire C 6.2)
 GOES_ON = 308  # progress, not a redirect (wire C 11.10)
-WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is told (wire C 6.1)
+WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is sent (wire C 6.1)
 PLACES = 64  # in the vault for sessions, at most
 _PLACE = f"{facts.NAME}-upload-"
 _END = re.compile(r"bytes=0-(\d+)$")
@@ -53,7 +53,7 @@ class BrandLibraryUploads:
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
-        """The address by which the object is given to an asset; recorded, good for six days, safe to repeat."""
+        """The URL by which the object is given to an asset; recorded, good for six days, safe to repeat."""
         if content.size <= self.api.options.resumable_above:
             return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
         wire = SessionWire(self, content)
@@ -64,11 +64,11 @@ class BrandLibraryUploads:
         return str(handle["object"])
 
     async def discard(self, journal: Journal, name: str = "file") -> None:
-        """Send it anew: what it was given to may have used it up (wire C 6.9)."""
+        """Send it again next time: what it was given to may have used it up (wire C 6.9)."""
         await journal.discard(name, f"{name}:*")
 
     async def slot(self) -> UploadSlot:
-        """Fresh addresses; the answer has no `data` around it, though it may (wire C 11.8)."""
+        """Fresh addresses; the response has no `data` around it, though it may (wire C 11.8)."""
         reply = (await self.api.client.send(self.api.reading(facts.UPLOAD_REQUEST))).json()
         body = reply
         for name in ("data", "attributes"):
@@ -77,9 +77,7 @@ class BrandLibraryUploads:
             upload, named = str(body["upload_url"]), str(body["object_url"])
             return UploadSlot(upload, str(body.get("resumable_upload_url") or ""), named)
         except (KeyError, TypeError):
-            raise ContractBroken(
-                "an upload request came without its addresses", operation=facts.UPLOAD_REQUEST
-            ) from None
+            raise ContractBroken("an upload request came without its URLs", operation=facts.UPLOAD_REQUEST) from None
 
     async def _single(self, content: Content) -> Json:
         """Two fresh requests after a refusal, then no more."""
@@ -94,7 +92,7 @@ class BrandLibraryUploads:
                 f"the storage refused the file with {refusal}",
                 operation=facts.SEND_FILE,
                 code="upload refused",
-                hint="compare this machine's clock with the service's; try `options: {upload_method: put}` or post",
+                hint="compare this host's clock with the service's; try `options: {upload_method: put}` or post",
             )
         return slot.object
 
@@ -134,9 +132,10 @@ class BrandLibraryUploads:
     # -- sessions --------------------------------------------------------------------------------------------------
 
     async def remember(self, address: str) -> Json:
-        """A session's address is a credential: in memory, and in the vault where there is one, never in the state.
+        """A session's URL is a credential: in memory and in the credential store, if any, never in the state.
 
-        Gives what recalls it: a place in the vault, of which there are few, and a digest that tells it is still there.
+        Returns what recalls it: a place in the credential store, of which there are few, and a digest that shows that
+        it is still there.
         """
         place = await self._free_place()
         self._sessions[place] = address
@@ -153,10 +152,10 @@ class BrandLibraryUploads:
             if self.vault is None or not await self.vault.load(place):
                 return place
             del self._sessions[place]
-        return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or begins anew
+        return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or starts again
 
     async def address(self, ticket: Json) -> str:
-        """The session's address. Raises SessionGone when nobody kept it."""
+        """The session's URL. Raises SessionGone when it was not kept."""
         place, address = str(ticket["place"]), await self._kept(ticket)
         if digest_of(address) != ticket["digest"]:
             raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
@@ -185,7 +184,7 @@ class BrandLibraryUploads:
         return left
 
     async def _ended(self, address: str) -> bool:
-        """Whether it was open and is no more. Best effort: what cannot be ended now ends by itself."""
+        """Whether it was open and has now ended. Best effort: what cannot be ended now ends by itself."""
         accept = GONE | {CANCELLED}
         with suppress(Rejected, Denied, Transient):
             request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept, bare=True)
@@ -206,7 +205,7 @@ class _Sent:
     digest: bytes = b""
 
     async def blocks(self) -> AsyncIterator[bytes]:
-        """Begun anew each time it is called."""
+        """Starts from the beginning each time it is called."""
         tally = hashlib.md5(usedforsecurity=False)
         async for block in self.content.blocks():
             tally.update(block)
@@ -229,7 +228,7 @@ class SessionWire:
     content: Content
 
     async def begin(self, size: int) -> Json:
-        """A session; the ticket holds no address of it."""
+        """A session; the ticket does not hold its URL."""
         slot = await self.uploads.slot()
         headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
         request = Request(
@@ -238,7 +237,7 @@ class SessionWire:
         reply = await self.uploads.api.client.send(request)
         address = reply.headers.get("location", "") or _told_location(reply)
         if not address:
-            raise ContractBroken("an upload session began without its address", operation=facts.START_RANGES)
+            raise ContractBroken("an upload session began without its URL", operation=facts.START_RANGES)
         return {**await self.uploads.remember(address), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
@@ -256,7 +255,7 @@ class SessionWire:
         return total if reply.status in DONE else _next_byte(reply)
 
     async def finish(self, ticket: Json) -> Json:
-        """The object's address, and where the session's is kept, once the storage says that it is complete."""
+        """The object's URL, and where the session's is kept, once the storage says that it is complete."""
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
@@ -301,7 +300,7 @@ def _told_location(reply: Response) -> str:
 
 
 def _told_md5(headers: Mapping[str, str]) -> bytes:
-    """From x-goog-hash, else an ETag that looks like one; empty where the storage tells none."""
+    """From x-goog-hash, else an ETag that looks like one; empty where the storage reports none."""
     for part in headers.get("x-goog-hash", "").split(","):
         name, _, text = part.strip().partition("=")
         if name == "md5":

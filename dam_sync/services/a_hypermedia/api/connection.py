@@ -65,7 +65,7 @@ class HalRequest:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoints:
-    """What the two entry points say: release, addresses by relation, the own user, how far our clock is behind."""
+    """What the two entry points say: release, URLs by relation, the own user, how far our clock is behind."""
 
     release: tuple[int, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class HypermediaApi:
         )
 
     async def json(self, request: HalRequest) -> Json:
-        """The same, as JSON. Raises ContractBroken when a read answers no resource; a write may answer nothing."""
+        """The same, as JSON. Raises ContractBroken when a read returns no resource; a write may return nothing."""
         reply = await self.call(request)
         if request.method == "GET" and reply.status == 200:
             return resource_of(reply)
@@ -123,7 +123,7 @@ class HypermediaApi:
         return links.get(endpoint, ENDPOINTS[endpoint]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
 
     async def href(self, endpoint: str, template: str, *ids: str) -> str:
-        """An absolute address, for bodies that link to a resource."""
+        """An absolute URL, for bodies that link to a resource."""
         return self.base_url + await self.path(endpoint, template, ids)
 
     async def listed(self, request: HalRequest, key: str, *, counted: bool = True) -> list[Json]:
@@ -160,7 +160,7 @@ class HypermediaApi:
         request = HalRequest("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
         reply = await self.call(request)
         if reply.status != 200:
-            return "", ("the user may not read its own record; its rights cannot be told",)
+            return "", ("the user may not read its own record, so its rights are unknown",)
         body = resource_of(reply)
         return str(body.get("login") or body.get("email") or identity), ()
 
@@ -193,7 +193,7 @@ _DIGITS = 19  # of a number that every JSON reader takes
 
 @interprets_response
 def resource_of(reply: Response) -> Json:
-    """The resource of an answer. Raises ContractBroken when it is none."""
+    """The resource of a response. Raises ContractBroken when it is not a resource."""
     body = reply.json()
     if problem := oddity(body):
         raise ContractBroken(problem, service=reply.service, operation=reply.operation, asset=reply.asset)

@@ -1,4 +1,4 @@
-"""The envelopes of service A: links, embedded items, addresses, counts and instants, read tolerantly. Pure."""
+"""The envelopes of service A: links, embedded items, URLs, counts and timestamps, read tolerantly. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rels:
 
 @interprets_response
 def link(resource: Json, relation: str) -> str:
-    """The address under a relation; a bare string and an array are read too (wire A 11.4). Empty when absent."""
+    """The URL under a relation; a bare string and an array are read too (wire A 11.4). Empty when absent."""
     found = (resource.get("_links") or {}).get(relation) if isinstance(resource, dict) else None
     if isinstance(found, list):
         found = found[0] if found else None
@@ -47,7 +47,7 @@ def link(resource: Json, relation: str) -> str:
 
 @interprets_response
 def own_link(resource: Json, rels: Rels, name: str) -> str:
-    """The address under a relation of the service's own, whose name comes with the prefix or bare (wire A 3.2)."""
+    """The URL under a relation of the service's own, whose name comes with the prefix or bare (wire A 3.2)."""
     return link(resource, rels.rel(name)) or link(resource, name)
 
 
@@ -68,15 +68,15 @@ def either(resource: Json, key: str) -> list[Any]:
 
 @interprets_response
 def oddity(resource: Json) -> str:
-    """Why an answer is no resource in HAL (wire A 0); empty when it is one. An answer that some proxy or a fault made
+    """Why a response is not a HAL resource (wire A 0); empty when it is one. A response that some proxy or a fault made
     must not pass for an empty list."""
     if not isinstance(resource, dict):
-        return "the answer is no JSON object"
+        return "the response is not a JSON object"
     for name in ("_links", "_embedded"):
         if not isinstance(resource.get(name, {}), dict):
-            return f"`{name}` of the answer is no object"
+            return f"`{name}` of the response is not an object"
     if not any(name in resource for name in ("_links", "_embedded", "id", "totalCount", "childrenCount")):
-        return "the answer has neither links nor an id nor a count"
+        return "the response has neither links nor an id nor a count"
     return ""
 
 
@@ -87,19 +87,19 @@ def total_of(page: Json) -> int | None:
 
 
 def api_path(href: str) -> str:
-    """Path and query of an API address, without scheme, host and doubled slashes (wire A 11.5)."""
+    """Path and query of an API URL, without scheme, host and doubled slashes (wire A 11.5)."""
     path, mark, query = _ORIGIN.sub("", href).partition("?")
     return _SLASHES.sub("/", "/" + path) + mark + query
 
 
 def tail(href: str) -> str:
-    """The last segment of an address: the id."""
+    """The last segment of a URL: the id."""
     path = urlsplit(api_path(href)).path.rstrip("/")
     return unquote(path.rpartition("/")[2])
 
 
 def file_address(href: str) -> str:
-    """An address of bytes on a static host; plain http is raised to https but for loopback (wire A 11.5)."""
+    """A URL of bytes on a static host; plain http is raised to https but for loopback (wire A 11.5)."""
     parts = urlsplit(href)
     if not parts.netloc:
         return ""
@@ -122,7 +122,7 @@ def whole(value: Json) -> int | None:
 
 @interprets_response
 def moment(value: Json) -> datetime | None:
-    """An instant in RFC 3339, or in seconds or milliseconds since 1970."""
+    """A timestamp in RFC 3339, or in seconds or milliseconds since 1970."""
     if not value or isinstance(value, bool):
         return None
     try:

@@ -43,7 +43,7 @@ class MediaSearch:
         reply = await self._api.call(HalRequest("GET", endpoint, params=params, language=language, accept=accept))
         body = resource_of(reply) if reply.status == 200 else {}
         if reply.status == 200 and total_of(body) is None:
-            raise ContractBroken("a search answered without `totalCount`", operation=reply.operation)
+            raise ContractBroken("a search response has no `totalCount`", operation=reply.operation)
         return SearchPage(body, reply.headers)
 
     async def count(self, query: Query) -> int:

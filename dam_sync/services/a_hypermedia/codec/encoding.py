@@ -86,7 +86,9 @@ def _plain(value: Scalar) -> Json:
 
 def _encoded_day(field: FormField, value: Scalar) -> Json:
     if isinstance(value, datetime):
-        raise InvalidValue(f"field {field.name} takes a day, not an instant", hint="use the verb date in the mapping")
+        raise InvalidValue(
+            f"field {field.name} takes a date, not a timestamp", hint="use the transform `date` in the mapping"
+        )
     return value.isoformat() if isinstance(value, date) else _iso(field, value, date.fromisoformat).isoformat()
 
 

@@ -12,7 +12,7 @@ from dam_sync.services.a_hypermedia.codec.forms import FormField, MediaForm, Med
 _ALWAYS = frozenset({"draft", "published", "archived"})  # spec 000, Media: part of the enumeration everywhere
 _MARKER_TYPES = frozenset({"TEXT", "TEXT_AREA", "EMAIL", "URL", "NUMBER"})
 
-# spec 000, Media: properties of the media itself, told as fields
+# spec 000, Media: properties of the media itself, shown as fields
 OWN_FIELDS = (
     Field("stat_views", FieldKind.NUMBER, "Views", editable=False, system=True),
     Field("stat_downloads", FieldKind.NUMBER, "Downloads", editable=False, system=True),
@@ -34,7 +34,7 @@ OWN_FIELDS = (
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What else an instance has: titles of thesaurus roots by id, label titles, status names, content languages, and
-    titles of link types that the operator told."""
+    titles of link types that the operator named."""
 
     roots: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
@@ -88,7 +88,7 @@ def _field(one: FormField, form: str) -> Field:
         max_length=one.max_length,
         vocabulary=one.vocabulary,
         types=frozenset({form}),
-        coordinates=one.kind is FieldKind.PLACE,  # wire A 6.5: an address alone is refused
+        coordinates=one.kind is FieldKind.PLACE,  # wire A 6.5: a postal address alone is refused
     )
 
 

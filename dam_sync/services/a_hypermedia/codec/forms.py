@@ -49,7 +49,7 @@ class FormField:
     indexed: bool = False
     force_selection: bool = False
     localized: bool = False
-    guessed: bool = False  # that it is localized: nothing told whether it is (wire A 5.6)
+    guessed: bool = False  # that it is localized: no response said so (wire A 5.6)
     max_length: int | None = None
     source: tuple[str, str] | None = None
     vocabulary: str = ""

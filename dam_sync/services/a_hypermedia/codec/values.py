@@ -19,7 +19,7 @@ _LONGITUDE = ("longitude", "lng", "lon", "long")
 
 
 class UnreadableValue(ValueError):
-    """JSON that is no value of its type of field."""
+    """JSON that is not a value of its type of field."""
 
 
 @interprets_response
@@ -47,7 +47,7 @@ def _readable(found: Json, read: Callable[[Json], Scalar | None], strange: list[
     for row in found if isinstance(found, list) else [found]:
         try:
             value = read(row)
-        except (UnreadableValue, OverflowError, OSError):  # an instant may be beyond the years there are
+        except (UnreadableValue, OverflowError, OSError):  # a timestamp may lie beyond the years that exist
             if strange is not None:
                 strange.append(row)
             continue

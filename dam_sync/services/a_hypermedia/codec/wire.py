@@ -121,8 +121,8 @@ def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) 
 
 @interprets_response
 def restrictions_of(media: Json) -> frozenset[Restriction]:
-    """What narrows who has the media, as far as it is told: a level of download below the original (wire A 3.1). Rights
-    of folders are not (5.1)."""
+    """What narrows who has the media, as far as it is published: a level of download below the original (wire A 3.1).
+    Rights of folders are not (5.1)."""
     level = str(media.get("downloadLevel") or "HD").upper()
     return (
         frozenset() if level == "HD" else frozenset({Restriction(RestrictionKind.DOWNLOAD, f"download level {level}")})
@@ -316,7 +316,7 @@ def _placements(media: Json, context: MediaDecodeContext, losses: list[Loss]) ->
 
 
 def _own_fields(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> dict[str, Value]:
-    """Properties of the media itself that are told as fields; absent and unset ones are left out."""
+    """Properties of the media itself that are shown as fields; absent and unset ones are left out."""
     point = media.get("pointOfInterest") or {}
     if not isinstance(point, dict) or not all(is_textual(part) for part in point.values()):
         losses.append(unreadable("fields.point_of_interest", point, "pointOfInterest"))

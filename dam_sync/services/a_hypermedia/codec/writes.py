@@ -31,7 +31,7 @@ class Writes:
     own: Mapping[str, Json] | None = None
     status: str = ""
     closed: bool = False  # in place of a status: one in which no ordinary user sees the media
-    selectable: bool = True  # whether bulks may be used: an instance need not tell who we are, and the form may fail
+    selectable: bool = True  # whether bulks may be used: an instance may not say who we are, and the form may fail
 
     @property
     def sets_status(self) -> bool:

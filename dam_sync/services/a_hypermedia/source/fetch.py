@@ -100,7 +100,7 @@ class MediaReader(HypermediaBase):
         return not self._options.public_links and not needs_more_calls(media)
 
     async def permalinks(self, asset: str) -> dict[str, str]:
-        """Public addresses by format, `original` among them where it is configured (wire A 3.2)."""
+        """Public URLs by format, `original` among them where it is configured (wire A 3.2)."""
         request = HalRequest("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
         items = await self._api.listed(request, "permalink")
         links = {wanted_id(item): file_address(link(item, "latest-version")) for item in items}
@@ -120,7 +120,7 @@ class MediaReader(HypermediaBase):
         return tuple(files) or now
 
     async def attachments(self, asset: str) -> tuple[tuple[FileRef, ...], tuple[Loss, ...]]:
-        """Attachments in order of id; those that are not online cannot be had, and are told as losses."""
+        """Attachments in order of id; those that are not online cannot be downloaded and are reported as losses."""
         items = await self.attachment_items(asset)
         away = [item for item in items if not is_online(item)]
         files = [attachment_of(asset, item, self._api.rels) for item in items if item not in away]

@@ -1,4 +1,4 @@
-"""The bytes of files: static links first, renewed where they ended, express download where there is none (wire A 4)."""
+"""The bytes of files: static links first, renewed when expired, else express download (wire A 4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MediaOpener(MediaReader):
     """Opens originals, old versions and attachments."""
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """Bytes from `offset`; a link that no longer answers is read anew, once. Raises Rejected where the user may
+        """Bytes from `offset`; an expired link is read again, once. Raises Rejected where the user may
         not have the original: a low-definition copy is never taken for it."""
         if file.link:
             try:
@@ -57,7 +57,7 @@ class MediaOpener(MediaReader):
 
     async def _static(self, file: FileRef, address: str, offset: int) -> Stream:
         asset = file.id.partition("/")[0]
-        bare = not urlsplit(address).path.startswith(_API)  # files are public at their address (wire A 4)
+        bare = not urlsplit(address).path.startswith(_API)  # files are public at their URL (wire A 4)
         request = Request(operation="GET the file", method="GET", path=address, asset=asset, bare=bare)
         return await self._api.client.stream(request, offset)
 

@@ -1,4 +1,4 @@
-"""A new media, so that a crash at any instant leaves no second one (wire A 6.12)."""
+"""A new media, so that a crash at any moment leaves no second one (wire A 6.12)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class PlannedMedia:
 
 
 class MediaCreator(MediaUpdater, MediaFinder):
-    """Creates in the staging folder, marks first, places; fields and status come last, so that nothing is published
-    half-made. Once marked it is found by its mark, and staging is left."""
+    """Creates in the staging folder, sets the marker first, then containers; fields and status come last, so nothing is
+    published incomplete. Once the marker is set the media is found by it and leaves the staging folder."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -140,8 +140,8 @@ class MediaCreator(MediaUpdater, MediaFinder):
 
 
 def _form_with(fields: Iterable[str], forms: MediaForms) -> MediaForm:
-    """The first form that has all these fields, for a media without a file tells no class of document. Raises
-    InvalidValue where there is none."""
+    """The first form that has all these fields, for a media without a file has no class of document. Raises
+    InvalidValue where there is no such form."""
     wanted = frozenset(fields) & forms.by_key.keys()
     for form in forms.by_id.values():
         if wanted <= {one.key for one in form.fields.values()}:

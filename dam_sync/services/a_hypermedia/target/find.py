@@ -1,4 +1,4 @@
-"""Finding what we made: by its marker, and after a lost answer in the staging folder (wire A 6.12)."""
+"""Finding what we made: by its marker, and after a lost response in the staging folder (wire A 6.12)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to look again, as shares of th
 
 
 class MediaFinder(HypermediaBase):
-    """Looks for media of ours. `claims` tells which unmarked media of the staging folder belongs to which marker."""
+    """Looks for media of ours. `_claims` says which unmarked media of the staging folder belongs to which marker."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -51,7 +51,7 @@ class MediaFinder(HypermediaBase):
 
     async def _created(self, content: Content | None, marker: Put | None) -> str:
         """A media of the staging folder that is this content, unmarked and unclaimed, and so must be the one whose
-        answer was lost; empty when the lag has passed without one. It is claimed at once."""
+        response was lost; empty when the lag has passed without one. It is claimed at once."""
         owner = str(marker.value) if marker else ""
         md5 = await md5_of(content) if content else ""
         for attempt in range(len(_POLLS)):
@@ -74,7 +74,9 @@ class MediaFinder(HypermediaBase):
                 self._release(asset)
         if taken:
             await journal.discard("create", "file*")
-            raise SessionGone("the media made for this asset was taken for its twin; it is made anew", asset=asset)
+            raise SessionGone(
+                "the media made for this asset was claimed for an identical asset; it is created again", asset=asset
+            )
 
     def _release(self, asset: str) -> None:
         """From now on the marker at the service says whose it is."""
@@ -108,7 +110,7 @@ class MediaFinder(HypermediaBase):
         return holds(media, content, md5)
 
     async def _is_ours(self, media: Json) -> bool:
-        """Outside of a staging folder another user's media may look the same; who imported it tells, where both that
+        """Outside of a staging folder another user's media may look the same; its importer decides, where both that
         and who we are is known (wire A 10)."""
         if await self._staging_if_any():
             return True
@@ -137,7 +139,7 @@ class MediaFinder(HypermediaBase):
             return made_id(
                 await self._api.call(HalRequest("POST", "folder-tree", json={"title": self._options.staging}))
             )
-        except DamSyncError:  # it may have been made: the next attempt looks anew
+        except DamSyncError:  # it may have been made: the next attempt looks again
             self._tenant.top.forget()
             raise
 

@@ -121,8 +121,8 @@ class MediaUpdater(HypermediaBase):
         return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
 
     async def _in_bulks(self, asset: str, writes: Writes, status: Status | None, doubtful: bool) -> bool:
-        """Whether the service wrote them. A form that is not proven yet is read back, and is no fault of the asset
-        where it is refused: a call for each field is refused where it fails, and does no harm where all was as it
+        """Whether the service wrote them. A form that is not proven yet is read back, and does not count against the
+        asset where it is refused: a call for each field is refused where it fails, and does no harm where all was as it
         should be. Raises Rejected where a form that was proven is refused."""
         try:
             if not await self._send_bulks(asset, writes, status):
@@ -260,7 +260,7 @@ class MediaUpdater(HypermediaBase):
         )
 
     async def _remove_placements(self, asset: str, placements: Iterable[Placement]) -> None:
-        """Labels off, folders out; what is not there is no fault."""
+        """Labels off, folders out; what is not there is ignored."""
         for place in in_order(placements):
             if place.kind == "label":
                 await self._taken_out(
@@ -276,7 +276,7 @@ class MediaUpdater(HypermediaBase):
         await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
 
     async def _taken_out(self, asset: str, kind: str, place: str, request: HalRequest) -> None:
-        """Asked for twice where the first answer is none of the service's, which answers 204 (wire A 6.7): something on
+        """Sent twice where the first response is not the service's own, which is 204 (wire A 6.7): something on
         the way may have said that all is well. Raises Rejected when it is in there though the service says no."""
         request = replace(request, asset=asset, repeatable=True, accept=frozenset({GONE}))
         reply = await self._api.call(request)
@@ -295,7 +295,7 @@ class MediaUpdater(HypermediaBase):
             )
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """A new file version. After a lost answer the current file is compared first. Raises SessionGone."""
+        """A new file version. After a lost response the current file is compared first. Raises SessionGone."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         path = await self._uploads.send(content, journal, f"{name}:file")
         refused: list[DamSyncError] = []
@@ -343,7 +343,7 @@ class MediaUpdater(HypermediaBase):
         """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
         user = (await self._api.entry.get()).user
         if not user:
-            raise Unsupported("the instance does not tell who we are, so nothing can be selected", asset=asset)
+            raise Unsupported("the instance does not say who the user is, so nothing can be selected", asset=asset)
         request = HalRequest("POST", "users", SELECTIONS, (user,), asset=asset, repeatable=True)
         selection = made_id(await self._api.call(request))
         body = {"id": as_number(asset)}
@@ -369,7 +369,7 @@ class MediaUpdater(HypermediaBase):
             )
         )
         told = reply.object() if reply.body.lstrip().startswith(b"{") else {}
-        return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so an answer without it is taken as it is
+        return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so a response without it is accepted
 
 
 def bulk_forms(writes: Writes, rides: bool) -> set[str]:
@@ -428,7 +428,7 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
 
 @interprets_response
 def holds(media: Json, content: Content, md5: str) -> bool:
-    """Whether the media's current file is this content: name, size, md5 where the service tells it (wire A 6.12)."""
+    """Whether the media's current file is this content: name, size, md5 where it is published (wire A 6.12)."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
     same = same_name(media.get("originalFileName"), content.name) and whole(media.get("fileSize")) == content.size
     return same and (not theirs or theirs == md5)

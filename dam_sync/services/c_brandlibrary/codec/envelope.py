@@ -12,7 +12,7 @@ from dam_sync.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class ApiDocument:
-    """What one answer holds. more: whether another page follows, None where it does not say.
+    """What one response holds. more: whether another page follows, None where it does not say.
 
     A row is `{"id", "type", "attributes", "related": {name: [rows]}}`; a related row that was not included has empty
     attributes.
@@ -38,17 +38,17 @@ class ApiDocument:
 
 @interprets_response
 def document_of(reply: Json, operation: str) -> ApiDocument:
-    """A document from an answer; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
+    """A document from a response; `data` may be one resource, a list, or absent around one. Raises ContractBroken."""
     if not isinstance(reply, dict):
-        raise ContractBroken("the answer has no `data`", operation=operation)
+        raise ContractBroken("the response has no `data`", operation=operation)
     data = reply["data"] if "data" in reply else _bare(reply)
     if isinstance(data, dict):
         data = [data]
     if not isinstance(data, list) or not all(isinstance(row, dict) and row.get("id") for row in data):
-        raise ContractBroken("the answer has no `data` of resources with ids", operation=operation)
+        raise ContractBroken("the response has no `data` of resources with ids", operation=operation)
     around = reply.get("included") or []
     if not isinstance(around, list) or not all(isinstance(row, dict) and row.get("id") for row in around):
-        raise ContractBroken("`included` holds something that is no resource with an id", operation=operation)
+        raise ContractBroken("`included` holds something that is not a resource with an id", operation=operation)
     included = {(row.get("type"), str(row["id"])): row for row in around}
     meta = reply.get("meta") or {}
     total = meta.get("total_count")
@@ -58,7 +58,7 @@ def document_of(reply: Json, operation: str) -> ApiDocument:
 
 @interprets_response
 def made_of(reply: Json, operation: str) -> Json:
-    """The resource an answer to a write tells: the first object with an id, however it is wrapped (wire C 11.39)."""
+    """The resource in the response to a write: the first object with an id, however it is wrapped (wire C 11.39)."""
     waiting = [reply]
     while waiting:
         part = waiting.pop(0)
@@ -68,7 +68,7 @@ def made_of(reply: Json, operation: str) -> Json:
             if part.get("id") and isinstance(part.get("attributes"), dict):
                 return _row(part, {})
             waiting += list(part.values())
-    raise ContractBroken("the answer to a write names no resource", operation=operation)
+    raise ContractBroken("the response to a write names no resource", operation=operation)
 
 
 @interprets_response

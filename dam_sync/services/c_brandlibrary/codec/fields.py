@@ -63,7 +63,7 @@ def key_of(name: str) -> str:
 
 @interprets_response
 def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
-    """Keys by their names, trimmed; case tells them apart (wire C 5.2)."""
+    """Keys by their names, trimmed; case distinguishes them (wire C 5.2)."""
     found: dict[str, Key] = {}
     for row in rows:
         attributes = row["attributes"]
@@ -94,7 +94,7 @@ def is_closed(key: Key, extends: bool) -> bool:
 
 
 def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str = "") -> Schema:
-    """The library's fields, with the one for our mark, which the first create makes where it is missing.
+    """The library's fields, with the one for our marker, which the first create makes where it is missing.
 
     payload: there are assets that are no files. section: where assets are put that name none.
     """

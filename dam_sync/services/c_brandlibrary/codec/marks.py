@@ -1,4 +1,4 @@
-"""Our mark on an asset while it is made: a token in its description (wire C 6.9). Pure."""
+"""Our marker on an asset while it is created: a token in its description (wire C 6.9). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RESERVED = frozenset('><(){}[]":*&')
 
 
 def token_of(marker: Marker) -> str:
-    """One index term: lower-case letters and digits."""
+    """One index term: lower-case characters and digits."""
     digest = hashlib.sha256(f"{marker.field}\n{marker.value}".encode()).digest()
     return "c" + base64.b32encode(digest).decode().lower()[:26]
 
@@ -45,7 +45,8 @@ def by_value(marker: Marker) -> str:
     """A search for the value of the field. Raises InvalidValue for what is syntax."""
     if not _SAFE.fullmatch(marker.value):
         raise InvalidValue(
-            f"cannot search for {marker.value!r}", hint="keys to be searched take letters, digits, - and _"
+            f"cannot search for {marker.value!r}",
+            hint="keys that are searched take ASCII characters a-z, digits, - and _",
         )
     if not searchable(marker.field):
         raise InvalidValue(f"the field {marker.field!r} cannot be searched", hint="mark in a field without > < ( ) : …")

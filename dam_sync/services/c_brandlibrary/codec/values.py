@@ -49,12 +49,12 @@ def text_of(value: Scalar) -> str:
 
 
 def moment_text(moment: datetime) -> str:
-    """An instant as the service writes it: UTC, milliseconds, `Z` (spec 001, Resources, Service C)."""
+    """A timestamp as the service writes it: UTC, milliseconds, `Z` (spec 001, Resources, Service C)."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def composed(text: str) -> str:
-    """A text as two of them are compared: a service may compose letters, trim blanks and end lines in its own way."""
+    """A text prepared for comparison: a service may compose characters, trim whitespace, end lines in its own way."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n")).strip()
 
 

@@ -27,7 +27,7 @@ RELATIONS = ("attachments", "section", "collections", "custom_field_values", "ta
 OWNED = frozenset({"attachments", "section"})  # relations that a file always has
 DATES = ("availability_start", "availability_end")
 FIELDS = "created_at,updated_at,availability"
-ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that tells nothing of dates
+ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that says nothing about dates
 FILES = frozenset({"", "generic_files"})  # types of assets that are files
 EVERYBODY = Audience()
 PENDING, PUBLISHED = "pending", "published"
@@ -39,7 +39,7 @@ class AssetDecodeContext:
 
     keys: Keys
     names: Mapping[str, str] = field(default_factory=dict)
-    view_only: Collection[str] = frozenset()  # ids of assets whose original nobody may download, as a search tells them
+    view_only: Collection[str] = frozenset()  # ids of assets whose original nobody may download, known by a search
 
 
 Counts = Mapping[str, int]
@@ -154,7 +154,7 @@ def tells_dates(row: Json) -> bool:
 
 @interprets_response
 def attachments_of(row: Json) -> list[Json]:
-    """The attachments of an asset by position, its file first; an id of which nothing is told is none (wire C 2)."""
+    """The attachments of an asset by position, its file first; an id without attributes does not count (wire C 2)."""
     told = [each for each in related(row, "attachments") if each["attributes"]]
     return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
 
@@ -171,7 +171,7 @@ def is_whole(row: Json, given: Collection[str] = ()) -> bool:
 
 @interprets_response
 def count_of(attachment: Json) -> int:
-    """How many versions an attachment tells; 1 where it does not tell."""
+    """How many versions an attachment reports; 1 where it reports none."""
     count = attachment["attributes"].get("version_count")
     return count if isinstance(count, int) and count > 0 else 1
 

@@ -66,7 +66,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return told is not None and told < facts.REACH * facts.CLEARLY
 
     async def _within_reach(self, library: str) -> bool:
-        """Whether all assets can be listed as one, which the library's own count tells where it is clear."""
+        """Whether all assets can be listed as one, which the library's own count decides where it is clear."""
         if self._clearly_within_reach:
             return True
         return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
@@ -105,7 +105,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         await self._refuse_fewer(library, found)
 
     async def _cut(self, whole: ListingQuery, total: int, more: dict[str, Json]) -> list[Shard]:
-        """By date of creation, in days as the service documents them, else in instants; each must show all there is."""
+        """By date of creation, in days as the service documents them, else in timestamps; each must show all of it."""
         shown = 0
         for exact in (False, True):
             shards = [shard async for shard in self._pieces(whole, total, exact)]
@@ -232,7 +232,7 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _search_dated(self) -> frozenset[str] | None:
         """Ids of assets with availability dates; None where the search cannot be trusted, so that all are read singly.
 
-        Both halves together must be the whole, for a misread search is answered with an empty list (wire C 2.4).
+        Both halves together must be the whole, because a misread search returns an empty list (wire C 2.4).
         """
         library = await self._tenant.id()
         whole = ListingQuery(facts.LIBRARY_ASSETS, (library,), thin=True, size=facts.LONG_PAGE)

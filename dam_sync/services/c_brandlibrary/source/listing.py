@@ -31,10 +31,10 @@ class Pages:
     size: int
     reach: int | None = None
     remaining: bool = False
-    shifting: bool = False  # a shrinking total is made good here
+    shifting: bool = False  # a shrinking total is compensated here
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
+        """The first page; no total is known yet."""
         return {"page": 1, "was": None}
 
     def params(self, cursor: Cursor) -> Params:
@@ -42,7 +42,7 @@ class Pages:
         return {"page": cursor["page"], "size": self.size}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
+        """The next page, or an earlier one where the total fell; None at the end."""
         number, was, total = int(cursor["page"]), cursor["was"], page.total
         if total is not None and was is not None and total < was and number > 1:
             back = -(-(was - total) // self.size)

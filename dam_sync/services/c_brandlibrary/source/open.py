@@ -19,7 +19,7 @@ from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 
 class BrandLibraryOpener(BrandLibraryBase):
-    """Opens files. Links are secrets: they are held in memory and nowhere else."""
+    """Opens files. Links are secrets: they are kept in memory only."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

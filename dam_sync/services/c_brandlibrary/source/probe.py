@@ -71,7 +71,7 @@ class BrandLibraryProbe(BrandLibraryBase):
         privacy = str(attributes.get("privacy") or "")
         if self._api.read_only or privacy in ("", "private"):
             return []
-        whom = "whoever has its address" if privacy == "public" else "whoever was given its address"
+        whom = "anyone with its URL" if privacy == "public" else "anyone who was given its URL"
         return [f"the library is {privacy}: {whom} sees its published assets without a login"]
 
     async def _role(self, library: ChosenLibrary, user: str) -> str:
@@ -92,7 +92,7 @@ class BrandLibraryProbe(BrandLibraryBase):
 
 @interprets_response
 def _user_of(reply: Response) -> tuple[str, str]:
-    """Id and email of the key's user, as far as they are told: no document shows this answer (wire C 1)."""
+    """Id and email of the key's user, as far as they are reported: no document shows this response (wire C 1)."""
     try:
         rows = document_of(reply.json(), facts.WHOAMI).rows
     except (ContractBroken, *MISREAD):

@@ -76,7 +76,7 @@ class RequestCoalescer(Generic[T, R]):
         some, self._waiting = self._waiting, []
         try:
             results = await self.send([item for item, _, _ in some])
-        except Exception as error:  # noqa: BLE001 - told to each who asked
+        except Exception as error:  # noqa: BLE001 - raised for each caller
             for _, answer, _ in some:
                 if not answer.done():
                     answer.set_exception(copy(error))

@@ -94,7 +94,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return form == DATED and not self._proven.proven([form])
 
     async def _hide(self, made: AssetId, journal: Journal) -> None:
-        """Take the approval away; where that is passed over, the asset to the trash, to be made anew another time."""
+        """Take the approval away; where that is passed over, the asset to the trash, to be created again later."""
         await self._api.edit(made, wire.approval(wire.PENDING), repeatable=True)
         if (await self._reread(made))["attributes"].get("approved") is not False:
             await self._api.write(facts.DELETE_ASSET, (made,), asset=made, repeatable=True, accept=GONE)
@@ -188,7 +188,9 @@ class _Making:
     async def make(self) -> Json:
         """The id. Raises what the upload and the create raise."""
         if self.content is not None and await self.journal.get("create") is None:
-            await self.creator._uploads.send(self.content, self.journal)  # before the intent: it makes no asset
+            await self.creator._uploads.send(
+                self.content, self.journal
+            )  # before the intent, because it creates no asset
         begun = await self.journal.run("intent", self._now, idempotent=True)
 
         async def found() -> Json:
@@ -215,13 +217,13 @@ class _Making:
         reply = await self.creator._api.write(operation, (home,), body)
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
-            raise ContractBroken(f"one asset was to be made and {len(rows)} are told", operation=operation)
+            raise ContractBroken(f"one asset was to be created and the response shows {len(rows)}", operation=operation)
         with interpreting_response("the asset made"):
             return str(rows[0]["id"])
 
     async def _unused(self, content: Content) -> str:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is
-        sent anew (wire C 6.9), once however often that is broken off."""
+        sent again (wire C 6.9), once however often that is interrupted."""
         used = await self.journal.get("used")
         address = await self.creator._uploads.send(content, self.journal)
         if address == used:

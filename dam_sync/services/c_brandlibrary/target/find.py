@@ -1,4 +1,4 @@
-"""Assets of ours found again: by the token in their description, by the value of their mark (wire C 6.9)."""
+"""Assets of ours found again: by the token in their description, by the value of their marker (wire C 6.9)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class BrandLibraryFinder(BrandLibraryBase):
     """Looks where reads are immediate first, then in the index; a hit is read by its id before it counts."""
 
     async def find(self, marker: Marker, *, section: str = "", since: datetime | None = None) -> AssetId | None:
-        """The asset with this mark, none only after the index had its time. Safe to repeat.
+        """The asset with this marker; None only after the index lag has passed. Safe to repeat.
 
-        section, since: where and when it was made, if it was. Raises InvalidValue for a mark nobody can search.
+        section, since: where and when it was created, if it was. Raises InvalidValue if it cannot be searched.
         """
         marks.by_value(marker)
         begun = since if since is not None else self._api.clock.now() - facts.RECENT
@@ -35,7 +35,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         return None if found is None else AssetId(found)
 
     async def asked_again(self, ask: Call, seconds: float, waits: Sequence[float], first: float = 0.0) -> Json:
-        """The first answer that is not None; asked a last time when `seconds` are over."""
+        """The first result that is not None; asked a last time when `seconds` are over."""
         clock = self._api.clock
         until = clock.monotonic() + seconds
         if first:

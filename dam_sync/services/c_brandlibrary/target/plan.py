@@ -85,7 +85,7 @@ def refuse_profile(profile: str) -> None:
 
 
 def refuse_status(status: str) -> None:
-    """Raises InvalidValue for a status that is none of ours."""
+    """Raises InvalidValue for a status that does not exist here."""
     if status and status not in STATUSES:
         raise InvalidValue(f"there is no status {status!r}", hint=f"map the status to {' or '.join(STATUSES)}")
 
@@ -101,13 +101,13 @@ def refuse_moves(patch: Patch) -> None:
     moved = patch.placements_add | patch.placements_remove
     if moved:
         kind = min(placement.kind for placement in moved)
-        raise Unsupported(f"an asset stays in its {kind}", hint="move it by hand, or create it anew")
+        raise Unsupported(f"an asset stays in its {kind}", hint="move it by hand, or create it again")
 
 
 def _refuse_unlisted(key: Key, texts: Iterable[str]) -> None:
     wrong = [text for text in texts if text not in key.allowed]
     if key.restricted and key.allowed and wrong:
         raise InvalidValue(
-            f"the field {key.name} takes only values of its list, and {wrong[0]!r} is none",
+            f"the field {key.name} takes only values of its list, and {wrong[0]!r} is not one of them",
             hint="map it through a vocabulary with `unmatched: create` and `options: {extend_lists: on}`, or pin it",
         )

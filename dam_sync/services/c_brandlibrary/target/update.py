@@ -17,7 +17,7 @@ from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
-TOLD = ("approved", "name", "description")  # what the answer to a change tells of it (wire C 3.2, 6.4)
+TOLD = ("approved", "name", "description")  # what the response to a change shows of it (wire C 3.2, 6.4)
 HINTS = {
     "approved": "the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
 }
@@ -95,7 +95,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
                 "ready", lambda: self._arrived(asset, attachment, before["count"], content), idempotent=True
             )
         except NotReady:
-            await self._uploads.discard(journal)  # its object may have gone before anybody looked at it: sent anew
+            await self._uploads.discard(journal)  # its object may have gone before anybody looked at it: sent again
             await journal.discard("put")
             raise
 
@@ -216,7 +216,7 @@ def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
 
 
 def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
-    """Raises Rejected where the answer to a change tells another status, name or description than was sent."""
+    """Raises Rejected where the response to a change shows another status, name or description than was sent."""
     told = row["attributes"]
     for name in TOLD:
         if name in sent and name in told and not _same(told[name], sent[name]):
@@ -230,7 +230,7 @@ def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
 
 
 def _same(told: Json, sent: Json) -> bool:
-    """Whether a flag is as it was sent, where it is told at all, or a text, whose absence is an empty one."""
+    """Whether a flag is as it was sent, where the response has it, or a text, whose absence equals an empty one."""
     if isinstance(sent, bool):
         return told is None or told == sent
     return composed(str(told or "")) == composed(str(sent or ""))

@@ -54,7 +54,7 @@ class FieldValueWriter:
         self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
-        """Make the key of our mark where the library has none (wire C 6.9)."""
+        """Create the key of our marker where the library has none (wire C 6.9)."""
         for name in {facts.MARK_KEY, marker.field if marker else facts.MARK_KEY} & set(texts):
             if (await self.tenant.keys.get()).named(name) is not None:
                 continue
@@ -83,7 +83,7 @@ class FieldValueWriter:
         self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: CoalescedCall
     ) -> None:
         """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
-        before all; after a lost answer, or one that refused others', what is missing."""
+        before all; after a lost response, or one that refused others' values, what is missing."""
         left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
@@ -209,7 +209,7 @@ class FieldValueWriter:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
         reply = await self.api.write(facts.ADD_TAGS, (asset,), body, asset=asset)
         missing = _unnamed(tags, told_names(reply))
-        if missing:  # an answer of another shape tells nothing: the asset itself does
+        if missing:  # a response of another shape proves nothing: the asset itself does
             row = await self._row(asset, "tags")
             missing = _unnamed(tags, {str(tag["attributes"].get("name")) for tag in related(row, "tags")})
         if missing:
@@ -247,7 +247,7 @@ async def _true() -> Json:
 
 @interprets_response
 def told_names(reply: Response) -> set[str]:
-    """The names of tags that an answer tells (wire C 6.6)."""
+    """The names of tags in a response (wire C 6.6)."""
     try:
         return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
     except (ContractBroken, *MISREAD):
@@ -255,7 +255,7 @@ def told_names(reply: Response) -> set[str]:
 
 
 def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Tags that are not among the names, whose letters the service may compose and whose case it may change."""
+    """Tags that are not among the names, whose characters the service may compose and whose case it may change."""
     there = {composed(name).casefold() for name in names}
     return [tag for tag in tags if composed(tag).casefold() not in there]
 
@@ -268,5 +268,5 @@ def tag_names(row: Json) -> frozenset[str]:
 
 @interprets_response
 def names_of(tags: Iterable[Json]) -> frozenset[str]:
-    """Names of tags that no machine made."""
+    """Names of tags that were not generated."""
     return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))
