@@ -22,16 +22,16 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
-from dam_sync.engine.orphaned_uploads import describe_orphans
-from dam_sync.engine.partial_creates import describe_partial_creates
+from dam_sync.engine.partial_creates import describe_orphans, describe_partial_creates
 from dam_sync.engine.probation import describe_probation, watch_probation
 from dam_sync.engine.repair import repaired_of
-from dam_sync.engine.report import Report, ReportedSide, count_operations, operation_kind
+from dam_sync.engine.report import Report, ReportedSide, count_operations
 from dam_sync.engine.retrying import describe_retried, describe_undated
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import describe_left_over
 from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.model import journal_names
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
@@ -300,7 +300,7 @@ async def _write_operations(out: IO[str], store: SqlStore, after: int) -> None:
         after = rows[-1].seq
         for row in rows:
             if count_operations(Counter([row.operation])):
-                told: dict[str, Any] = {"operation": operation_kind(row.operation), "asset": row.asset}
+                told: dict[str, Any] = {"operation": journal_names.kind_of(row.operation), "asset": row.asset}
                 told["what"] = row.operation.partition(":")[2]
                 out.write(separator + json.dumps(told, ensure_ascii=False))
                 separator = ",\n"

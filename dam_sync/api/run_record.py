@@ -9,9 +9,10 @@ from typing import Any
 
 from dam_sync import __version__
 from dam_sync.engine.guards.drift import schema_facts
-from dam_sync.engine.report import INNER, Report, operation_kind
+from dam_sync.engine.report import Report
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
+from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
@@ -65,14 +66,14 @@ async def operations_digest(store: SqlStore, run: int, after: int) -> str:
     while rows := await store.ledger(after, PAGE):
         after = rows[-1].seq
         for row in rows:
-            if row.run == run and not row.operation.startswith(INNER):
+            if row.run == run and not is_inner(row.operation):
                 total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
     return f"{total % WHOLE:032x}" if total else ""
 
 
 def _said(row: LedgerRow) -> str:
     """The operation without ids that only the target gives, so that a plan says the same."""
-    kind = operation_kind(row.operation)
+    kind = kind_of(row.operation)
     if kind == "place":
         members = row.changes.get("members") or [[], []]
         return f"{row.operation.rpartition(':')[0]} {[len(ids) for ids in members]}"

@@ -21,10 +21,10 @@ from dam_sync.engine.decide import (
 )
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.probation import refuse_removed
-from dam_sync.engine.repair import STEP, Repair, Repairer, refuse_conflicts
-from dam_sync.engine.report import INNER
+from dam_sync.engine.repair import Repair, Repairer, refuse_conflicts
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
+from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
@@ -75,7 +75,6 @@ class DeferredWrites:
 
 
 NOTHING = DeferredWrites()
-REPAIRED = "@"  # before the run, in the names of steps that write a file once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class TargetWriter:
         update = self.context.target.update
         patch = Patch(closed=True)
         with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
-            await journal.run("hide", lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
+            await journal.run(journal_names.HIDE, lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
         return replace(link, draft={**link.draft, "closed": True})
 
     async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
@@ -137,7 +136,7 @@ class TargetWriter:
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
-            scoped = NamespacedJournal(journal, f"{INNER}create: ")
+            scoped = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
             if first is None:
                 return await target.create(draft, None, scoped)
             async with self._contents(first, draft, asset.file) as content:
@@ -146,7 +145,7 @@ class TargetWriter:
                 return made
 
         with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
-            made = AssetId(await journal.run("create", create, idempotent=True))
+            made = AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
         changed = merge_patches(meant, draft)
         attachments = fresh_attachments(asset, None, target.operations)
         try:
@@ -182,7 +181,7 @@ class TargetWriter:
                     await self.hide(item.work, link)
                 raise
             await self._apply(known, action.patch, link.draft, number, journal)
-        again = f"{REPAIRED}{self.context.run.id}" if repair is not None else ""
+        again = self.context.run.id if repair is not None else None
         await self._add_versions(known, action.versions, asset.file, drafted.draft, journal, again)
         await self._attach(known, action.attachments, journal, again)
         written = frozenset(_keys((*action.versions, *action.attachments)))
@@ -207,13 +206,13 @@ class TargetWriter:
 
         changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
         with self._recording(known, changes):
-            await journal.run(f"{STEP}{self.context.run.id}", call, idempotent=True)
+            await journal.run(journal_names.repair(self.context.run.id), call, idempotent=True)
 
     async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
         """One update. before: the draft last written; number: that of the draft among those of this asset."""
         update = self.context.target.update
         with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
-            await journal.run(f"update:{number}", lambda: _void(update(known, patch)), idempotent=True)
+            await journal.run(journal_names.update(number), lambda: _void(update(known, patch)), idempotent=True)
 
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))
@@ -225,36 +224,36 @@ class TargetWriter:
         current: FileRef | None,
         draft: Draft,
         journal: Journal,
-        again: str = "",
+        again: int | None = None,
     ) -> None:
         for file in versions:
-            key = f"{version_key(file)}{again}"
+            name = journal_names.version(version_key(file), again)
 
-            async def add(file: FileRef = file, key: str = key) -> Json:
+            async def add(file: FileRef = file, name: str = name) -> Json:
                 async with self._contents(file, draft, current) as content:
-                    await self.context.target.replace(
-                        made, content, NamespacedJournal(journal, f"{INNER}version:{key}: ")
-                    )
+                    scoped = NamespacedJournal(journal, journal_names.inside(name))
+                    await self.context.target.replace(made, content, scoped)
                     _sent(content)
                 return True
 
             with self._recording(made, {"version": [None, file.name]}):
-                await journal.run(f"version:{key}", add, idempotent=True)
+                await journal.run(name, add, idempotent=True)
 
-    async def _attach(self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: str = "") -> None:
+    async def _attach(
+        self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: int | None = None
+    ) -> None:
         for file in files:
-            key = f"{version_key(file)}{again}"
+            name = journal_names.attachment(version_key(file), again)
 
-            async def attach(file: FileRef = file, key: str = key) -> Json:
+            async def attach(file: FileRef = file, name: str = name) -> Json:
                 async with self.context.contents(file, file.name) as content:
-                    await self.context.target.attach(
-                        made, content, NamespacedJournal(journal, f"{INNER}attach:{key}: ")
-                    )
+                    scoped = NamespacedJournal(journal, journal_names.inside(name))
+                    await self.context.target.attach(made, content, scoped)
                     _sent(content)
                 return True
 
             with self._recording(made, {"attachment": [None, file.name]}):
-                await journal.run(f"attach:{key}", attach, idempotent=True)
+                await journal.run(name, attach, idempotent=True)
 
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
         """Somebody else changed, in the target, what we are about to change."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
+from dam_sync.engine.run_context import RunContext
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -307,3 +309,21 @@ def _places(placements: frozenset[Placement]) -> frozenset[str]:
 def _cut(texts: Sequence[str]) -> str:
     joined = "; ".join(texts)
     return joined if len(joined) <= 200 else joined[:197] + "…"
+
+
+def scope_of(crosswalk: Crosswalk) -> Scope:
+    """What a mapping writes."""
+    plan = crosswalk.plan
+    return Scope(
+        fields=frozenset(plan.fields),
+        containers=frozenset(kind for _, kind in plan.placements),
+        tags=plan.tags is not None,
+        groups=plan.groups is not None,
+        dates=frozenset(name for name, rule in (("release", plan.release), ("expiry", plan.expiry)) if rule),
+    )
+
+
+def defaults_of(context: RunContext, draft: Draft) -> Defaults:
+    """What the target gives an asset of this draft by itself."""
+    groups = context.target.audience(draft).groups or frozenset()
+    return Defaults(groups, context.target_schema.container_default)

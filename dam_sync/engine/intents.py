@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dam_sync.engine.decide import patch_between
+from dam_sync.model import journal_names
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
-from dam_sync.store.journal import SILENT
 
 
 async def recorded_intents(journal: Journal) -> list[Json]:
@@ -52,4 +52,4 @@ def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
 
 
 def _name(number: int) -> str:
-    return f"{SILENT}draft {number + 1}"
+    return journal_names.silent(f"draft {number + 1}")

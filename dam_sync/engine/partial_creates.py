@@ -1,4 +1,4 @@
-"""Assets that a killed run left half made in the target, and that will not be finished: their source asset is gone."""
+"""What a killed run left behind in the target: assets created in part, and orphaned uploads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import suppress
 import structlog
 
 from dam_sync.engine.apply import NamespacedJournal
-from dam_sync.engine.report import INNER
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import Rejected
 from dam_sync.model.ports import Journal
@@ -18,7 +18,6 @@ from dam_sync.store.rows import Work
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
-PARTIAL_CREATE = "note: half made"
 
 
 async def trash_partial_create(context: RunContext, work: Work) -> None:
@@ -31,24 +30,28 @@ async def trash_partial_create(context: RunContext, work: Work) -> None:
     journal = context.store.journal(work, context.run.id)
     key = context.crosswalk.marker
     marker = Marker(key, marker_value(context.source_account.tenant, work.asset)) if key else None
-    half = await journal.run(PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True)
-    if half:
-        asset = AssetId(half)
+    partial = await journal.run(
+        journal_names.PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True
+    )
+    if partial:
+        asset = AssetId(partial)
         if marker is not None:
             with suppress(Rejected):  # gone by now, or in the trash already
                 await context.target.update(asset, Patch(fields={marker.field: None}))
         with suppress(Rejected):
             await context.target.remove(asset)
         context.partial_creates_trashed += 1
-        log.warning("asset.half_made", asset=work.asset, target=half)
+        log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
 
 
 async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:
     """The target's id of it; empty where nothing was made."""
-    made = await journal.get("create")
+    made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
-        made = await context.target.find_partial(marker, NamespacedJournal(journal, f"{INNER}create: "))
+        made = await context.target.find_partial(
+            marker, NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
+        )
     return str(made or "")
 
 
@@ -59,3 +62,20 @@ def describe_partial_creates(context: RunContext) -> list[str]:
     were = "asset was" if context.partial_creates_trashed == 1 else "assets were"
     told = f"{context.partial_creates_trashed:,} {were} left half made by an earlier run"
     return [f"{told}, and gone from the source or restricted there since: put into the target's trash"]
+
+
+async def abort_orphaned_uploads(context: RunContext) -> None:
+    """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
+    nothing in a run of chosen assets; safe to repeat."""
+    if not context.control.only:
+        context.orphans_aborted += await context.target.sweep(context.store.is_recorded)
+
+
+def describe_orphans(context: RunContext) -> list[str]:
+    """In words; nothing where nothing was left."""
+    match context.orphans_aborted:
+        case 0:
+            return []
+        case 1:
+            return ["1 upload session left open by a run that was killed was ended"]
+    return [f"{context.orphans_aborted:,} upload sessions left open by a run that was killed were ended"]

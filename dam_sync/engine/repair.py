@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import foreign_edits
+from dam_sync.engine.compare import defaults_of, foreign_edits, scope_of
 from dam_sync.engine.decide import kept_versions, version_key
 from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, pair_files
 from dam_sync.engine.intents import merge_patches
 from dam_sync.engine.relations import RELATIONS, lacking_relations
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.scope import defaults_of, scope_of
+from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.codec import rights_to_json
 from dam_sync.model.errors import Conflict, NotFound
@@ -27,7 +27,6 @@ from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
 
 LEFT = "left closed"  # the fate of an asset that a repair would show again
-STEP = "repair:"  # begins the name of the step that repairs
 TARGET = "target:"  # before the ids of target assets among the members that a run keeps
 
 
@@ -51,7 +50,7 @@ class Repair:
 
 def repaired_of(operation: str, detail: Json) -> Sequence[str]:
     """The parts that a ledger row says were repaired; none for other writes."""
-    return detail["repaired"] if operation.startswith(STEP) else ()
+    return detail["repaired"] if journal_names.is_repair(operation) else ()
 
 
 @dataclass(slots=True)

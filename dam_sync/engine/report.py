@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
+from dam_sync.model import journal_names
 from dam_sync.model.values import Json
 
 REFUSED = "set aside"  # the fate of an asset that more people would see
-INNER = "in "  # begins the names of steps inside a write: the plan does not list them
 
 
 @dataclass(slots=True)
@@ -72,15 +72,10 @@ class Report:
         return asdict(self)
 
 
-def operation_kind(name: str) -> str:
-    """The kind of write a ledger row tells of: `create`, `version`, `term`, `container`, `place`, …"""
-    return name.partition(":")[0]
-
-
 def count_operations(names: Counter[str]) -> dict[str, int]:
     """Writes by kind, without the steps inside them."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():
-        if not name.startswith(INNER):
-            kinds[operation_kind(name)] += number
+        if not journal_names.is_inner(name):
+            kinds[journal_names.kind_of(name)] += number
     return dict(sorted(kinds.items()))

@@ -20,8 +20,7 @@ from dam_sync.engine.guards.mass_deletion import (
 )
 from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.known_terms import keep_terms, terms_of
-from dam_sync.engine.lag import lag_left
-from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads
+from dam_sync.engine.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.repair import TARGET
@@ -76,7 +75,7 @@ async def _phases(context: RunContext) -> None:
     await retry_parked(context)
     if context.control.repair:
         context.progress.phase = "waiting for the target's index"
-        await context.clock.sleep(await lag_left(context))
+        await context.clock.sleep(await context.lag_left())
     context.progress.phase = "reading the target"
     names = FilenameAllocator(context)
     await names.load()

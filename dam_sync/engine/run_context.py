@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from dam_sync.engine.decide import Policy
-from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.model.asset import FileRef
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
@@ -107,6 +108,21 @@ class RunContext:
     def accept(self, told: Iterable[str]) -> None:
         """Keep, for the report, what the operator goes on with; safe to repeat."""
         self.accepted.extend(one for one in told if one not in self.accepted)
+
+    async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
+        """The asset as mapped; groups that the target does not know are dropped or park it, as their rule says."""
+        made = self.crosswalk.draft(asset, marker, terms)
+        names = made.draft.rights.groups
+        if not names or self.target_schema.groups is not None:
+            return made
+        unknown = await self.target.unknown_groups(names)
+        return self.crosswalk.draft(asset, marker, terms, unknown) if unknown else made
+
+    async def lag_left(self) -> float:
+        """Seconds for which the target's index may still be behind the last run; 0 where none came to an end."""
+        ended = [run.ended_at for run in await self.store.runs() if run.ended_at is not None]
+        since = (self.clock.now() - ended[0]).total_seconds() if ended else None
+        return 0.0 if since is None else max(0.0, self.target.limits.lag.total_seconds() - since)
 
     @property
     def readers(self) -> int:

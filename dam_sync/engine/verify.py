@@ -12,20 +12,17 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import Difference, Scope, differences, extras
+from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
 from dam_sync.engine.decide import kept_versions, version_key
-from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.files import ATTACHMENTS, VERSIONS, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
-from dam_sync.engine.lag import lag_left
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
 from dam_sync.engine.run_context import COMPARING, RunContext
-from dam_sync.engine.scope import defaults_of, scope_of
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
@@ -72,7 +69,7 @@ class Verifier:
         await self._account_for_source()
         await refuse_mostly_unlisted(context, self.verdict.linked)
         await self._load_terms()
-        self.patience = await lag_left(context)
+        self.patience = await context.lag_left()
         await self._load_members()
         async for shard in context.target.shards(Window()):
             async for batch in context.target.crawl(shard, None):
@@ -263,7 +260,7 @@ class Verifier:
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
-        drafted = await draft_of(self.context, await self.origins.placed(asset), marker, self.terms)
+        drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.apply import TargetWriter
 from dam_sync.engine.decide import kept_versions, version_key
-from dam_sync.engine.drafting import draft_of
 from dam_sync.engine.error_policy import RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
@@ -144,11 +143,11 @@ class Worker:
         return await self._drafted(asset, marker)
 
     async def _drafted(self, asset: Asset, marker: str) -> Drafted:
-        drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
+        drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
         if await self.terms.completed():  # a term that no run met before
-            drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
         if self.terms.pathless() and await self.origins.load(asset):  # its label alone may lead to a namesake
-            drafted = await draft_of(self.context, self.origins.whole(asset), marker, await self.terms.known())
+            drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
         return drafted
 
     async def _completed(self, item: DraftedAsset, marker: str) -> DraftedAsset:

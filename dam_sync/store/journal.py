@@ -1,4 +1,4 @@
-"""Durable steps: what was done once is not done again, whatever happens in between."""
+"""The journal: a write that was made once is not made again, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
+from dam_sync.model.journal_names import is_silent
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record
@@ -24,7 +25,6 @@ from dam_sync.store.tables import JOURNAL, instant
 from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"
-SILENT = "note: "  # begins the names of steps that write nothing to a target: the ledger does not tell them
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
 """After these it is certain that nothing was written: an answer said no, or nothing was sent."""
 
@@ -40,7 +40,7 @@ _DROP = PreparedStatement(delete(JOURNAL).where(JOURNAL.c.scope == bindparam("sc
 
 
 class StoredJournal(Repository):
-    """The steps of one piece of work, or of a run. Implements `model.ports.Steps`."""
+    """The steps of one piece of work, or of a run. Implements `model.ports.Journal`."""
 
     def __init__(self, database: Database, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
         super().__init__(database)
@@ -56,7 +56,7 @@ class StoredJournal(Repository):
         ttl: timedelta | None = None,
         idempotent: bool = False,
     ) -> Json:
-        """See `Steps.run`. Two tasks asking for one step share its one call; steps may be taken inside a step."""
+        """Two tasks asking for one step share its one call; steps may be taken inside a step."""
         key = self._scope, name
         while (other := self._database.flights.get(key)) is not None:
             await other.wait()
@@ -156,7 +156,7 @@ class StoredJournal(Repository):
 
         def job(c: Connection) -> None:
             self._put(c, name, done)
-            if not name.startswith(SILENT):
+            if not is_silent(name):
                 append(c, row)
 
         await self._change(job)
@@ -201,7 +201,7 @@ class JournalRepository(Repository):
         return StoredJournal(self._database, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     async def is_recorded(self, text: str) -> bool:
-        """Whether a step of an asset that is not settled says this text; see `model.service.Recorded`."""
+        """Whether a step of an asset that is not settled says this text; see `model.ports.IsReferenced`."""
         said = select(JOURNAL.c.name).where(JOURNAL.c.result.contains(text, autoescape=True)).limit(1)
         return await self._read(lambda c: c.execute(said).first() is not None)
 

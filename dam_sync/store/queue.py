@@ -14,7 +14,7 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.deferred import add_placements, add_relations
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
-from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.links import write_link
 from dam_sync.store.rows import MADE, Outcome, ParkedRow, Work
 from dam_sync.store.runs import open_rows
 from dam_sync.store.statements import PreparedStatement
@@ -297,8 +297,6 @@ def _complete_rest(c: Connection, row: Any, outcome: Outcome) -> None:
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
         _RECREATED.run(c, of=row.asset)
-    elif outcome.action == "removed":
-        drop_link(c, row.asset)
     if outcome.placements:
         add_placements(c, outcome.placements)
     if outcome.relations:

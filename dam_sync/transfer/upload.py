@@ -16,7 +16,7 @@ from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.part_sender import send_bounded
-from dam_sync.transfer.upload_session import UploadSession, source_of
+from dam_sync.transfer.upload_session import FINISH, UploadSession, source_of
 
 TRIES = 5
 Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
@@ -155,7 +155,7 @@ async def _send_parts(
     parts = _split(content, bounds)
     try:
         ticket = await session.open(content, len(parts), lambda: wire.begin(content.size, len(parts)), wire.abort)
-        if (done := await session.known("finish")) is not None:
+        if (done := await session.known(FINISH)) is not None:
             return done["result"]
         receipts = await _receipts(session, wire, parts)
 
@@ -163,9 +163,8 @@ async def _send_parts(
             receipts[part.number] = await session.run(f"part:{part.number}", lambda: wire.put(ticket, part, body))
 
         await deliver([part for part in parts if part.number not in receipts], put)
-        await content.check()
         ordered = [receipts[part.number] for part in parts]
-        return await session.run("finish", lambda: wire.finish(ticket, ordered))
+        return await session.finish(content, lambda: wire.finish(ticket, ordered))
     except SessionGone:
         await session.discard()
         raise
@@ -193,11 +192,10 @@ async def send_ranges(
     session = UploadSession(journal, name, ttl)
     try:
         ticket = await session.open(content, 0, lambda: wire.begin(content.size), None)
-        if (done := await session.known("finish")) is not None:
+        if (done := await session.known(FINISH)) is not None:
             return done["result"]
         await _Ranges(content, wire, ticket, step, budget).send(await wire.offset(ticket) if session.resumed else 0)
-        await content.check()
-        return await session.run("finish", lambda: wire.finish(ticket))
+        return await session.finish(content, lambda: wire.finish(ticket))
     except SessionGone:
         await session.discard()
         raise

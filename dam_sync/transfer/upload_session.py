@@ -11,6 +11,8 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
 
+FINISH = "finish"
+
 
 def source_of(content: Content) -> str:
     """A short text that changes when the file does, as far as its source tells."""
@@ -52,8 +54,20 @@ class UploadSession:
         record = await self._journal.get(f"{self._name}:{step}")
         return record if record is not None and record["session"] == self._id else None
 
+    async def finish(self, content: Content, call: Call) -> Json:
+        """The file handle that the finishing call gave. The call is made only once every byte was seen and agrees.
+        Raises IntegrityError before it."""
+        await content.check()
+        return await self._run(FINISH, call)
+
     async def run(self, step: str, call: Call) -> Json:
-        """The result of a step that is safe to repeat, recorded for this session."""
+        """The result of a step that is safe to repeat, recorded for this session. Raises ValueError for the finishing
+        step, which `finish` alone may take."""
+        if step == FINISH:
+            raise ValueError("an upload is finished by `finish`, which checks its content")
+        return await self._run(step, call)
+
+    async def _run(self, step: str, call: Call) -> Json:
         name = f"{self._name}:{step}"
         if await self._journal.get(name) is not None and await self.known(step) is None:
             await self._journal.discard(name)

@@ -23,7 +23,7 @@ import pytest
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
-from dam_sync.engine.report import INNER
+from dam_sync.model.journal_names import is_inner
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.support.exposure import ACCEPTED
 from tests.support.forking import Forked, Forking
@@ -126,7 +126,7 @@ class Job:
         """How often each was recorded; parts of a create are sent anew where it may have used them up."""
         with closing(sqlite3.connect(self.path.parent / "state" / "job.db")) as connection:
             rows = connection.execute("SELECT asset, operation FROM ledger").fetchall()
-        return Counter(row for row in rows if not row[1].startswith(INNER))
+        return Counter(row for row in rows if not is_inner(row[1]))
 
 
 @contextmanager

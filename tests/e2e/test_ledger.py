@@ -17,8 +17,8 @@ from dam_sync.api.jobs import run_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_gc
 from dam_sync.emulators import profile_of
-from dam_sync.engine.report import INNER
 from dam_sync.model.errors import StopRequested
+from dam_sync.model.journal_names import is_inner
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import KINDS
@@ -34,7 +34,7 @@ def rows_of(pair: Pair) -> list[dict[str, Any]]:
         found = [dict(row) for row in state.execute("SELECT * FROM ledger ORDER BY seq")]
     for row in found:
         row["changes"], row["calls"] = json.loads(row["changes"]), json.loads(row["calls"])
-    return [row for row in found if not row["operation"].startswith(INNER)]
+    return [row for row in found if not is_inner(row["operation"])]
 
 
 def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

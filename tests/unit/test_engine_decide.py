@@ -23,9 +23,10 @@ from dam_sync.engine.decide import (
     version_key,
 )
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.report import INNER, count_operations
+from dam_sync.engine.report import count_operations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.codec import draft_to_json
+from dam_sync.model.journal_names import CREATE, inside
 from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
 
@@ -165,7 +166,7 @@ def test_opening_a_closed_asset_gives_it_its_whole_status_and_rights() -> None:
 
 
 def test_a_report_counts_writes_by_kind() -> None:
-    names = Counter({"create": 3, "term:subject:Sea": 1, f"{INNER}create: upload": 3, "container:category:/A/B": 2})
+    names = Counter({"create": 3, "term:subject:Sea": 1, inside(CREATE) + "upload": 3, "container:category:/A/B": 2})
     assert count_operations(names) == {"container": 2, "create": 3, "term": 1}
 
 

@@ -8,8 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.orphaned_uploads import abort_orphaned_uploads, describe_orphans
-from dam_sync.engine.partial_creates import describe_partial_creates, trash_partial_create
+from dam_sync.engine.partial_creates import (
+    abort_orphaned_uploads,
+    describe_orphans,
+    describe_partial_creates,
+    trash_partial_create,
+)
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.errors import NotFound

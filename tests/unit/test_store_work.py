@@ -109,16 +109,6 @@ async def test_an_asset_listed_anew_while_worked_at_comes_round_again(store: Sql
     assert (tally["listed"], tally["updated"], tally["open"]) == (1, 1, 0)
 
 
-async def test_removal_takes_the_link_and_its_name(store: SqlStore) -> None:
-    run = await listed(store, "a")
-    await store.put_link(LinkRow("a", "t1"))
-    await store.reserve_name("a.jpg", "a")
-    (work,) = await store.claim(run, 1, LEASE)
-    await store.complete(work, Outcome("removed"))
-    assert await store.link_count() == 0
-    assert await store.reserve_name("a.jpg", "b") is None
-
-
 async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) -> None:
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)

@@ -18,6 +18,7 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.upload import send_parts
+from dam_sync.transfer.upload_session import UploadSession
 from tests.support.journal import MemoryJournal
 from tests.support.source import generated
 from tests.support.uploads import BOUNDS, SIZE, WEEK, Faults, Once, PartsServer, crash_and_resume, ranged
@@ -314,3 +315,30 @@ async def test_memory_of_an_upload_does_not_grow_with_the_file() -> None:
     assert peak < 40 * MIB
     assert source.offsets == [0]
     await content.aclose()
+
+
+class Unchecked(MemoryContent):
+    """Bytes that are not what the source promised."""
+
+    async def check(self) -> None:
+        raise IntegrityError("other bytes")
+
+
+async def test_an_upload_cannot_be_finished_before_its_content_was_checked() -> None:
+    calls: list[str] = []
+
+    async def finish() -> Json:
+        calls.append("finish")
+        return "handle"
+
+    file, session = FileRef("1", "a.tif"), UploadSession(MemoryJournal(), "parts", None)
+    wrong = Unchecked(file, b"abc", {})
+    await session.open(wrong, 1, finish, None)
+    calls.clear()
+    with pytest.raises(ValueError, match="checks its content"):
+        await session.run("finish", finish)
+    with pytest.raises(IntegrityError):
+        await session.finish(wrong, finish)
+    assert calls == []
+    assert await session.known("finish") is None
+    assert await session.finish(MemoryContent(file, b"abc", {}), finish) == "handle"

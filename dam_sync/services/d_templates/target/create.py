@@ -12,7 +12,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Template
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
-from dam_sync.services.d_templates.target.find import TemplatesFind
+from dam_sync.services.d_templates.target.find import RECORD, TemplatesFind
 from dam_sync.services.d_templates.target.proof import kept_of
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for, entry_json
 from dam_sync.services.d_templates.uploads.uploader import StoreRefused, TemplatesUploads, md5_of
@@ -113,7 +113,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         """Discard a record whose file will never be uploaded, and its journal entries."""
         await self.uploader.give_up(made)
         await self._discard(made.family, made.object, marker)
-        await journal.discard("record", "file", "parts:*", "processed")
+        await journal.discard(RECORD, "file", "parts:*", "processed")
 
     async def _once(
         self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, journal: Journal
@@ -130,10 +130,10 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
                 raise
 
         try:
-            return await journal.run("record", tried, reconcile=look)
+            return await journal.run(RECORD, tried, reconcile=look)
         except Rejected:
             if refused:
-                await journal.discard("record")
+                await journal.discard(RECORD)
             raise
 
     async def _found(self, record: Record, content: Content | None, marker: Marker | None) -> CreatedRecord | None:

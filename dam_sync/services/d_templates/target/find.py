@@ -13,6 +13,8 @@ from dam_sync.services.d_templates.tenant import TemplatesPart
 
 _PAGES = facts.SEARCH_REACH // facts.SEARCH_PAGE
 
+RECORD = "record"  # the journal entry of the record that a create made
+
 
 class TemplatesFind(TemplatesPart):
     """Looks up markers."""
@@ -24,7 +26,7 @@ class TemplatesFind(TemplatesPart):
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         """The journaled record, otherwise the asset with the marker."""
-        made = await journal.get("record")
+        made = await journal.get(RECORD)
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
     async def marked_record(self, marker: Marker) -> Record | None:

@@ -1,0 +1,64 @@
+"""Names of journal entries that more than one module knows. They are stored, so their spelling does not change."""
+
+from __future__ import annotations
+
+CREATE = "create"
+HIDE = "hide"
+PARTIAL_CREATE = "note: half made"  # what a killed run began of an asset that will not be finished
+_SILENT = "note: "
+_INNER = "in "
+_REPAIR = "repair:"
+
+
+def silent(name: str) -> str:
+    """An entry that writes nothing to a target: the ledger does not list it."""
+    return _SILENT + name
+
+
+def is_silent(name: str) -> bool:
+    """Whether the ledger leaves this entry out."""
+    return name.startswith(_SILENT)
+
+
+def inside(name: str) -> str:
+    """The prefix of entries made within the write `name`; reports count the write and not these."""
+    return f"{_INNER}{name}: "
+
+
+def is_inner(name: str) -> bool:
+    """Whether the entry was made within another write."""
+    return name.startswith(_INNER)
+
+
+def version(key: str, run: int | None = None) -> str:
+    """A file version. run: the one that repairs, for it may write a file once more."""
+    return f"version:{_of_run(key, run)}"
+
+
+def attachment(key: str, run: int | None = None) -> str:
+    """An attached file. run: as for `version`."""
+    return f"attach:{_of_run(key, run)}"
+
+
+def update(number: int) -> str:
+    """An update to the draft of this number among those of the asset."""
+    return f"update:{number}"
+
+
+def repair(run: int) -> str:
+    """The update that sets an asset right in a run."""
+    return f"{_REPAIR}{run}"
+
+
+def is_repair(name: str) -> bool:
+    """Whether the entry is an update that set an asset right."""
+    return name.startswith(_REPAIR)
+
+
+def kind_of(name: str) -> str:
+    """The kind of write: `create`, `version`, `term`, `container`, `place`, …"""
+    return name.partition(":")[0]
+
+
+def _of_run(key: str, run: int | None) -> str:
+    return key if run is None else f"{key}@{run}"
