@@ -80,3 +80,19 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path) 
         back = ran(job_between(tmp_path / "in", archive, Emulated(E, target.url), MARKER))
         assert back["counts"]["created"] == straight["counts"]["created"]
         assert differences(plain(living(target)), expected) == []
+
+
+def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    (root / "Press").mkdir(parents=True)
+    files = {f"Press/picture {n}.jpg": f"bytes {n}".encode() for n in range(3)}
+    for path, data in files.items():
+        (root / path).write_bytes(data)
+    with hurried(), receiver_of(E, receiving()) as target:
+        job = job_between(tmp_path / "in", InFolder(root), Emulated(E, target.url), MARKER)
+        report = ran(job)
+        assert (report["counts"]["created"], report["parked"]) == (3, [])
+        found = {row["versions"][-1]["digests"]["sha256"] for row in living(target).values()}
+        assert found == {hashlib.sha256(data).hexdigest() for data in files.values()}
+        assert verified(job)["equal"] == 3
+        assert ran(job)["operations"] == {}

@@ -306,3 +306,33 @@ async def test_a_folder_by_url(tmp_path: Path) -> None:
     service = discover()["folder"].connect(Context(path.as_uri(), {}, {"bag": "off"}))
     await service.probe()
     assert (path / "archive.json").exists()
+
+
+async def test_a_folder_without_a_catalogue_is_its_files(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    (root / "Press" / "2024").mkdir(parents=True)
+    (root / ".hidden").mkdir()
+    for path in ("a.jpg", "Press/b.jpg", "Press/2024/été.tif", ".hidden/c.jpg", ".d.jpg", "Press/Thumbs.db"):
+        (root / path).write_bytes(path.encode())
+    (root / "link.jpg").symlink_to(root / "a.jpg")
+    (root / "linked").symlink_to(tmp_path)
+    Path(os.fsdecode(os.fsencode(root) + b"/\xff.jpg")).write_bytes(b"x")
+    service = connect(root, read_only=True)
+    account = await service.probe()
+    assert (account.total, "5 hidden" in account.notes[1]) == (3, True)
+    assets = {entry.id: entry.asset for entry in await everything(service)}
+    assert list(assets) == ["Press/2024/été.tif", "Press/b.jpg", "a.jpg"]
+    found = assets[AssetId("Press/2024/été.tif")]
+    assert (found.filename, found.placements) == ("été.tif", {Placement("folder", ("Press", "2024"))})
+    assert await bytes_of(service, found.versions[0]) == "Press/2024/été.tif".encode()
+    assert [place.path async for place in service.containers()] == [("Press",), ("Press", "2024")]
+    assert [term async for term in service.terms("w")] == []
+    again = await service.fetch(found.id)
+    assert again == found
+    (root / "Press" / "2024" / "été.tif").write_bytes(b"other")
+    assert (await service.fetch(found.id)).revision != found.revision
+    with pytest.raises(InvalidValue):
+        await service.fetch(AssetId("link.jpg"))
+    with pytest.raises(NotFound):
+        await service.fetch(AssetId("nothing.jpg"))
+    await service.close()

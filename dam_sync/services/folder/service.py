@@ -25,6 +25,7 @@ from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import Uploader
 
 UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
+TREE = "it has no catalogue: every file is an asset; {} hidden files, links and files with odd names are left out"
 
 
 class FolderService(Service):
@@ -61,8 +62,11 @@ class FolderService(Service):
                 root.mkdir()
         if not tenant.read_only:
             tenant.found()
-        total = len(tenant.catalogue.asset_ids())
-        return Account(tenant.identity(), total=total, notes=() if tenant.is_ours else (UNNAMED,))
+        total = len(tenant.listing.asset_ids())
+        notes = [] if tenant.is_ours else [UNNAMED]
+        if tenant.tree is not None:
+            notes.append(TREE.format(tenant.tree.left_out))
+        return Account(tenant.identity(), total=total, notes=tuple(notes))
 
     async def adopt_schema(self, source: Schema) -> None:
         """See `Service.adopt_schema`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
@@ -33,12 +34,12 @@ class Reader:
             for key, moment in (("since", window.since), ("until", window.until))
             if moment is not None
         }
-        total = len(await run_sync(self.tenant.catalogue.asset_ids))
+        total = len(await run_sync(self.tenant.listing.asset_ids))
         yield Shard(EVERYTHING, params, None if params else total)
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """See `Service.crawl`. An asset without a date of change is in every window."""
-        ids = await run_sync(self.tenant.catalogue.asset_ids)
+        ids = await run_sync(self.tenant.listing.asset_ids)
         at = bisect_right(ids, cursor["after"]) if cursor is not None else 0
         since, until = (parse_instant(shard.params[key]) if key in shard.params else None for key in ("since", "until"))
         window = Window(since, until)
@@ -50,7 +51,10 @@ class Reader:
                 return
 
     def _entries(self, ids: list[str], window: Window) -> tuple[Entry, ...]:
-        assets = [self.asset(AssetId(identity)) for identity in ids]
+        assets = []
+        for identity in ids:
+            with suppress(NotFound):  # a file that was there when the folder was listed
+                assets.append(self.asset(AssetId(identity)))
         return tuple(
             Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=asset.status == TRASH)
             for asset in assets
@@ -63,7 +67,7 @@ class Reader:
 
     def asset(self, identity: AssetId) -> Asset:
         """The asset with the sizes of its files. Raises NotFound, ContractBroken; blocks."""
-        asset = codec.asset_of(self.tenant.catalogue.asset(identity))
+        asset = codec.asset_of(self.tenant.listing.asset(identity))
         versions = tuple(self._sized(file) for file in asset.versions)
         return replace(asset, versions=versions, attachments=tuple(self._sized(file) for file in asset.attachments))
 

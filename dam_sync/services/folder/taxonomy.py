@@ -28,12 +28,12 @@ class Taxonomy:
             yield term
 
     def _terms(self, vocabulary: str) -> list[Term]:
-        records = self.tenant.catalogue.records("term")
+        records = self.tenant.listing.records("term")
         return list(codec.terms_of(record for record in records if record["vocabulary"] == vocabulary))
 
     async def containers(self) -> AsyncIterator[Placement]:
         """See `Service.containers`."""
-        found = map(codec.container_of, await run_sync(self.tenant.catalogue.records, "container"))
+        found = map(codec.container_of, await run_sync(self.tenant.listing.records, "container"))
         for place in sorted(found, key=lambda place: (len(place.path), place.kind, place.path)):
             yield place
 

@@ -14,6 +14,7 @@ from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.walk import FileTree
 
 ABOUT = "archive.json"
 FORMAT = "dam-sync folder, version 1"
@@ -26,25 +27,34 @@ OWN_FIELDS: Final = (
 
 @dataclass(slots=True)
 class Tenant:
-    """One folder. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top."""
+    """One folder. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top. tree: the files of a
+    folder that has no catalogue and is only read."""
 
     disk: Disk
     clock: Clock
     read_only: bool
     base: str = ""
     catalogue: Catalogue = field(init=False)
+    tree: FileTree | None = None
     _adopted: Schema | None = None
 
     def __post_init__(self) -> None:
         self.base = "" if self._is_at("catalogue.jsonl") else "data/"
         self.catalogue = Catalogue(self.disk, f"{self.base}catalogue.jsonl")
+        if self.read_only and self.disk.root.is_dir() and not self.catalogue.exists and not self._is_at(ABOUT):
+            self.tree = FileTree(self.disk)
+
+    @property
+    def listing(self) -> Catalogue | FileTree:
+        """What is read."""
+        return self.tree or self.catalogue
 
     def _is_at(self, path: str) -> bool:
         return self.disk.root.is_dir() and self.disk.size(path) is not None
 
     def files(self, path: str) -> str:
         """The path of a file in the folder, by its path in the catalogue."""
-        return f"{self.base}files/{path}"
+        return path if self.tree is not None else f"{self.base}files/{path}"
 
     def trash(self, path: str) -> str:
         """The same for a file of an asset in the trash."""
@@ -111,7 +121,7 @@ class Tenant:
 
     def _declared(self) -> Iterator[Record]:
         for kind in ("type", "vocabulary", "field"):
-            yield from self.catalogue.records(kind)
+            yield from self.listing.records(kind)
 
     def lacking(self) -> list[Record]:
         """Records that declare what was adopted and is not in the catalogue."""
