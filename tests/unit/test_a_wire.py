@@ -14,7 +14,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term
-from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, embedded, file_address, link, moment, tail, whole
+from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, embedded, file_url, link, tail, timestamp_of, whole
 from dam_sync.services.a_hypermedia.codec import fields, wire
 from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode, point_of
 from dam_sync.services.a_hypermedia.codec.forms import (
@@ -207,16 +207,16 @@ def test_queries_survive_and_names_are_unquoted() -> None:
 
 
 def test_file_addresses_keep_their_host_and_never_go_in_clear() -> None:
-    assert file_address("http://static.dam.example//medias/x.jpg") == "https://static.dam.example/medias/x.jpg"
-    assert file_address("http://127.0.0.1:9/medias/x.jpg?s=1") == "http://127.0.0.1:9/medias/x.jpg?s=1"
-    assert file_address("") == ""
+    assert file_url("http://static.dam.example//medias/x.jpg") == "https://static.dam.example/medias/x.jpg"
+    assert file_url("http://127.0.0.1:9/medias/x.jpg?s=1") == "http://127.0.0.1:9/medias/x.jpg?s=1"
+    assert file_url("") == ""
 
 
 def test_sizes_and_instants_in_every_shape_seen() -> None:
     assert [whole("2973754"), whole(7), whole(None), whole(True), whole("x")] == [2973754, 7, None, None, None]
-    assert moment(1737035921000) == moment("2025-01-16T13:58:41.000Z") == moment(1737035921)
-    assert moment("") is None
-    assert moment("yesterday") is None
+    assert timestamp_of(1737035921000) == timestamp_of("2025-01-16T13:58:41.000Z") == timestamp_of(1737035921)
+    assert timestamp_of("") is None
+    assert timestamp_of("yesterday") is None
 
 
 def test_another_deployment_spells_its_relations_its_own_way() -> None:

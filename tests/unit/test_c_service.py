@@ -385,7 +385,9 @@ async def test_the_way_of_uploading_is_found_out_once(start: Start, variant: str
 
 async def test_bytes_that_arrive_changed_are_seen(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = start()
-    monkeypatch.setattr("dam_sync.services.c_brandlibrary.uploads._told_md5", lambda headers: bytes.fromhex("00" * 16))
+    monkeypatch.setattr(
+        "dam_sync.services.c_brandlibrary.uploads._reported_md5", lambda headers: bytes.fromhex("00" * 16)
+    )
     with pytest.raises(IntegrityError):
         await made(tenant, tenant.connect(), draft("md5-1"))
     assert not tenant.marked("md5-1")

@@ -84,8 +84,8 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         """The whole list with the new value at its end; the response must have it."""
         body = {"data": {"attributes": {"name": key.name, "allowed_values": list(allowed)}}}
         reply = await self._api.write(facts.PUT_KEY, (key.id,), body, repeatable=True)
-        told = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
-        kept = tuple(str(text) for text in told) if isinstance(told, list) else allowed
+        reported = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
+        kept = tuple(str(text) for text in reported) if isinstance(reported, list) else allowed
         if allowed[-1] not in kept:
             raise InvalidValue(f"the list {key.name} did not take {allowed[-1]!r}", operation=facts.PUT_KEY)
         return kept
@@ -150,9 +150,9 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
                 code="public",
                 hint="have an administrator make it private, and the setting for new ones as well, then run again",
             )
-        told = made["attributes"].get("name")
-        if told is not None and composed(str(told)) != composed(name):
-            raise ContractBroken(f"the {kind} {name!r} was created as {told!r}", operation=operation)
+        reported = made["attributes"].get("name")
+        if reported is not None and composed(str(reported)) != composed(name):
+            raise ContractBroken(f"the {kind} {name!r} was created as {reported!r}", operation=operation)
         return made
 
     async def _all_containers(self) -> Places:

@@ -131,17 +131,17 @@ class BrandLibraryUploads:
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
-    async def remember(self, address: str) -> Json:
+    async def remember(self, url: str) -> Json:
         """A session's URL is a credential: in memory and in the credential store, if any, never in the state.
 
         Returns what recalls it: a place in the credential store, of which there are few, and a digest that shows that
         it is still there.
         """
         place = await self._free_place()
-        self._sessions[place] = address
+        self._sessions[place] = url
         if self.vault is not None:
-            await self.vault.save(place, address)
-        return {"place": place, "digest": digest_of(address)}
+            await self.vault.save(place, url)
+        return {"place": place, "digest": digest_of(url)}
 
     async def _free_place(self) -> str:
         for number in range(PLACES):
@@ -154,13 +154,13 @@ class BrandLibraryUploads:
             del self._sessions[place]
         return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or starts again
 
-    async def address(self, ticket: Json) -> str:
+    async def session_url(self, ticket: Json) -> str:
         """The session's URL. Raises SessionGone when it was not kept."""
-        place, address = str(ticket["place"]), await self._kept(ticket)
-        if digest_of(address) != ticket["digest"]:
+        place, url = str(ticket["place"]), await self._kept(ticket)
+        if digest_of(url) != ticket["digest"]:
             raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
-        self._sessions[place] = address
-        return address
+        self._sessions[place] = url
+        return url
 
     async def done(self, ticket: Json) -> None:
         """The session is over. Safe to repeat."""
@@ -176,18 +176,18 @@ class BrandLibraryUploads:
         places = await self.vault.names(_PLACE) if self.vault is not None else ()
         left = 0
         for place in places:
-            ours, address = place in self._sessions, await self._kept({"place": place})
-            if not await recorded(digest_of(address)):
-                ended = await self._ended(address)
-                await self.done({"place": place, "digest": digest_of(address)})
+            ours, url = place in self._sessions, await self._kept({"place": place})
+            if not await recorded(digest_of(url)):
+                ended = await self._ended(url)
+                await self.done({"place": place, "digest": digest_of(url)})
                 left += ended and not ours
         return left
 
-    async def _ended(self, address: str) -> bool:
+    async def _ended(self, url: str) -> bool:
         """Whether it was open and has now ended. Best effort: what cannot be ended now ends by itself."""
         accept = GONE | {CANCELLED}
         with suppress(Rejected, Denied, Transient):
-            request = Request(facts.END_RANGES, "DELETE", address, body=b"", repeatable=True, accept=accept, bare=True)
+            request = Request(facts.END_RANGES, "DELETE", url, body=b"", repeatable=True, accept=accept, bare=True)
             return (await self.api.client.send(request)).status not in GONE
         return False
 
@@ -214,7 +214,7 @@ class _Sent:
 
     def refuse_other(self, headers: Mapping[str, str]) -> None:
         """Raises IntegrityError when the storage says it got other bytes (wire C 6.1)."""
-        theirs = _told_md5(headers)
+        theirs = _reported_md5(headers)
         if theirs and self.digest and theirs != self.digest:
             text = f"the storage says MD5 {theirs.hex()} of {self.content.name}, and {self.digest.hex()} was sent"
             raise IntegrityError(text, operation=facts.SEND_FILE)
@@ -235,10 +235,10 @@ class SessionWire:
             facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True, bare=True
         )
         reply = await self.uploads.api.client.send(request)
-        address = reply.headers.get("location", "") or _told_location(reply)
-        if not address:
+        url = reply.headers.get("location", "") or _reported_location(reply)
+        if not url:
             raise ContractBroken("an upload session began without its URL", operation=facts.START_RANGES)
-        return {**await self.uploads.remember(address), "object": slot.object, "size": size}
+        return {**await self.uploads.remember(url), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
         """The next byte wanted; the size when all is there. Raises SessionGone."""
@@ -248,8 +248,8 @@ class SessionWire:
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
         """Send one range; after a broken connection the storage is asked how much of it arrived (wire C 6.2)."""
         try:
-            told = f"bytes {part.start}-{part.stop - 1}/{total}"
-            reply = await self._ask(ticket, body, told, repeatable=False)
+            reported = f"bytes {part.start}-{part.stop - 1}/{total}"
+            reply = await self._ask(ticket, body, reported, repeatable=False)
         except Transient:
             return await self.offset(ticket)
         return total if reply.status in DONE else _next_byte(reply)
@@ -261,14 +261,14 @@ class SessionWire:
             raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
         return ticket
 
-    async def _ask(self, ticket: Json, body: bytes, told: str, *, repeatable: bool) -> Response:
+    async def _ask(self, ticket: Json, body: bytes, reported: str, *, repeatable: bool) -> Response:
         request = Request(
             facts.SEND_RANGES,
             "PUT",
-            await self.uploads.address(ticket),
+            await self.uploads.session_url(ticket),
             body=(lambda: _in_blocks(body)) if body else b"",
             size=len(body),
-            headers={"Content-Range": told},
+            headers={"Content-Range": reported},
             repeatable=repeatable,
             accept=GONE | {GOES_ON},
             bare=True,
@@ -294,12 +294,12 @@ def _next_byte(reply: Response) -> int:
 
 
 @interprets_response
-def _told_location(reply: Response) -> str:
+def _reported_location(reply: Response) -> str:
     body = reply.json() if reply.body.strip() else {}
     return str(body.get("location") or "") if isinstance(body, dict) else ""
 
 
-def _told_md5(headers: Mapping[str, str]) -> bytes:
+def _reported_md5(headers: Mapping[str, str]) -> bytes:
     """From x-goog-hash, else an ETag that looks like one; empty where the storage reports none."""
     for part in headers.get("x-goog-hash", "").split(","):
         name, _, text = part.strip().partition("=")

@@ -98,7 +98,7 @@ def tail(href: str) -> str:
     return unquote(path.rpartition("/")[2])
 
 
-def file_address(href: str) -> str:
+def file_url(href: str) -> str:
     """A URL of bytes on a static host; plain http is raised to https but for loopback (wire A 11.5)."""
     parts = urlsplit(href)
     if not parts.netloc:
@@ -121,7 +121,7 @@ def whole(value: Json) -> int | None:
 
 
 @interprets_response
-def moment(value: Json) -> datetime | None:
+def timestamp_of(value: Json) -> datetime | None:
     """A timestamp in RFC 3339, or in seconds or milliseconds since 1970."""
     if not value or isinstance(value, bool):
         return None
@@ -133,7 +133,7 @@ def moment(value: Json) -> datetime | None:
         return None
 
 
-def instant(when: datetime) -> str:
+def timestamp_text(when: datetime) -> str:
     """RFC 3339 UTC with milliseconds, always (wire A 0)."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

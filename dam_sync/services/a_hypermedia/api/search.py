@@ -11,7 +11,7 @@ from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of
-from dam_sync.services.a_hypermedia.api.hal import instant, total_of
+from dam_sync.services.a_hypermedia.api.hal import timestamp_text, total_of
 
 Query = Sequence[tuple[str, str]]
 
@@ -72,6 +72,6 @@ def scope(by: str, window: Window, folder: Placement | None = None) -> list[tupl
 
 def between(by: str, window: Window) -> tuple[str, str]:
     """Ranges are inclusive at both ends, so the upper one is a tick earlier; open ends are far bounds (wire A 2.2)."""
-    low = instant(window.since) if window.since else _FAR_PAST
-    high = instant(window.until - facts.TICK) if window.until else _FAR_FUTURE
+    low = timestamp_text(window.since) if window.since else _FAR_PAST
+    high = timestamp_text(window.until - facts.TICK) if window.until else _FAR_FUTURE
     return ("f", f"{by}:[{low} TO {high}]")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
-from dam_sync.services.a_hypermedia.api.hal import instant
+from dam_sync.services.a_hypermedia.api.hal import timestamp_text
 from dam_sync.services.a_hypermedia.codec.forms import FormField
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def _plain(value: Scalar) -> Json:
     """A scalar as JSON where nothing says which type is wanted."""
     match value:
         case datetime():
-            return instant(value)
+            return timestamp_text(value)
         case date():
             return value.isoformat()
         case Person(name=name):
@@ -93,7 +93,7 @@ def _encoded_day(field: FormField, value: Scalar) -> Json:
 
 
 def _encoded_instant(field: FormField, value: Scalar) -> str:
-    return instant(value if isinstance(value, datetime) else _iso(field, value, parse_instant))
+    return timestamp_text(value if isinstance(value, datetime) else _iso(field, value, parse_instant))
 
 
 def _iso(field: FormField, value: Scalar, read: Callable[[str], T]) -> T:

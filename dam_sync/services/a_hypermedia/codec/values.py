@@ -133,9 +133,9 @@ def _place(raw: Json) -> Scalar | None:
 
 
 def _first_degrees(raw: Json, names: Sequence[str]) -> float | int | None:
-    told = next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
-    found = degrees(told)
-    if told is not None and found is None:
+    reported = next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
+    found = degrees(reported)
+    if reported is not None and found is None:
         raise UnreadableValue(raw)
     return found
 

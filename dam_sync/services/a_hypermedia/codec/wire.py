@@ -15,11 +15,11 @@ from dam_sync.services.a_hypermedia.api.hal import (
     Rels,
     either,
     embedded,
-    file_address,
+    file_url,
     link,
-    moment,
     own_link,
     tail,
+    timestamp_of,
     wanted_id,
     whole,
 )
@@ -64,7 +64,7 @@ def revision_of(media: Json) -> Revision:
 
     Both are in the light rows of a search and in the whole media, so both give the same revision.
     """
-    when = moment(media.get("updateDate"))
+    when = timestamp_of(media.get("updateDate"))
     size = whole(media.get("fileSize"))
     return Revision(f"{instant_text(when) if when else ''}~{'' if size is None else size}")
 
@@ -72,7 +72,7 @@ def revision_of(media: Json) -> Revision:
 @interprets_response
 def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> Entry:
     """A search row."""
-    changed = moment(row.get("trashDate") if deleted else None) or moment(row.get("updateDate"))
+    changed = timestamp_of(row.get("trashDate") if deleted else None) or timestamp_of(row.get("updateDate"))
     return Entry(AssetId(wanted_id(row)), revision_of(row), changed, asset, deleted)
 
 
@@ -96,7 +96,7 @@ def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) 
     losses = [
         unreadable(path, media[key], key)
         for key, path in DATES.items()
-        if media.get(key) and moment(media[key]) is None
+        if media.get(key) and timestamp_of(media[key]) is None
     ]
     form = context.forms.by_id.get(tail(link(media, context.rels.rel("form"))))
     base, substatus = _status(media, context, losses)
@@ -112,9 +112,9 @@ def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) 
         versions=current_file(media, context.rels),
         placements=_placements(media, context, losses),
         rights=Rights(restrictions=restrictions_of(media)),
-        created_at=moment(media.get("creationDate")),
-        changed_at=moment(media.get("updateDate")),
-        imported_at=moment(media.get("importDate")),
+        created_at=timestamp_of(media.get("creationDate")),
+        changed_at=timestamp_of(media.get("updateDate")),
+        imported_at=timestamp_of(media.get("importDate")),
         losses=tuple(dict.fromkeys((*losses, *file_losses(media)))),
     )
 
@@ -196,7 +196,7 @@ def version_of(media: str, item: Json, rels: Rels) -> FileRef:
 def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
     """Sorts file versions oldest first, the current one last; by number, else by date, else by id (wire A 3.2)."""
     is_current = bool(item.get("current")) or wanted_id(item) == current
-    made = moment(item.get("creationDate"))
+    made = timestamp_of(item.get("creationDate"))
     number = whole(item.get("versionNumber")) or 0
     return (is_current, number, made.timestamp() if made else 0.0, wanted_id(item).zfill(20))
 
@@ -242,8 +242,8 @@ def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
         size=whole(item.get("fileSize")),
         media_type=text_in(item, "mediaType", "media_type", []),
         digests={"md5": md5.lower()} if isinstance(md5, str) and md5 else {},
-        created_at=moment(item.get("creationDate")),
-        link=file_address(address),
+        created_at=timestamp_of(item.get("creationDate")),
+        link=file_url(address),
     )
 
 

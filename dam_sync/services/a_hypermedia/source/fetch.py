@@ -12,7 +12,7 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
-from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.codec.wire import (
     MediaDecodeContext,
     asset_of,
@@ -103,7 +103,7 @@ class MediaReader(HypermediaBase):
         """Public URLs by format, `original` among them where it is configured (wire A 3.2)."""
         request = HalRequest("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
         items = await self._api.listed(request, "permalink")
-        links = {wanted_id(item): file_address(link(item, "latest-version")) for item in items}
+        links = {wanted_id(item): file_url(link(item, "latest-version")) for item in items}
         return {name: address for name, address in links.items() if address}
 
     async def versions(self, media: Json) -> tuple[FileRef, ...]:

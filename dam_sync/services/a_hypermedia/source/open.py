@@ -10,7 +10,7 @@ from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
-from dam_sync.services.a_hypermedia.api.hal import file_address, link, own_link, tail, wanted_id
+from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 
 _API = "/api/"
@@ -43,9 +43,9 @@ class MediaOpener(MediaReader):
             reason = "not at all" if level == "NONE" else "only in low definition"
             text = f"the user may download this media {reason} (download level {level})"
             raise Rejected(text, asset=media, code="download-level", hint=_RAISE_LEVEL)
-        address = file_address(link(now, self._api.rels.rel("hires")))
-        if address:
-            return await self._static(file, address, offset)
+        url = file_url(link(now, self._api.rels.rel("hires")))
+        if url:
+            return await self._static(file, url, offset)
         request = Request(
             operation="GET /download-express",
             method="GET",
@@ -55,27 +55,27 @@ class MediaOpener(MediaReader):
         )
         return await self._api.client.stream(request)
 
-    async def _static(self, file: FileRef, address: str, offset: int) -> Stream:
+    async def _static(self, file: FileRef, url: str, offset: int) -> Stream:
         asset = file.id.partition("/")[0]
-        bare = not urlsplit(address).path.startswith(_API)  # files are public at their URL (wire A 4)
-        request = Request(operation="GET the file", method="GET", path=address, asset=asset, bare=bare)
+        bare = not urlsplit(url).path.startswith(_API)  # files are public at their URL (wire A 4)
+        request = Request(operation="GET the file", method="GET", path=url, asset=asset, bare=bare)
         return await self._api.client.stream(request, offset)
 
     async def _version_link(self, media: str, version: str) -> str:
         request = HalRequest("GET", "medias", "/{mediaId}/file-versions/{versionId}", (media, version), asset=media)
         item: Json = await self._api.json(request)
-        address = file_address(link(item, self._api.rels.rel("hires")))
-        if not address:
+        url = file_url(link(item, self._api.rels.rel("hires")))
+        if not url:
             text = f"the service shows no download link for the older version {version}"
             raise Rejected(text, asset=media, code="no-link", hint=_RAISE_LEVEL)
-        return address
+        return url
 
     async def _attachment_link(self, media: str, identity: str) -> str:
         for item in await self.attachment_items(media):
             if wanted_id(item) == identity:
-                address = file_address(own_link(item, self._api.rels, "download-link"))
-                if address:
-                    return address
+                url = file_url(own_link(item, self._api.rels, "download-link"))
+                if url:
+                    return url
                 state = str(item.get("status") or "without a link")
                 text = f"attachment {identity} cannot be downloaded: it is {state}"
                 raise Rejected(text, asset=media, code="no-link", hint="bring the attachment online and retry")

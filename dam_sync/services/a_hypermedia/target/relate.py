@@ -12,7 +12,7 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
-from dam_sync.services.a_hypermedia.api.hal import file_address, own_link, same_name, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader, is_gone
 
 ATTACHMENTS = "/{mediaId}/attachments"
@@ -38,7 +38,7 @@ class MediaRelations(MediaReader):
         async def announce() -> Json:
             await content.check()
             reply = await self._announce(asset, content)
-            links.append(file_address(own_link(_body(reply), self._api.rels, "upload-link")))
+            links.append(file_url(own_link(_body(reply), self._api.rels, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
         made = await journal.run(name, announce, reconcile=lambda: self._found_attachment(asset, content))
@@ -58,23 +58,23 @@ class MediaRelations(MediaReader):
                 hint="add an attachment by hand to see whether the instance takes any, then `errors JOB --retry`",
             )
 
-    async def _sent(self, asset: str, content: Content, identity: str, address: str) -> None:
-        if address:
+    async def _sent(self, asset: str, content: Content, identity: str, url: str) -> None:
+        if url:
             try:
-                await self._upload_attachment(asset, content, address)
+                await self._upload_attachment(asset, content, url)
                 return
             except Rejected:
                 pass  # it lives a quarter of an hour, and the file may have been long in coming
-        if address := await self._upload_link(asset, identity):
-            await self._upload_attachment(asset, content, address)
+        if url := await self._upload_link(asset, identity):
+            await self._upload_attachment(asset, content, url)
 
-    async def _upload_attachment(self, asset: str, content: Content, address: str) -> None:
+    async def _upload_attachment(self, asset: str, content: Content, url: str) -> None:
         await content.check()
         await self._api.client.send(
             Request(
                 operation="PUT the attachment",
                 method="PUT",
-                path=address,
+                path=url,
                 body=content.blocks,
                 size=content.size,
                 headers={"Content-Type": content.media_type},
@@ -108,9 +108,9 @@ class MediaRelations(MediaReader):
             if wanted_id(item) == identity:
                 if _is_online(item):
                     return ""
-                address = file_address(own_link(item, self._api.rels, "upload-link"))
-                if address:
-                    return address
+                url = file_url(own_link(item, self._api.rels, "upload-link"))
+                if url:
+                    return url
         raise Unsupported("the instance gives no upload link for the attachment", asset=asset)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:

@@ -368,8 +368,8 @@ class MediaUpdater(HypermediaBase):
                 timeout=facts.BULK_TIMEOUT,
             )
         )
-        told = reply.object() if reply.body.lstrip().startswith(b"{") else {}
-        return whole(told.get("updatedCount")) != 0  # wire A 6.5: assumed, so a response without it is accepted
+        reported = reply.object() if reply.body.lstrip().startswith(b"{") else {}
+        return whole(reported.get("updatedCount")) != 0  # wire A 6.5: assumed, so a response without it is accepted
 
 
 def bulk_forms(writes: Writes, rides: bool) -> set[str]:

@@ -33,7 +33,7 @@ def text_of(value: Scalar) -> str:
         case bool():
             return "true" if value else "false"
         case datetime():
-            return moment_text(value)
+            return timestamp_text(value)
         case date():
             return value.isoformat()
         case float():
@@ -48,7 +48,7 @@ def text_of(value: Scalar) -> str:
             return str(value).strip()
 
 
-def moment_text(moment: datetime) -> str:
+def timestamp_text(moment: datetime) -> str:
     """A timestamp as the service writes it: UTC, milliseconds, `Z` (spec 001, Resources, Service C)."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

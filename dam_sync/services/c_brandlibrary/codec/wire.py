@@ -20,7 +20,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.envelope import related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME, PAYLOAD, Keys, key_of
 from dam_sync.services.c_brandlibrary.codec.marks import marked, unmarked
-from dam_sync.services.c_brandlibrary.codec.values import decode, moment_text, text_of
+from dam_sync.services.c_brandlibrary.codec.values import decode, text_of, timestamp_text
 
 INCLUDE = "attachments,section,collections,custom_fields,tags"  # wire C 2.2
 RELATIONS = ("attachments", "section", "collections", "custom_field_values", "tags")  # wire C 11.5: as they answer
@@ -155,8 +155,8 @@ def tells_dates(row: Json) -> bool:
 @interprets_response
 def attachments_of(row: Json) -> list[Json]:
     """The attachments of an asset by position, its file first; an id without attributes does not count (wire C 2)."""
-    told = [each for each in related(row, "attachments") if each["attributes"]]
-    return sorted(told, key=lambda each: each["attributes"].get("position") or 0)
+    reported = [each for each in related(row, "attachments") if each["attributes"]]
+    return sorted(reported, key=lambda each: each["attributes"].get("position") or 0)
 
 
 @interprets_response
@@ -249,7 +249,7 @@ def audience_of(draft: Draft) -> Audience:
 def availability(rights: Rights) -> dict[str, Json]:
     """The dates that are given."""
     pairs = zip(DATES, (rights.release_at, rights.expires_at), strict=True)
-    return {name: moment_text(when) for name, when in pairs if when is not None}
+    return {name: timestamp_text(when) for name, when in pairs if when is not None}
 
 
 def values_body(rows: Iterable[tuple[str, str]]) -> Json:

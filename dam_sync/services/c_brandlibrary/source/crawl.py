@@ -20,7 +20,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
-from dam_sync.services.c_brandlibrary.codec.values import moment_text
+from dam_sync.services.c_brandlibrary.codec.values import timestamp_text
 from dam_sync.services.c_brandlibrary.source.listing import ListingQuery, ids_of
 from dam_sync.services.c_brandlibrary.source.open import BrandLibraryOpener
 from dam_sync.services.c_brandlibrary.tenant import is_fileless
@@ -62,8 +62,8 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     @property
     def _clearly_within_reach(self) -> bool:
-        told = self._tenant.counted
-        return told is not None and told < facts.REACH * facts.CLEARLY
+        reported = self._tenant.counted
+        return reported is not None and reported < facts.REACH * facts.CLEARLY
 
     async def _within_reach(self, library: str) -> bool:
         """Whether all assets can be listed as one, which the library's own count decides where it is clear."""
@@ -347,7 +347,7 @@ def _within(wanted: ListingQuery, piece: Window, exact: bool) -> ListingQuery:
     """Created in the window; ranges include both ends, whole days where the ends are days (wire C 2.2, 2.4)."""
     low, high = piece.since or facts.EPOCH, piece.until or FAR
     if exact or low != _midnight(low) or high != _midnight(high):
-        ends = f'"{moment_text(low)}" TO "{moment_text(high - facts.LAST)}"'
+        ends = f'"{timestamp_text(low)}" TO "{timestamp_text(high - facts.LAST)}"'
     else:
         ends = f"{low.date().isoformat()} TO {(high - facts.DAY).date().isoformat()}"
     return replace(wanted, search=f"created_at:[{ends}]")

@@ -64,8 +64,8 @@ class BrandLibraryOpener(BrandLibraryBase):
         owners = [each["id"] for each in related(row, "asset")]
         if owners and asset not in owners:
             raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
-        told = row["attributes"].get("version_count")
-        if isinstance(told, int) and max(told, 1) != count and self._api.options.counts_versions:
+        reported = row["attributes"].get("version_count")
+        if isinstance(reported, int) and max(reported, 1) != count and self._api.options.counts_versions:
             raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
         link = str(row["attributes"].get("url") or "")
         if not link:

@@ -225,12 +225,12 @@ class _Making:
         """An object of the file for this create; one that a create before, which made nothing, may have used up is
         sent again (wire C 6.9), once however often that is interrupted."""
         used = await self.journal.get("used")
-        address = await self.creator._uploads.send(content, self.journal)
-        if address == used:
+        url = await self.creator._uploads.send(content, self.journal)
+        if url == used:
             await self.creator._uploads.discard(self.journal)
-            address = await self.creator._uploads.send(content, self.journal)
+            url = await self.creator._uploads.send(content, self.journal)
         await self.journal.discard("used")
-        return str(await self.journal.run("used", lambda: _given(address), idempotent=True))
+        return str(await self.journal.run("used", lambda: _given(url), idempotent=True))
 
 
 async def _given(value: Json) -> Json:

@@ -29,8 +29,8 @@ class Resend:
             await journal.run(waited, _remembered, idempotent=True)
             return False
         await self.uploads.discard(journal, name)
-        address = await self.uploads.send(content, journal, name)
-        body = {"data": {"attributes": {"url": address, "filename": content.name}}}
+        url = await self.uploads.send(content, journal, name)
+        body = {"data": {"attributes": {"url": url, "filename": content.name}}}
         await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, repeatable=True)
         return True
 

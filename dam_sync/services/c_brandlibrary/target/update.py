@@ -17,7 +17,7 @@ from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
-TOLD = ("approved", "name", "description")  # what the response to a change shows of it (wire C 3.2, 6.4)
+REPORTED = ("approved", "name", "description")  # what the response to a change shows of it (wire C 3.2, 6.4)
 HINTS = {
     "approved": "the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
 }
@@ -34,13 +34,13 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         wanted = await self._planner.changes(patch)
         row = await self._current(asset, patch, wanted)
         attributes = named(wire.patch_attributes(patch), row)
-        told = await self._api.edit(asset, attributes, repeatable=True) if attributes else None
-        if told is not None and patch.closed:
-            refuse_unkept(told, attributes)
+        reported = await self._api.edit(asset, attributes, repeatable=True) if attributes else None
+        if reported is not None and patch.closed:
+            refuse_unkept(reported, attributes)
         if row is not None:
             await self._related(row, patch, wanted)
-        if told is not None:
-            refuse_unkept(told, attributes)
+        if reported is not None:
+            refuse_unkept(reported, attributes)
         if opening := named(wire.opening(patch), row):
             refuse_unkept(await self._api.edit(asset, opening, repeatable=True), opening)
 
@@ -73,11 +73,11 @@ class BrandLibraryUpdater(BrandLibraryWriter):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
         before = await journal.run("before", lambda: self._before(asset), idempotent=True)
-        address = await self._uploads.send(content, journal)
+        url = await self._uploads.send(content, journal)
         attachment = str(before["attachment"])
 
         async def put() -> Json:
-            attributes = {"url": address, "filename": content.name}
+            attributes = {"url": url, "filename": content.name}
             body = {"data": {"attributes": attributes}}
             await self._api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset)
             return True
@@ -148,10 +148,10 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         before = await journal.run(f"{name}:before", attached, idempotent=True)
         if len(before) >= facts.ATTACHMENTS:
             raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
-        address = await self._uploads.send(content, journal, f"{name}:file")
+        url = await self._uploads.send(content, journal, f"{name}:file")
 
         async def put() -> Json:
-            files = [{"url": address, "filename": content.name}]
+            files = [{"url": url, "filename": content.name}]
             await self._api.edit(asset, named({"attachments": files}, rows[-1] if rows else None))
             return True
 
@@ -217,9 +217,9 @@ def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
 
 def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
     """Raises Rejected where the response to a change shows another status, name or description than was sent."""
-    told = row["attributes"]
-    for name in TOLD:
-        if name in sent and name in told and not _same(told[name], sent[name]):
+    reported = row["attributes"]
+    for name in REPORTED:
+        if name in sent and name in reported and not _same(reported[name], sent[name]):
             raise Rejected(
                 f"the asset was changed, but its {name} was not taken over",
                 asset=row["id"],
@@ -229,11 +229,11 @@ def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
             )
 
 
-def _same(told: Json, sent: Json) -> bool:
+def _same(reported: Json, sent: Json) -> bool:
     """Whether a flag is as it was sent, where the response has it, or a text, whose absence equals an empty one."""
     if isinstance(sent, bool):
-        return told is None or told == sent
-    return composed(str(told or "")) == composed(str(sent or ""))
+        return reported is None or reported == sent
+    return composed(str(reported or "")) == composed(str(sent or ""))
 
 
 @interprets_response

@@ -201,14 +201,14 @@ class FieldValueWriter:
             some = rows[start : start + facts.VALUE_BATCH]
             reply = await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
             with interpreting_response("the values added"):
-                told = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
-            if None not in told and Counter(told) < Counter(text for text, _ in some):
-                raise Rejected(f"the field {key.name} took {len(told)} of {len(some)} values", asset=asset)
+                reported = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
+            if None not in reported and Counter(reported) < Counter(text for text, _ in some):
+                raise Rejected(f"the field {key.name} took {len(reported)} of {len(some)} values", asset=asset)
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
         reply = await self.api.write(facts.ADD_TAGS, (asset,), body, asset=asset)
-        missing = _unnamed(tags, told_names(reply))
+        missing = _unnamed(tags, reported_names(reply))
         if missing:  # a response of another shape proves nothing: the asset itself does
             row = await self._row(asset, "tags")
             missing = _unnamed(tags, {str(tag["attributes"].get("name")) for tag in related(row, "tags")})
@@ -246,7 +246,7 @@ async def _true() -> Json:
 
 
 @interprets_response
-def told_names(reply: Response) -> set[str]:
+def reported_names(reply: Response) -> set[str]:
     """The names of tags in a response (wire C 6.6)."""
     try:
         return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
