@@ -167,7 +167,7 @@ class Scroll:
     """A cursor kept at the server: `scroll` (None opens it) and `size`; ends with an empty page.
 
     `Page.next` is the scroll id of the reply; without one the last one is used again. Its cursors count pages, for a
-    scroll id may stay the same; one that outlived the server's is refused there, and the crawl begins anew.
+    scroll id may stay the same; one that outlived the server's is refused there, and the crawl starts over.
     """
 
     size: int

@@ -22,7 +22,7 @@ async def paginate(
     Cursors carry how many rows were seen, so a resumed walk is checked like an unbroken one. Raises TruncatedListing
     when the listing goes in circles, holds more than `pager.reach`, shrinks under a pager that would then miss rows,
     ends with fewer rows than its total, or has more than `most_pages` pages; when a page had room for rows that it
-    counted and did not give, and they are not behind it either. A total that grows is no fault.
+    counted and did not give, and they are not behind it either. A total that grows is not an error.
     """
     count = _Count.resumed(pager, start)
     cursor = pager.first() if start is None else _bare(start)
@@ -94,7 +94,7 @@ class _Count:
         if reach is not None and not self.pager.remaining and total > reach:
             raise TruncatedListing(
                 f"the listing holds {total} rows and the service shows only the first {reach}",
-                hint="run the same command again, so that the listing is cut anew",
+                hint="run the same command again, so that the listing is partitioned again",
             )
 
     def refuse_beyond_reach(self) -> None:

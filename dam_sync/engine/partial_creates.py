@@ -22,7 +22,7 @@ NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 
 async def trash_partial_create(context: RunContext, work: Work) -> None:
     """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
-    never been begun, so that the asset is made anew should it come back. What is linked stays. Safe to repeat."""
+    never been begun, so that the asset is created again should it come back. What is linked stays. Safe to repeat."""
     if not work.begun or context.dry or NEEDED - context.target.operations:
         return
     if await context.store.links([work.asset]):

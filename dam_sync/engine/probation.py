@@ -79,8 +79,8 @@ async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcom
 
 
 async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
-    """An asset that was just made is missed: raises NotFound when it was removed again, and lets it be made anew when a
-    person says so."""
+    """Called when a new asset is missing. Raises NotFound if the service removed it; it is created again only if the
+    operator asks for it."""
     if not context.target.limits.dedup_window or not await context.target.missing([target], context.clock.now()):
         return
     message = f"the target had it as {target}, and it was gone before it was complete"

@@ -147,7 +147,7 @@ async def _crawl_all(context: RunContext) -> bool:
 
 
 async def _crawl_again(context: RunContext) -> bool:
-    """The same, from the start. One that lacks rows once more is forgotten, so that the next run begins anew."""
+    """The same, from the start. One that lacks rows once more is forgotten, so that the next run starts over."""
     try:
         return await _crawl_all(context)
     except TruncatedListing:

@@ -43,7 +43,7 @@ class Progress:
     target_calls: Callable[[], int] = lambda: 0
 
     def begin(self, phase: str) -> None:
-        """Count anew."""
+        """Start counting from zero."""
         self.phase, self.expected = phase, None
         self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
 

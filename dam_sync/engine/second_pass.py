@@ -1,4 +1,4 @@
-"""What needs all assets to exist: memberships in bulk and relations; and what has to be told at the end."""
+"""Second pass, once every asset exists: bulk memberships and relations, and notes for the report."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ ROOM = 64 * 1024  # bytes by which a file may grow in one save and still find it
 
 
 class FileCredentialStore:
-    """Implements `model.ports.Vault` on one small JSON file beside the state."""
+    """Implements `model.ports.CredentialStore` on one small JSON file next to the state."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __repr__(self) -> str:
-        return f"FileVault({str(self.path)!r})"
+        return f"FileCredentialStore({str(self.path)!r})"
 
     async def load(self, name: str) -> str | None:
         """The stored secret, or None; what is saved next has its room on the disk already.
@@ -52,7 +52,7 @@ class FileCredentialStore:
         await asyncio.shield(asyncio.to_thread(self._save, name, secret))
 
     async def names(self, prefix: str) -> Sequence[str]:
-        """See `Vault.names`. Raises ConfigError as `load` does."""
+        """Names of stored secrets with this prefix. Raises ConfigError as `load` does."""
         secrets = await asyncio.to_thread(self._read)
         return [name for name, secret in secrets.items() if secret and name.startswith(prefix)]
 

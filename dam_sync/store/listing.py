@@ -43,7 +43,7 @@ class Shards(Repository):
         await self._write(job)
 
     async def forget_shards(self, run: int) -> None:
-        """Let this run list anew; what was listed stays work. Safe to repeat."""
+        """Let this run list again; what was listed stays work. Safe to repeat."""
 
         def job(c: Connection) -> None:
             c.execute(delete(SHARD).where(SHARD.c.run == run))
@@ -52,7 +52,7 @@ class Shards(Repository):
         await self._write(job)
 
     async def restart_listing(self, run: int) -> None:
-        """Let this run list anew as if it had listed nothing: what it settled already becomes work once more. Safe to
+        """Let this run list again as if it had listed nothing: what it settled already becomes work once more. Safe to
         repeat."""
 
         def job(c: Connection) -> None:

@@ -67,7 +67,7 @@ class ProbationRepository(Repository):
             await self._write(job)
 
     async def removals(self, sources: Sequence[str]) -> dict[AssetId, Removal]:
-        """What was removed of these source assets and not made anew; the others are absent."""
+        """What was removed of these source assets and not created again; the others are absent."""
 
         def job(c: Connection) -> dict[AssetId, Removal]:
             found = c.execute(select(REMOVAL).where(REMOVAL.c.source.in_(list(sources))))

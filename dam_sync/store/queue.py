@@ -115,9 +115,8 @@ class WorkQueue(Repository):
     async def complete(self, work: Work, outcome: Outcome) -> None:
         """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
 
-        Durable on return; safe to repeat. An asset listed anew meanwhile comes round again. Steps are kept for an asset
-        that was parked or skipped, so that what was made of it is not made twice. Raises StoreBusy when the work has
-        passed to somebody else.
+        Durable on return; safe to repeat. An asset listed again meanwhile becomes pending again. The journal of a parked
+        or skipped asset is kept, so that nothing is written twice. Raises StoreBusy when another process has claimed it.
         """
         now = self._now()
 
@@ -137,7 +136,7 @@ class WorkQueue(Repository):
         some causes; how many assets there were.
 
         Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
-        What the target's service removed is made anew.
+        What the target's service removed is created again.
         """
 
         def job(c: Connection) -> int:
@@ -271,7 +270,7 @@ class WorkQueue(Repository):
 
 
 def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
-    """The row itself: closed, or pending once more when it was listed anew."""
+    """The row itself: closed, or pending once more when it was listed again."""
     action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
     if row.again:
         _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "")

@@ -1,6 +1,6 @@
 """Statements that are asked for every asset: compiled once, then handed to the driver as text.
 
-Made and compiled anew each time, a statement costs many times what SQLite takes to answer it.
+Made and compiled again each time, a statement costs many times what SQLite takes to answer it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class WorkTable(SQLModel, table=True):
     """One row an asset, with what became of it the last time it was looked at. state: pending, claimed, settled.
 
     run: in which it is counted; listed_run: in which it was listed. due: when a pending row may be claimed, and when
-    the lease of a claimed one ends. again: it was listed anew, at another revision, while somebody worked at it.
+    the lease of a claimed one ends. again: it was listed again, at another revision, while somebody worked at it.
     passing: in how many runs in a row it was parked for a fault that may pass.
     """
 

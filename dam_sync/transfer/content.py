@@ -21,7 +21,7 @@ __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedCon
 MEMORY_BYTES = 4 * MIB
 _BLOCK = MIB
 UNKNOWN = "application/octet-stream"
-_TYPES = mimetypes.MimeTypes(filenames=())  # not what this machine happens to know
+_TYPES = mimetypes.MimeTypes(filenames=())  # not what this host happens to know
 for _type, _extension in (
     ("image/webp", ".webp"),
     ("image/jxl", ".jxl"),

@@ -14,7 +14,7 @@ class DigestTracker:
     """Length and digests of a file whose bytes are seen from the start on, in any number of passes.
 
     Of blocks offered it takes what continues what it has, so a range read again is not counted twice. Algorithms that
-    this machine does not know are left out, for nobody here could check them.
+    this host does not know are left out, because it cannot check them.
     """
 
     def __init__(self, name: str, size: int | None, published: Mapping[str, str], wanted: Iterable[str]) -> None:

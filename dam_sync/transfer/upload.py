@@ -1,7 +1,7 @@
 """Three ways to upload; a service supplies the wire and the bounds, the order and the memory are settled here.
 
 Every way records what it did in `journal`, so that a broken upload goes on where it stopped. Sessions belong to one
-file: when the file or the cut into parts has changed since, or the session ended, the upload begins anew.
+file: when the file or the cut into parts has changed since, or the session ended, the upload starts over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dam_sync.transfer.upload_session import FINISH, UploadSession, source_of
 
 TRIES = 5
 Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
-"""The bytes of a part in blocks, begun anew each time it is called."""
+"""The bytes of a part in blocks, started again each time it is called."""
 Body = TypeVar("Body")
 Body_contra = TypeVar("Body_contra", contravariant=True)
 Deliver: TypeAlias = Callable[[Sequence[Part], Callable[[Part, Body], Awaitable[None]]], Awaitable[None]]
@@ -121,7 +121,7 @@ async def send_parts(
     """The handle of the finished upload; parts are read in order and sent up to `bounds.at_once` at a time.
 
     `ttl` is how long the session lives. What is recorded or known to the server is never sent again; safe to repeat
-    after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition begins anew) and
+    after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition starts over) and
     IntegrityError, before `finish`, when the file is not what the source promised.
     """
 
@@ -186,7 +186,7 @@ async def send_ranges(
     """The handle of the finished upload; ranges of `step` bytes go in sequence, the next is read meanwhile.
 
     `ttl` is how long the session lives. After an error or crash the server is asked where to go on. Raises
-    SessionGone (steps are forgotten then, so a repetition begins anew), ContractBroken when the server asks for the
+    SessionGone (steps are forgotten then, so a repetition starts over), ContractBroken when the server asks for the
     same byte again and again, and IntegrityError, before `finish`, when the file is not what the source promised.
     """
     session = UploadSession(journal, name, ttl)

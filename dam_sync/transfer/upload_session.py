@@ -78,7 +78,7 @@ class UploadSession:
         return (await self._journal.run(name, recorded, ttl=self._ttl, idempotent=True))["result"]
 
     async def discard(self) -> None:
-        """Begin anew the next time."""
+        """Start over the next time."""
         await self._journal.discard(f"{self._name}:*")
 
     async def abort(self, abort: Callable[[Json], Awaitable[None]] | None) -> None:

@@ -23,7 +23,7 @@ def user_key(side: str) -> str:
 
 async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
     """Another tenant or another login than those this state was made with; none for a state that holds nothing yet.
-    A new secret of the same login is no other login."""
+    A new secret for the same login is not another login."""
     if await context.store.is_blank():
         return
     for side, account in (("source", context.source_account), ("target", context.target_account)):

@@ -22,7 +22,7 @@ VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as 
 
 
 async def refuse_before_run(context: RunContext) -> None:
-    """Raises SafetyStop where going on would be a mistake; else remembers what is gone on with."""
+    """Raises SafetyStop where going on would be a mistake; else keeps what the operator continues with."""
     facts = await _facts(context)
     context.accept(refuse([finding async for finding in _findings(context)], context.control))
     facts[ORIGIN] = await use_origin(context)
