@@ -116,7 +116,7 @@ class WorkQueue(Repository):
         """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
 
         Durable on return; safe to repeat. An asset listed again meanwhile becomes pending again. The journal of a parked
-        or skipped asset is kept, so that nothing is written twice. Raises StoreBusy when another process has claimed it.
+        or skipped asset is kept, so that nothing is written twice. Raises StoreBusy when another process holds it.
         """
         now = self._now()
 
