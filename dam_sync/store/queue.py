@@ -115,7 +115,7 @@ class WorkQueue(Repository):
     async def complete(self, work: Work, outcome: Outcome) -> None:
         """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
 
-        Durable on return; safe to repeat. An asset listed again meanwhile becomes pending again. The journal of a parked
+        Durable on return; safe to repeat. An asset listed again meanwhile is pending again. The journal of a parked
         or skipped asset is kept, so that nothing is written twice. Raises StoreBusy when another process holds it.
         """
         now = self._now()
