@@ -16,8 +16,7 @@ from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileRef
-from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, MappingError
+from dam_sync.model.errors import MappingError
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Context, Service
@@ -165,20 +164,6 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOpt
         control=wish.to_control(),
         progress=wish.progress,
     )
-
-
-@asynccontextmanager
-async def existing_store(job: JobConfig, clock: Clock, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
-    """The state of a job that ran before. Raises ConfigError when there is none."""
-    if not job.state_path.exists():
-        raise ConfigError(
-            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
-        )
-    store = await SqlStore.open(job.state_path, clock, read_only=read_only)
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 def _contents(opened: ConnectedJob, side: Service, single_bytes: int, wish: RunOptions) -> Contents:

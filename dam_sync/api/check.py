@@ -16,7 +16,6 @@ from dam_sync.api.bootstrap import (
     MEMORY_FOR_FILES,
     NO_MARKER,
     connect,
-    existing_store,
     job_of,
     reading_of_job,
 )
@@ -24,6 +23,7 @@ from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import last_export
+from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness

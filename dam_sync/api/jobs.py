@@ -13,11 +13,12 @@ from typing import IO, Any
 import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
-from dam_sync.api.bootstrap import ConnectedJob, connected, existing_store, job_of, refuse_unmarked, run_context_of
+from dam_sync.api.bootstrap import ConnectedJob, connected, job_of, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.run_options import RunOptions, part_of
 from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of
+from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import existing_store, job_of
+from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
@@ -21,7 +21,7 @@ NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`status`: where the job stands, without asking the services."""
-    job = job_of(path)
+    job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         runs = await store.runs()
         tally = await store.tally(runs[0].id) if runs else {}
@@ -43,7 +43,7 @@ async def job_errors(
     path: Path | JobConfig, causes: Sequence[str], retry: bool, clock: Clock = SYSTEM_CLOCK
 ) -> dict[str, Any]:
     """`errors`: parked assets by cause; `retry` puts them back into the queue."""
-    job = job_of(path)
+    job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry) as store:
         known = await causes_of(store)
         _refuse_unknown(causes, {cause for cause, *_ in known})
@@ -66,7 +66,7 @@ def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:
 
 async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB show`: what the store holds."""
-    job = job_of(path)
+    job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         shown: dict[str, Any] = await store.show()
         return shown

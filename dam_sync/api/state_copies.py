@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write, translate_os_error
-from dam_sync.api.bootstrap import existing_store, job_of
 from dam_sync.api.run_options import seconds_of
+from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.lost_state import IMPORTED
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
@@ -25,7 +25,7 @@ from dam_sync.store.tables import stamp
 
 async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB export`: a whole copy in a new file, in which no run is held, also while a run is going on."""
-    job = job_of(path)
+    job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         await store.copy_to(target)
     with atomic_write(_exported(job), "the time of the export") as out:
@@ -36,7 +36,7 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
 async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`state JOB gc`: remove ledger rows of finished runs that are older than this, and give their room back. Links and
     the history of runs stay. Raises ConfigError for what is no duration, StoreBusy while a run is going on."""
-    job, age = job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
+    job, age = stored_job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
     async with existing_store(job, clock) as store:
         before = job.state_path.stat().st_size
         run = await store.begin(job.name, "gc")
@@ -61,7 +61,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
     The next run looks for assets that were written after the export. Raises ConfigError for a file that is not a state
     of this job, StoreBusy while a run of the job is going on.
     """
-    job = job_of(path)
+    job = stored_job_of(path)
     if export.absolute() == job.state_path.absolute():
         raise ConfigError(f"{export} is the state of this job already", hint="name the file that `export` wrote")
     fresh = _beside(job, clock, "importing")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @command
 def check(output: Output, job: JobFile) -> None:
     """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
-    from dam_sync.api.check import check_job
+    from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
-        findings = await check_job(job, options)
+        findings = await Job.load(job).check(options)
         if output.as_json:
             ok = not any(finding.exit_code for finding in findings)
             output.data({"ok": ok, "findings": [finding.as_json() for finding in findings]})
@@ -52,10 +52,10 @@ def plan(
     continue_parked: Continue = False,
 ) -> None:
     """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
-    from dam_sync.api.jobs import plan_job
+    from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
-        report = await plan_job(job, options)
+        report = await Job.load(job).plan(options)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 10 if detailed and report.operations else 0
@@ -88,10 +88,11 @@ def run(
     continue_parked: Continue = False,
 ) -> None:
     """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
-    from dam_sync.api.jobs import run_job, unfinished, write_html
+    from dam_sync.api.job import Job
+    from dam_sync.api.jobs import unfinished, write_html
 
     async def act(options: RunOptions) -> int:
-        report = await run_job(job, options)
+        report = await Job.load(job).run(options)
         output.report(report.as_json())
         write_html(report, options.html)
         code, stop = unfinished(report)
@@ -125,10 +126,10 @@ def verify(
     accept_changes: Accept = False,
 ) -> None:
     """Read both sides back and reconcile them."""
-    from dam_sync.api.jobs import verify_job
+    from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
-        report = await verify_job(job, options, level, sample)
+        report = await Job.load(job).verify(level, sample, options)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0
@@ -148,10 +149,13 @@ def adopt(
     accept_changes: Accept = False,
 ) -> None:
     """Link what is at the target already: by our markers, by an id field, by name, size and digest."""
-    from dam_sync.api.adopt import Adoption, adopt_job
+    from dam_sync.api.adopt import Adoption
+    from dam_sync.api.job import Job
+
+    adoption = Adoption(dry_run, by_field, by_file, csv_file, decisions)
 
     async def act(options: RunOptions) -> int:
-        report = await adopt_job(job, options, Adoption(dry_run, by_field, by_file, csv_file, decisions))
+        report = await Job.load(job).adopt(adoption, options)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 4 if report.counts.get("ambiguous") else 0

@@ -279,8 +279,9 @@ class JobConfig(StrictModel):
         return Path(os.path.normpath(self._folder / Path(text).expanduser()))
 
 
-def load_job(path: Path, kinds: Mapping[str, Connector]) -> JobConfig:
-    """Read a job file. Raises ConfigError with every fault; secrets are not resolved yet."""
+def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
+    """Read a job file. Without `kinds` what only they know is not checked. Raises ConfigError with every fault; secrets
+    are not resolved yet."""
     written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
     return _job_of(written, path.absolute().parent, kinds)
 
@@ -297,7 +298,9 @@ def job_of_code(
     return job
 
 
-def _job_of(written: SourceMap, folder: Path, kinds: Mapping[str, Connector], literal: bool = False) -> JobConfig:
+def _job_of(
+    written: SourceMap, folder: Path, kinds: Mapping[str, Connector] | None, literal: bool = False
+) -> JobConfig:
     faults: list[Diagnostic] = []
     job: JobConfig | None = None
     try:
@@ -360,15 +363,22 @@ class _SideCheck:
     written: SourceMap
     place: KeyPath
     side: Mapping[str, Json]
-    kinds: Mapping[str, Connector]
+    kinds: Mapping[str, Connector] | None  # None: not checked against them
     literal_secrets: bool = False  # code may hold a secret, a file may not
 
     def faults(self) -> Iterator[Diagnostic]:
         """Everything wrong with this side."""
+        if self.kinds is None:
+            auth = self.side.get("auth")
+            yield from self._secrets(auth) if isinstance(auth, dict) else ()
+        else:
+            yield from self._all(self.kinds)
+
+    def _all(self, kinds: Mapping[str, Connector]) -> Iterator[Diagnostic]:
         name = self.side.get("kind")
-        kind = self.kinds.get(name) if isinstance(name, str) else None
+        kind = kinds.get(name) if isinstance(name, str) else None
         if isinstance(name, str) and kind is None:
-            yield self._fault("kind", f"there is no kind {name}", nearest(name, self.kinds))
+            yield self._fault("kind", f"there is no kind {name}", nearest(name, kinds))
         yield from self._needed(kind)
         for key in ("base_url", "tenant_url"):
             if isinstance(self.side.get(key), str):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from dam_sync.model.clock import SystemClock
+from dam_sync.store.store import SqlStore
 
 HEAVY = {
     "sqlalchemy",
@@ -64,3 +69,18 @@ def test_importing_the_package_imports_nothing_else() -> None:
     code = "import sys, dam_sync; print(*(name for name in sys.modules if name.startswith('dam_sync.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_status_loads_no_service_and_no_http_library(tmp_path: Path) -> None:
+    side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
+    job = tmp_path / "job.yaml"
+    job.write_text(f"{{version: 1, name: x, source: {side}, target: {side}, mapping: m.yaml, state: job.db}}\n")
+    asyncio.run(_made(tmp_path / "job.db"))
+    modules = imported("status", str(job))
+    assert "dam_sync.store.store" in modules
+    wrong = ("dam_sync.services", "dam_sync.emulators", "httpx", "aiohttp", "starlette", "uvicorn", "PIL")
+    assert [name for name in modules if name.startswith(wrong)] == []
+
+
+async def _made(state: Path) -> None:
+    await (await SqlStore.open(state, SystemClock())).close()

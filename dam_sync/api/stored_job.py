@@ -1,0 +1,32 @@
+"""A job as far as its state goes: read without loading a service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dam_sync.config.job import JobConfig, load_job
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ConfigError
+from dam_sync.store.store import SqlStore
+
+
+def stored_job_of(job: Path | JobConfig) -> JobConfig:
+    """The job of a file, checked but for what only its services know: flows and options. Raises ConfigError with every
+    fault."""
+    return job if isinstance(job, JobConfig) else load_job(job, None)
+
+
+@asynccontextmanager
+async def existing_store(job: JobConfig, clock: Clock, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
+    """The state of a job that ran before. Raises ConfigError when there is none."""
+    if not job.state_path.exists():
+        raise ConfigError(
+            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
+        )
+    store = await SqlStore.open(job.state_path, clock, read_only=read_only)
+    try:
+        yield store
+    finally:
+        await store.close()
