@@ -10,7 +10,7 @@ from typing import Any
 
 import bagit
 
-from dam_sync.api.jobs import run_job, verify_job
+from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
 from dam_sync.emulators import profile_of
@@ -61,7 +61,11 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path) 
     archive = InFolder(tmp_path / "archive")
     with hurried(), tenant_of(A, everything()) as source:
         out = job_between(tmp_path / "out", Emulated(A, source.url), archive, "source_key")
+        plan = asyncio.run(plan_job(out, RunOptions())).as_json()
+        assert not archive.path.exists()
         report = ran(out)
+        assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
+        assert [loss["path"] for loss in report["losses"]] == ["substatus"]
         there = living(source)
         assert (report["parked"], report["counts"]["created"]) == ([], len(there))
         assert report["target"]["calls"] == {}

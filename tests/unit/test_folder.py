@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import bagit
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation, Rights
@@ -336,3 +337,17 @@ async def test_a_folder_without_a_catalogue_is_its_files(tmp_path: Path) -> None
     with pytest.raises(NotFound):
         await service.fetch(AssetId("nothing.jpg"))
     await service.close()
+
+
+async def test_what_a_killed_run_wrote_is_sealed_by_the_next_one(tmp_path: Path) -> None:
+    root = tmp_path / "f"
+    killed = await opened(root, bag="on")
+    await killed.create(DRAFT, content(), MemoryJournal())
+    assert not (root / "manifest-sha256.txt").exists()
+    following = await opened(root, bag="on")
+    await following.close()
+    assert bagit.Bag(str(root)).validate()
+    sealed = (root / "manifest-sha256.txt").stat().st_mtime_ns
+    third = await opened(root, bag="on")
+    await third.close()  # nothing new: nothing is read and written again
+    assert (root / "manifest-sha256.txt").stat().st_mtime_ns == sealed

@@ -93,18 +93,20 @@ class FolderService(Service):
         return await self._reader.fetch(asset)
 
     async def close(self) -> None:
-        """Make a bag of what was written. See `Service.close`."""
+        """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`."""
         wrote, self._writer.wrote = self._writer.wrote, False
         try:
-            if wrote:
-                await run_sync(self._finish)
+            if not self._tenant.read_only:
+                await run_sync(self._finish, wrote)
         finally:
             self._tenant.catalogue.close()
 
-    def _finish(self) -> None:
-        self._tenant.catalogue.compact()
-        if self._options.bag and self._tenant.base:
-            seal(self._tenant.disk, self._tenant.clock.now().date())
+    def _finish(self, wrote: bool) -> None:
+        tenant = self._tenant
+        if wrote:
+            tenant.catalogue.compact()
+        if self._options.bag and tenant.base and (wrote or tenant.is_unsealed()):
+            seal(tenant.disk, tenant.clock.now().date())
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""

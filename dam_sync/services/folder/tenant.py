@@ -17,6 +17,7 @@ from dam_sync.services.folder.api.disk import Disk
 from dam_sync.services.folder.api.walk import FileTree
 
 ABOUT = "archive.json"
+MANIFEST = "manifest-sha256.txt"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
 OWN_FIELDS: Final = (
@@ -93,6 +94,16 @@ class Tenant:
     def _tell(self, about: Record) -> None:
         data = json.dumps(about, indent=1).encode() + b"\n"
         self.disk.write(ABOUT, data, f"{SCRATCH}/{self.clock.token()}")
+
+    def is_unsealed(self) -> bool:
+        """Whether the catalogue was written after the manifests of the bag."""
+        if not self.catalogue.exists:
+            return False
+        try:
+            sealed_at = self.disk.changed_at(MANIFEST)
+        except NotFound:
+            return True
+        return sealed_at <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
 
     # -- what it can hold -------------------------------------------------------------------------------------------
 
