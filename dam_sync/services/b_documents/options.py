@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dam_sync.model import options
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.options import OptionValues
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.b_documents import facts
 
@@ -99,27 +100,27 @@ class DocumentsOptions:
     @classmethod
     def of(cls, given: Mapping[str, object]) -> DocumentsOptions:
         """The options of a job, checked. Raises ConfigError."""
-        groups = given.get("groups")
+        values, groups = OptionValues(facts.NAME, given), given.get("groups")
         return cls(
             root=_path(given.get("root")),
             folder=str(given.get("folder") or facts.FOLDER).strip("/"),
             type=str(given.get("type") or "File"),
-            types=tuple(_words(given.get("types"))),
+            types=values.words("types"),
             release_field=str(given.get("release_field") or "dc:issued"),
             expiry_field=str(given.get("expiry_field") or "dc:expired"),
             status_field=str(given.get("status_field") or ""),
             states={**facts.STATES, **_texts(given, "states")},
             transitions=_transitions(given),
-            groups=None if groups is None else frozenset(_words(groups)),
-            everybody=frozenset({facts.EVERYONE, *_words(given.get("everybody"))}),
+            groups=None if groups is None else frozenset(values.words("groups")),
+            everybody=frozenset({facts.EVERYONE, *values.words("everybody")}),
             relations=_relations(given.get("relations")),
             kinds=_kinds(given),
             zone=_zone(given.get("timezone")),
             increment=_one_of(given, "increment", ("Minor", "Major")),
             repository=str(given.get("repository") or ""),
             timeout_header=str(given.get("timeout_header") or facts.TIMEOUT_HEADER),
-            public_links=_switch(given, "public_links"),
-            sections=_switch(given, "sections"),
+            public_links=values.switch("public_links", default=False),
+            sections=values.switch("sections", default=False),
         )
 
 
@@ -172,13 +173,6 @@ def _zone(value: object) -> ZoneInfo:
         return ZoneInfo(str(value or "UTC"))
     except (ZoneInfoNotFoundError, ValueError):
         raise ConfigError(f"option timezone is no known zone: {value!r}", hint="for example Europe/Paris") from None
-
-
-def _switch(given: Mapping[str, object], name: str) -> bool:
-    value = given.get(name) or "off"
-    if value not in (True, "on", "off"):
-        raise ConfigError(f"option {name} takes on or off, not {value!r}")
-    return value != "off"
 
 
 def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from dam_sync.model import options
-from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Limits
+from dam_sync.model.options import OptionValues
 from dam_sync.model.service import Context
 from dam_sync.services.e_profiles import facts
 
@@ -75,18 +75,19 @@ class ProfilesOptions:
     def of(cls, context: Context) -> ProfilesOptions:
         """The options of a job, checked. Raises ConfigError."""
         given = context.options
+        values = OptionValues(facts.NAME, given)
         return cls(
-            version_policy=_one_of(given, "version_policy", facts.POLICIES),
-            enumerate=_one_of(given, "enumerate", ("slices", "scroll")),
-            chunked=_switch(given, "chunked", "auto"),
+            version_policy=values.choice("version_policy", facts.POLICIES),
+            enumerate=values.choice("enumerate", ("slices", "scroll")),
+            chunked=values.switch("chunked", default=True, auto=True),
             profiles=_by_type(given.get("upload_profile")),
             closed_profiles=_by_type(given.get("closed_profile")),
-            everybody=frozenset(_words(given.get("everybody"))),
+            everybody=frozenset(values.words("everybody")),
             headers=_toggles(given),
-            index_lag=_seconds(given.get("index_lag", facts.LAG.total_seconds())),
-            form=_one_of({**given, **context.auth}, "form", ("bearer", "basic")),
-            documents=_switch(given, "attachments", "off"),
-            public_links=_switch(given, "public_links", "off"),
+            index_lag=values.seconds("index_lag", facts.LAG.total_seconds()),
+            form=OptionValues(facts.NAME, {**given, **context.auth}).choice("form", ("bearer", "basic")),
+            documents=values.switch("attachments", default=False),
+            public_links=values.switch("public_links", default=False),
         )
 
     @property
@@ -110,43 +111,11 @@ def limits_of(context: Context, options: ProfilesOptions) -> Limits:
     return replace(facts.LIMITS, pace=pace, single_bytes=facts.FORM_BYTES, parts=None, largest_bytes=facts.FORM_BYTES)
 
 
-def _one_of(given: Mapping[str, object], name: str, allowed: Sequence[str]) -> str:
-    value = str(given.get(name) or allowed[0])
-    if value not in allowed:
-        raise ConfigError(f"option {name} takes {', '.join(allowed)}, not {value!r}")
-    return value
-
-
-def _switch(given: Mapping[str, object], name: str, default: str) -> bool:
-    value = given.get(name, default)
-    if value in (True, "auto", "on"):
-        return True
-    if value in (False, "off"):
-        return False
-    raise ConfigError(f"option {name} takes on or off, not {value!r}")
-
-
-def _seconds(value: object) -> float:
-    try:
-        seconds = float(cast("str", value))
-    except (TypeError, ValueError):
-        seconds = -1.0
-    if seconds < 0:
-        raise ConfigError(f"option index_lag takes seconds, not {value!r}")
-    return seconds
-
-
 def _by_type(value: object) -> dict[str, str]:
     """A name for each metadata type, or one for all, under an empty key."""
     if isinstance(value, Mapping):
         return {str(kind): str(name) for kind, name in value.items()}
     return {"": str(value)} if value else {}
-
-
-def _words(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(",") if word.strip()]
-    return [str(word) for word in cast("Sequence[object]", value or ())]
 
 
 def _toggles(given: Mapping[str, object]) -> dict[str, str]:

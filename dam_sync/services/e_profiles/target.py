@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-
+from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import Proven
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
@@ -68,7 +67,7 @@ class ProfilesTarget(ProfilesPart):
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
-        found = await self._asked_again(lambda: self._marked(marker), self.api.options.index_lag, FIND_WAITS)
+        found = await poll_until(self.api.clock, lambda: self._marked(marker), self.api.options.index_lag, FIND_WAITS)
         return None if found is None else AssetId(found)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -116,13 +115,16 @@ class ProfilesTarget(ProfilesPart):
             return asset if wire.version_of(await self._state(asset)) != before["version"] else None
 
         async def landed() -> Json:
-            return await self._asked_again(another, self.api.options.index_lag, FIND_WAITS)
+            return await poll_until(self.api.clock, another, self.api.options.index_lag, FIND_WAITS)
 
         form = UploadForm(before["profile"], before["filename"])
         made = await self.uploads.upload(form, content, journal, landed)
         if made != asset and await another() is None:
             await self._refuse_queued(asset, made, journal)
-        if made == asset and await self._asked_again(another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None:
+        if (
+            made == asset
+            and await poll_until(self.api.clock, another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None
+        ):
             raise Rejected(
                 f"the new file version is not shown {facts.TAKEN_SECONDS:.0f} seconds after its upload",
                 asset=asset,
@@ -190,7 +192,7 @@ class ProfilesTarget(ProfilesPart):
             row = await self._state(asset)
             return row if (row.get("status") or {}).get("upload_progress") in (None, "complete") else None
 
-        row = await self._asked_again(complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)
+        row = await poll_until(self.api.clock, complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)
         if row is None:
             raise Rejected(
                 "the last upload is still not complete",
@@ -272,15 +274,6 @@ class ProfilesTarget(ProfilesPart):
         verb = operation.rpartition("/")[2]
         path = wire.asset_path(asset, "tags", verb)
         await self.api.write(operation, path, {"tags": sorted(tags)}, asset=asset)
-
-    async def _asked_again(self, ask: Call, seconds: float, waits: tuple[float, ...]) -> Json:
-        """The first result that is not None; asked a last time when `seconds` are over."""
-        clock = self.api.clock
-        until = clock.monotonic() + seconds
-        pauses = chain(waits, repeat(waits[-1]))
-        while (answer := await ask()) is None and (left := until - clock.monotonic()) > 0:
-            await clock.sleep(min(next(pauses), left))
-        return answer
 
 
 @interprets_response

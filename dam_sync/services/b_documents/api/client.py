@@ -25,6 +25,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
+from dam_sync.model.options import required
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -144,7 +145,7 @@ def credential_of(context: Context) -> Authenticator:
     auth, base = context.auth, context.base_url.rstrip("/")
     match auth.get("flow"):
         case "basic":
-            return Basic(_login(auth), _needed(auth, "password"))
+            return Basic(_login(auth), required(auth, "password"))
         case "token":
             return _login_token(auth, base, context.clock)
         case "signed_token":
@@ -159,7 +160,7 @@ def _login_token(auth: Mapping[str, str], base: str, clock: Clock) -> Authentica
     header = auth.get("header") or facts.TOKEN_HEADER
     if token := auth.get("token"):
         return HeaderToken(header, token)
-    basic = Basic(_login(auth), _needed(auth, "password"))
+    basic = Basic(_login(auth), required(auth, "password"))
     device = DeviceIdentity(header, auth.get("application") or "dam-sync", auth.get("device") or "dam-sync")
     return LoginToken(f"{base}/authentication/token", basic, device, clock)
 
@@ -169,16 +170,16 @@ def _signer(auth: Mapping[str, str], clock: Clock) -> SignedToken:
     claims = {"sub": _login(auth), "iss": auth.get("issuer") or "dam-sync"}
     if audience := auth.get("audience"):
         claims["aud"] = audience
-    return SignedToken(claims, _needed(auth, "key"), auth.get("algorithm") or "HS512", _TOKEN_LIFE, clock)
+    return SignedToken(claims, required(auth, "key"), auth.get("algorithm") or "HS512", _TOKEN_LIFE, clock)
 
 
 def _oauth(context: Context, base: str) -> Authenticator:
     auth, clock = context.auth, context.clock
     url = auth.get("token_url") or f"{base}/oauth2/token"
-    client = OAuthClient(url, _needed(auth, "client_id"), auth.get("client_secret") or "")
+    client = OAuthClient(url, required(auth, "client_id"), auth.get("client_secret") or "")
     match _grant(auth):
         case "client_credentials":
-            return ClientCredentials(url, client.client_id, _needed(auth, "client_secret"), "", clock)
+            return ClientCredentials(url, client.client_id, required(auth, "client_secret"), "", clock)
         case "jwt_bearer":
             return JwtBearerGrant(client, _signer(auth, clock), clock)
         case _:
@@ -209,14 +210,7 @@ def _grant(auth: Mapping[str, str]) -> str:
 
 
 def _login(auth: Mapping[str, str]) -> str:
-    return auth.get("login") or auth.get("username") or auth.get("user") or _needed(auth, "login")
-
-
-def _needed(auth: Mapping[str, str], name: str) -> str:
-    value = auth.get(name)
-    if not value:
-        raise ConfigError(f"auth.{name} is missing")
-    return value
+    return auth.get("login") or auth.get("username") or auth.get("user") or required(auth, "login")
 
 
 @interprets_response

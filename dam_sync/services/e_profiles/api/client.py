@@ -15,6 +15,7 @@ from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
 from dam_sync.model.limits import Limits
+from dam_sync.model.options import required
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
@@ -95,16 +96,16 @@ def credential_of(context: Context, options: ProfilesOptions) -> Authenticator:
     auth = context.auth
     match auth.get("flow"):
         case "token":
-            token = _needed(auth, "token")
+            token = required(auth, "token")
             return TokenAsBasic(token) if options.form == "basic" else Bearer(token)
         case "oauth":
             if context.vault is None:
                 raise ConfigError("the refresh token rotates and there is no credential store to keep it in")
             return RotatingToken(
                 context.base_url.rstrip("/") + facts.TOKEN_PATH,
-                _needed(auth, "client_id"),
-                _needed(auth, "client_secret"),
-                _needed(auth, "refresh_token"),
+                required(auth, "client_id"),
+                required(auth, "client_secret"),
+                required(auth, "refresh_token"),
                 context.vault,
                 f"{facts.NAME}-{urlsplit(_tenant_url(context)).hostname}-{auth['client_id']}",
                 context.clock,
@@ -134,10 +135,3 @@ def _tenant_url(context: Context) -> str:
     if not context.tenant_url:
         raise ConfigError("`tenant_url` is missing: categories and metadata types are read from the tenant's own host")
     return context.tenant_url
-
-
-def _needed(auth: Mapping[str, str], name: str) -> str:
-    value = auth.get(name)
-    if not value:
-        raise ConfigError(f"auth.{name} is missing")
-    return value

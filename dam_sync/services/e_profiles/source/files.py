@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
+from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileRef
@@ -17,11 +16,11 @@ from dam_sync.services.e_profiles.tenant import ProfilesPart
 
 
 class ProfilesFiles(ProfilesPart):
-    """Opens files. Keeps links by file, at most LINKS_KEPT of them, the oldest forgotten first."""
+    """Opens files. Keeps links by file, at most LINKS_KEPT of them."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._links: OrderedDict[str, str] = OrderedDict()
+        self._links: LruCache[str, str] = LruCache(facts.LINKS_KEPT)
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
@@ -32,7 +31,7 @@ class ProfilesFiles(ProfilesPart):
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
-                self._links.pop(file.id, None)
+                self._links.drop(file.id)
         return await self._stream(await self._link(file, asset, version), asset, offset)
 
     @interprets_response
@@ -51,21 +50,18 @@ class ProfilesFiles(ProfilesPart):
 
     def _keep_link(self, name: str, link: str) -> None:
         if link:
-            self._links[name] = link
-            self._links.move_to_end(name)
-            while len(self._links) > facts.LINKS_KEPT:
-                self._links.popitem(last=False)
+            self._links.put(name, link)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
         return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
-        kept = self._links.get(file.id, "")
+        kept = self._links.get(file.id) or ""
         if kept and wire.is_fresh(kept, self.api.clock.now()):
             return kept
         if version.startswith(wire.DOCUMENT):
             await self.read_documents(AssetId(asset))
-            link = self._links.get(file.id, "")
+            link = self._links.get(file.id) or ""
         else:
             link = wire.download_link(await self._row(asset, version))
         if not link:
