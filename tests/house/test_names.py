@@ -11,15 +11,17 @@ import pytest
 from tests.house.test_layers import FILES, PACKAGE
 
 RETIRED = frozenset(
-    """Able Actor Answer Books Bucket Bulk Desk EachVerb Fate Flow Held Kept Kind Leaving Likeness Line ListVerb
-    Made Opened Origins Outgoing Pairing Paper Planned Ran Reply Scoped Setting Settling StepKeeping Steps
-    StoredSteps Tally Tempo TextVerb Tongue Trial Turn Turns Unreached Unsettled Vault Verb Visit Wiring Wish
-    World""".split()  # noqa: SIM905 -- a list to be read
+    """Able Actor Anew Answer Books Bucket Bulk Changer Chosen Crawling Creating Desk EachVerb Fate Flow
+    Gate Held Kept Kind Knowledge Leaving Likeness Line ListVerb Made Opened Origins Outgoing Owed Pairing
+    Paper Planned Presence Ran Relating Reply Rich Scoped Searching Seat Sense Setting Settling Spoken
+    StepKeeping Steps StoredSteps Tally Tempo TextVerb Tongue Trial Turn Turns Unreached Unsettled Uploading
+    Vault Verb Visit Wiring Wish Words World Writing""".split()  # noqa: SIM905 -- a list to be read
 )
 MODULES = frozenset(
-    """abandoned accounting act afterwards asking bridges building connecting filling fitting forecast grants
-    holding intended layout leftovers likeness moments opening origins pairing placing reaching recalling
-    rescue settling sight steps sweeping trial vault verb verbs wiring wish""".split()  # noqa: SIM905 -- a list to be read
+    """abandoned accounting act afterwards anew asking bridges building changing connecting crawling
+    creating filling fitting forecast grants holding intended knowledge layout leftovers likeness moments
+    opening origins pairing placing presence proving reaching recalling relating rescue rich searching
+    settling sharing sight steps sweeping trial uploading valuing vault verb verbs wiring wish writing""".split()  # noqa: SIM905 -- a list to be read
 )
 SHAPE = frozenset(
     ["api", "codec", "estimate", "facts", "options", "service", "source", "target", "taxonomy", "tenant", "uploads"]
