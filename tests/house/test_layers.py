@@ -1,17 +1,14 @@
-"""The arrows of the house: who may import whom, and what may be said where."""
+"""Import rules: which package may import which, which libraries belong to one package, and how long code may be."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "dam_sync"
-FILES = sorted(PACKAGE.rglob("*.py"))
+from tests.house.sources import FILES, PACKAGE, imports_of, nodes_of, package_of, shown, text_of
 
 MAY = {
     "model": {"model"},
@@ -55,82 +52,71 @@ ONLY = {
     "sqlalchemy": {"store"},
 }
 STANDARD_ONLY = {"model"}
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+LONGEST_FILE, LONGEST_FUNCTION = 500, 50
 
 
 def ours(path: Path) -> Iterator[str]:
+    """The packages of ours that a file imports."""
     for name in imports_of(path):
         parts = name.split(".")
-        if (
-            parts[0] == "dam_sync"
-            and len(parts) > 1
-            and any((PACKAGE / name).exists() for name in (parts[1], f"{parts[1]}.py"))
-        ):
+        if parts[0] == "dam_sync" and len(parts) > 1 and _is_there(parts[1]):
             yield parts[1]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_down(path: Path) -> None:
-    room = room_of(path)
-    parts = path.relative_to(PACKAGE).parts
-    wrong = set(ours(path)) - MAY[room]
-    assert not wrong, f"{room} may not import {sorted(wrong)}"
-    if room == "services" and len(parts) > 2:
-        own = f"dam_sync.services.{parts[1]}"
-        others = [
-            name for name in imports_of(path) if name.startswith("dam_sync.services.") and not name.startswith(own)
-        ]
-        assert not others, f"a service imports another: {others}"
-    if room == "emulators" and len(parts) > 2:
-        foreign = [
-            name
-            for name in imports_of(path)
-            if name.startswith("dam_sync.emulators.") and name.split(".")[2] not in ("kit", parts[1])
-        ]
-        assert not foreign, f"an emulator imports another: {foreign}"
+def _is_there(name: str) -> bool:
+    return any((PACKAGE / each).exists() for each in (name, f"{name}.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_outside_packages_stay_in_their_room(path: Path) -> None:
-    room = room_of(path)
-    tops = {name.split(".")[0] for name in imports_of(path)}
-    for package, rooms in ONLY.items():
-        assert package not in tops or room in rooms, f"{package} belongs into {sorted(rooms)}"
-    if room in STANDARD_ONLY:
-        foreign = {top for top in tops if top != "dam_sync" and top not in __import__("sys").stdlib_module_names}
-        assert not foreign
+def test_imports_point_down() -> None:
+    wrong = {shown(path): sorted(too_much) for path in FILES if (too_much := set(ours(path)) - MAY[package_of(path)])}
+    assert wrong == {}
+
+
+def test_neither_services_nor_emulators_import_each_other() -> None:
+    wrong = []
+    for path in FILES:
+        package, parts = package_of(path), path.relative_to(PACKAGE).parts
+        if package in ("services", "emulators") and len(parts) > 2:
+            others = (name.split(".")[2] for name in imports_of(path) if name.startswith(f"dam_sync.{package}."))
+            wrong += [f"{shown(path)}: {name}" for name in others if name not in (parts[1], "kit")]
+    assert wrong == []
+
+
+def test_libraries_stay_in_their_package() -> None:
+    wrong = []
+    for path in FILES:
+        package, tops = package_of(path), {name.split(".")[0] for name in imports_of(path)}
+        wrong += [f"{shown(path)}: {name}" for name in tops & set(ONLY) if package not in ONLY[name]]
+        if package in STANDARD_ONLY:
+            wrong += [f"{shown(path)}: {name}" for name in tops - sys.stdlib_module_names - {"dam_sync"}]
+    assert wrong == []
 
 
 def test_the_engine_names_no_service() -> None:
     named = re.compile(r"[\"'][a-e]_(hypermedia|documents|brandlibrary|templates|profiles)[\"']|kind == [\"']")
-    rooms = ("engine", "mapping", "store", "transfer", "crawl", "http", "aio", "config", "report", "model")
-    wrong = [path for path in FILES if room_of(path) in rooms and named.search(path.read_text(encoding="utf-8"))]
-    assert not wrong
+    packages = ("engine", "mapping", "store", "transfer", "crawl", "http", "aio", "config", "report", "model")
+    assert [shown(path) for path in FILES if package_of(path) in packages and named.search(text_of(path))] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_sizes(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 500, "a room too many things live in"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            length = (node.end_lineno or 0) - node.lineno + 1
-            assert length <= 50, f"{node.name} is {length} lines long"
+def test_no_file_is_too_long() -> None:
+    assert [shown(path) for path in FILES if text_of(path).count("\n") > LONGEST_FILE] == []
+
+
+def test_no_function_is_too_long() -> None:
+    functions = (
+        (path, node)
+        for path in FILES
+        for node in nodes_of(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    wrong = [
+        f"{shown(path)}: {node.name}"
+        for path, node in functions
+        if (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert wrong == []
 
 
 def test_nothing_is_left_unfinished() -> None:
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|NotImplemented" r"Error")
-    wrong = [path for path in FILES if marks.search(path.read_text(encoding="utf-8"))]
-    assert not wrong
+    assert [shown(path) for path in FILES if marks.search(text_of(path))] == []

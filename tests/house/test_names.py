@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.test_layers import FILES, PACKAGE
+from tests.house.sources import FILES, PACKAGE, nodes_of
 
 RETIRED = frozenset(
     """Able Actor Anew Answer Books Bucket Bulk Changer Chosen Crawling Creating Desk EachVerb Fate Flow
@@ -37,7 +37,7 @@ def test_no_class_name_is_defined_twice() -> None:
     where: dict[str, list[str]] = defaultdict(list)
     for path in FILES:
         if not is_emulator(path):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes_of(path):
                 if isinstance(node, ast.ClassDef):
                     where[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
@@ -48,7 +48,7 @@ def test_retired_names_stay_retired() -> None:
         f"{path.relative_to(PACKAGE)}: {node.name}"
         for path in FILES
         if not is_emulator(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and node.name in RETIRED
     ]
     wrong += [str(path.relative_to(PACKAGE)) for path in FILES if path.stem in MODULES and not is_emulator(path)]
