@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 async def poll_until(
-    clock: Clock, ask: Callable[[], Awaitable[T | None]], seconds: float, pauses: Sequence[float], *, first: bool = True
+    clock: Clock, ask: Callable[[], Awaitable[T | None]], seconds: float, pauses: Sequence[float], *, delay: float = 0.0
 ) -> T | None:
     """The first result that is not None, or None after `seconds`; the last attempt is made when time is up.
 
-    pauses: the waits between attempts, the last one repeated. first: ask at once; otherwise wait one pause before the
-    first attempt. Errors raised by `ask` end the polling.
+    pauses: the waits between attempts, the last one repeated. delay: the wait before the first attempt. Errors raised
+    by `ask` end the polling.
     """
     end = clock.monotonic() + seconds
     waits = chain(pauses, repeat(pauses[-1]))
-    if not first:
-        await clock.sleep(min(next(waits), seconds))
+    if delay > 0:
+        await clock.sleep(min(delay, seconds))
     while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
         await clock.sleep(min(next(waits), left))
     return result

@@ -9,9 +9,9 @@ from dam_sync.aio.polling import poll_until
 from tests.support.stepped_clock import SteppedClock
 
 
-@pytest.mark.parametrize(("first", "waited"), [(True, [0.0, 1.0, 3.0, 5.0]), (False, [1.0, 3.0, 5.0])])
+@pytest.mark.parametrize(("delay", "waited"), [(0.0, [0.0, 1.0, 3.0, 5.0]), (3.0, [3.0, 4.0, 5.0])])
 async def test_polling_waits_by_its_pauses_and_asks_a_last_time_when_time_is_up(
-    first: bool, waited: list[float]
+    delay: float, waited: list[float]
 ) -> None:
     clock = SteppedClock(auto=True)
     begun, asked = clock.monotonic(), []
@@ -19,7 +19,7 @@ async def test_polling_waits_by_its_pauses_and_asks_a_last_time_when_time_is_up(
     async def ask() -> None:
         asked.append(clock.monotonic() - begun)
 
-    assert await poll_until(clock, ask, 5.0, (1.0, 2.0), first=first) is None
+    assert await poll_until(clock, ask, 5.0, (1.0, 2.0), delay=delay) is None
     assert asked == waited
 
 

@@ -103,8 +103,10 @@ class TemplatesApi:
     async def until(
         self, ask: Callable[[], Awaitable[V | None]], seconds: float, pauses: tuple[float, ...], *, first: bool = True
     ) -> V | None:
-        """`poll_until` by the clock of this connection."""
-        return await poll_until(self.clock, ask, seconds, pauses, first=first)
+        """`poll_until` by the clock of this connection. first: ask at once, not after the first pause."""
+        if first:
+            return await poll_until(self.clock, ask, seconds, pauses)
+        return await poll_until(self.clock, ask, seconds, pauses[1:], delay=pauses[0])
 
 
 @interprets_response

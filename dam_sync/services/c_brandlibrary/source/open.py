@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import FileRef
@@ -23,7 +23,7 @@ class BrandLibraryOpener(BrandLibraryBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._links: OrderedDict[str, str] = OrderedDict()
+        self._links = LruCache[str, str](facts.LINKS_KEPT)
 
     @interprets_response
     def _keep_links(self, row: Json, counts: Mapping[str, int]) -> None:
@@ -34,10 +34,7 @@ class BrandLibraryOpener(BrandLibraryBase):
 
     def _keep_link(self, name: str, link: str) -> None:
         if link:
-            self._links[name] = link
-            self._links.move_to_end(name)
-            while len(self._links) > facts.LINKS_KEPT:
-                self._links.popitem(last=False)
+            self._links.put(name, link)
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
@@ -48,14 +45,14 @@ class BrandLibraryOpener(BrandLibraryBase):
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
-                self._links.pop(file.id, None)
+                self._links.drop(file.id)
         return await self._stream(await self._link(file), asset, offset)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
         return await self._api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
 
     async def _link(self, file: FileRef) -> str:
-        kept = self._links.get(file.id, "")
+        kept = self._links.get(file.id) or ""
         if kept and wire.is_fresh(kept, self._api.clock.now()):
             return kept
         asset, attachment, count = wire.parts_of(file.id)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dam_sync.aio.polling import poll_until
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
@@ -154,7 +155,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             return row if wire.is_settled(row) else None
 
         waits = facts.READY_WAITS
-        await self.asked_again(ready, facts.READY_SECONDS, waits[1:], first=waits[0])
+        await poll_until(self._api.clock, ready, facts.READY_SECONDS, waits[1:], delay=waits[0])
         return row
 
     async def _reread(self, made: AssetId) -> Json:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from itertools import chain, repeat
 
+from dam_sync.aio.polling import poll_until
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import NotFound
-from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import marks, wire
@@ -31,19 +29,8 @@ class BrandLibraryFinder(BrandLibraryBase):
         async def look() -> Json:
             return await self._recent(marker, section, begun - facts.EARLIER) or await self._searched(marker)
 
-        found = await self.asked_again(look, self._api.options.index_lag, facts.LAG_WAITS)
+        found = await poll_until(self._api.clock, look, self._api.options.index_lag, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
-
-    async def asked_again(self, ask: Call, seconds: float, waits: Sequence[float], first: float = 0.0) -> Json:
-        """The first result that is not None; asked a last time when `seconds` are over."""
-        clock = self._api.clock
-        until = clock.monotonic() + seconds
-        if first:
-            await clock.sleep(first)
-        pauses = chain(waits, repeat(waits[-1]))
-        while (answer := await ask()) is None and (left := until - clock.monotonic()) > 0:
-            await clock.sleep(min(next(pauses), left))
-        return answer
 
     async def _recent(self, marker: Marker, section: str, since: datetime) -> str | None:
         """Among the newest assets, which needs no index."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
@@ -87,7 +88,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             return True if row is not None and wire.count_of(row) > before["count"] else None
 
         async def landed() -> Json:
-            return await self.asked_again(newer, self._api.options.index_lag, facts.READY_WAITS)
+            return await poll_until(self._api.clock, newer, self._api.options.index_lag, facts.READY_WAITS)
 
         await journal.run("put", put, reconcile=landed)
         try:
@@ -116,7 +117,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) else None
 
-        return await self.asked_again(ready, seconds, facts.READY_WAITS)
+        return await poll_until(self._api.clock, ready, seconds, facts.READY_WAITS)
 
     async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
         """Wait until the new version shows; its size must be that of what was sent. Raises IntegrityError, Rejected."""
@@ -125,7 +126,9 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) and wire.count_of(row) > count else None
 
-        row = await self.asked_again(newer, facts.READY_SECONDS, facts.READY_WAITS, first=self._api.options.first_look)
+        row = await poll_until(
+            self._api.clock, newer, facts.READY_SECONDS, facts.READY_WAITS, delay=self._api.options.first_look
+        )
         if row is None:
             raise _not_ready(asset)
         size = row["attributes"].get("size")
@@ -183,13 +186,13 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
         first = self._api.options.first_look if waits else 0.0
-        done = await self.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+        done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, facts.READY_WAITS, delay=first)
         if not done and fresh:
             if not await Resend(self._api, self._uploads).sent(
                 asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
             ):
                 raise _not_ready(asset)
-            done = await self.asked_again(ready, facts.READY_SECONDS, facts.READY_WAITS, first=first)
+            done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, facts.READY_WAITS, delay=first)
         if not done and fresh:
             raise _not_ready(asset)
         sizes = [file["attributes"].get("size") for file in fresh]

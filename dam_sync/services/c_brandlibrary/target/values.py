@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response
@@ -46,7 +47,6 @@ class FieldValueWriter:
 
     api: BrandLibraryApi
     tenant: BrandLibraryTenant
-    finder: BrandLibraryFinder
     shared: RequestCoalescer[PendingValues, None] = field(init=False)
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
@@ -184,7 +184,7 @@ class FieldValueWriter:
             return True if not gone & names_of(document.rows) else None
 
         seconds = sum(facts.TAG_WAITS)
-        if not await self.finder.asked_again(done, seconds, facts.TAG_WAITS[1:], first=facts.TAG_WAITS[0]):
+        if not await poll_until(self.api.clock, done, seconds, facts.TAG_WAITS[1:], delay=facts.TAG_WAITS[0]):
             raise Rejected(
                 "tags that were deleted are still there",
                 asset=asset,
@@ -238,7 +238,7 @@ class BrandLibraryWriter(BrandLibraryFinder):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._planner = ValuePlanner(self._tenant)
-        self._values = FieldValueWriter(self._api, self._tenant, self)
+        self._values = FieldValueWriter(self._api, self._tenant)
 
 
 async def _true() -> Json:
