@@ -85,7 +85,7 @@ async def test_a_token_revoked_in_mid_run_is_renewed(opened: Open) -> None:
     tenant = tenant_of(opened)
     service = tenant.connect(oauth(tenant), read_only=True)
     await service.schema()
-    header = dict(await service._line.auth.headers())  # type: ignore[attr-defined]
+    header = dict(await service.api.auth.headers())  # type: ignore[attr-defined]
     async with httpx.AsyncClient(base_url=tenant.served.url, headers=header) as http:
         assert (await http.delete("/v2/oauth/access-token")).is_success
     await fetch_all(service, tenant)

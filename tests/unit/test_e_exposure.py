@@ -20,7 +20,7 @@ from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfil
 from dam_sync.services.e_profiles.options import ProfilesOptions
 from tests.support.connected import entries
 from tests.support.served_e import Open, asset, created, draft, serving
-from tests.support.served_e import TenantSchema as Served
+from tests.support.served_e import Tenant as Served
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER, PAST = datetime(2999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
