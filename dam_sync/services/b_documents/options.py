@@ -75,7 +75,7 @@ SETTINGS: Mapping[str, options.Option] = {
 
 @dataclass(frozen=True, slots=True)
 class DocumentsOptions:
-    """What the job says about this server; see KIND.settings."""
+    """What the job says about this server; `SETTINGS` describes each."""
 
     root: str = ""
     folder: str = facts.FOLDER

@@ -57,7 +57,7 @@ SETTINGS: Mapping[str, options.Option] = {
 
 @dataclass(frozen=True, slots=True)
 class ProfilesOptions:
-    """What the job says about this tenant; see KIND.settings."""
+    """What the job says about this tenant; `SETTINGS` describes each."""
 
     version_policy: str = "none"
     enumerate: str = "slices"
