@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dam_sync.cli.command import command, execute, exit_on_error
+from dam_sync.model.errors import ConfigError
 from dam_sync.report.next_step import after_demo
 from dam_sync.report.output import Output
+
+DEMO_PACKAGES = ("starlette", "uvicorn", "python_multipart", "PIL")
 
 if TYPE_CHECKING:
     from dam_sync.api.emulate import EmulatorAddress
@@ -30,10 +34,12 @@ def demo(
     ),
 ) -> None:
     """Migrate a made-up library between two emulated tenants, and verify it."""
-    from dam_sync.api.demo import Demo, run_demo
-    from dam_sync.api.emulate import kind_called
 
     async def act(options: RunOptions) -> int:
+        require_demo_packages()
+        from dam_sync.api.demo import Demo, run_demo
+        from dam_sync.api.emulate import kind_called
+
         demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
         code = await run_demo(demo, options, output.report, output.note)
         output.next(*after_demo(str(folder / "job.yaml"), code))
@@ -56,15 +62,26 @@ def emulate(
     assumptions: Annotated[bool, typer.Option("--assumptions", help="List our numbered guesses and stop.")] = False,
 ) -> None:
     """Serve one emulated service on this machine until Ctrl-C."""
-    from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
-
     with exit_on_error(output):
+        require_demo_packages()
+        from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
+
         if assumptions:
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
             output.table("Assumptions", ("service", "no.", "assumed", "contract"), rows)
             return
         emulation = Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ()))
         serve_emulation(emulation, partial(_show_ready, output))
+
+
+def require_demo_packages() -> None:
+    """Raises ConfigError where the packages of the extra `demo` are not installed."""
+    missing = [name for name in DEMO_PACKAGES if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"the emulated services need packages that are not installed: {', '.join(missing)}",
+            hint="pip install 'dam-sync[demo]'",
+        )
 
 
 def _show_ready(output: Output, ready: EmulatorAddress) -> None:

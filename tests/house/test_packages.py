@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.house.sources import FILES, ROOT, imports_of, package_of
+
 NAMES = {"jinja2": "Jinja2", "jwt": "PyJWT", "PIL": "pillow", "ruamel": "ruamel.yaml", "sqlalchemy": "SQLAlchemy"}
 
 
-def imported() -> Iterator[str]:
-    for path in (ROOT / "dam_sync").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from (alias.name.split(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                yield node.module.split(".")[0]
+def tops_of(path: Path) -> set[str]:
+    """The packages that a file imports."""
+    return {name.split(".")[0] for name in imports_of(path)}
 
 
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    rows = [*project["dependencies"], *project["optional-dependencies"]["keyring"]]
+    extras = project["optional-dependencies"]
+    rows = [*project["dependencies"], *extras["demo"], *extras["keyring"]]
     return {re.split(r"[><=\[; ]", row)[0] for row in rows}
 
 
 def test_every_import_is_declared_and_every_declared_package_is_imported() -> None:
-    tops = {name for name in imported() if name not in sys.stdlib_module_names and name != "dam_sync"}
+    tops = {
+        name for path in FILES for name in tops_of(path) if name not in sys.stdlib_module_names and name != "dam_sync"
+    }
     used = {NAMES.get(name, name.replace("_", "-")) for name in tops}
     assert used == declared()
 
@@ -39,3 +37,15 @@ def test_readme_says_why_each_package_is_there() -> None:
     table = readme.partition("## Dependencies")[2].partition("\n## ")[0]
     told = {name for row in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE) for name in re.findall(r"[\w.-]+", row)}
     assert declared() <= told
+
+
+def test_only_emulators_need_the_packages_of_the_extra_demo() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extra = {re.split(r"[><=]", row)[0] for row in project["optional-dependencies"]["demo"]}
+    outside = {
+        NAMES.get(name, name.replace("_", "-"))
+        for path in FILES
+        if package_of(path) != "emulators"
+        for name in tops_of(path)
+    }
+    assert extra & outside == set()
