@@ -407,7 +407,7 @@ class AssumedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What a service package exports as KIND, and an entry point of the group `dam_sync.services` refers to.
+    """What a service package exports as CONNECTOR, and an entry point of the group `dam_sync.services` refers to.
 
     settings: the options it takes, by name. flows: auth flow -> required parameters, none where the service takes no
     `auth`; extras: what a flow takes besides. connect: makes the service, an instance of `service`. limits: as

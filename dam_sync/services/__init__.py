@@ -51,7 +51,7 @@ class Connectors(Mapping[str, Connector]):
         if kind in self.packages:
             if others:
                 raise _refused(others[0], "dam-sync has a service of that name itself")
-            connector: Connector = importlib.import_module(f"{__name__}.{kind}").KIND
+            connector: Connector = importlib.import_module(f"{__name__}.{kind}").CONNECTOR
             return connector
         if len(others) > 1:
             raise _refused(others[1], f"the distribution {_distribution(others[0])} has one of that name, too")

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.service import Context, Service
-from dam_sync.services.d_templates import KIND
+from dam_sync.services.d_templates import CONNECTOR
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 
@@ -444,7 +444,7 @@ class Opened:
     def connect(self, auth: Mapping[str, str] = AUTH, *, vault: Any = None, **options: Any) -> Service:
         """A new connection."""
         context = Context(self.script.url, auth, options, clock=self.script.clock, vault=vault)
-        self.connected.append(KIND.connect(context))
+        self.connected.append(CONNECTOR.connect(context))
         return self.connected[-1]
 
 

@@ -11,7 +11,7 @@ from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Localized
-from dam_sync.services.a_hypermedia import KIND
+from dam_sync.services.a_hypermedia import CONNECTOR
 from tests.support.connected import Emulated, serving_of
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}
@@ -125,7 +125,7 @@ class Tenant(Emulated):
         context = Context(
             self.served.url, auth, given, clock=clock or QuickClock(), read_only=read_only, max_calls=max_calls
         )
-        self.connected.append(KIND.connect(context))
+        self.connected.append(CONNECTOR.connect(context))
         return self.connected[-1]
 
 

@@ -18,7 +18,7 @@ from dam_sync.emulators.kit.serve import Served
 from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
-from dam_sync.services.e_profiles import KIND
+from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
 from tests.support.journal import MemoryJournal
 from tests.support.vault import MemoryVault
@@ -95,7 +95,7 @@ class Tenant(Emulated):
             vault=self.vault,
             read_only=read_only,
         )
-        self.connected.append(KIND.connect(context))
+        self.connected.append(CONNECTOR.connect(context))
         return self.connected[-1]
 
 

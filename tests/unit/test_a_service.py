@@ -15,7 +15,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import GeoPoint, Localized, Person
-from dam_sync.services.a_hypermedia import KIND, facts
+from dam_sync.services.a_hypermedia import CONNECTOR, facts
 from dam_sync.services.a_hypermedia.api.client import credential
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.api.search import MediaSearch, Query, SearchPage
@@ -63,16 +63,16 @@ async def test_a_signed_token_opens_too(opened: Open) -> None:
     ],
 )
 def test_each_flow_makes_its_credential(auth: Mapping[str, str], kind: type) -> None:
-    assert set(auth) == {"flow", *KIND.flows[auth["flow"]]}
+    assert set(auth) == {"flow", *CONNECTOR.flows[auth["flow"]]}
     assert isinstance(credential(Context("http://127.0.0.1:1", auth)), kind)
 
 
 def test_what_the_options_refuse_is_said() -> None:
     for options in ({"keyset": "maybe"}, {"timezone": "Mars/Olympus"}, {"index_lag": "soon"}):
         with pytest.raises(ConfigError, match=next(iter(options))):
-            KIND.connect(Context("http://127.0.0.1:1", PASSWORD, options))
+            CONNECTOR.connect(Context("http://127.0.0.1:1", PASSWORD, options))
     with pytest.raises(ConfigError, match="saml"):
-        KIND.connect(Context("http://127.0.0.1:1", {"flow": "saml"}))
+        CONNECTOR.connect(Context("http://127.0.0.1:1", {"flow": "saml"}))
 
 
 async def test_the_schema_of_the_instance(opened: Open) -> None:
@@ -310,7 +310,7 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
 
 
 def test_every_ability_is_there_but_bulk_placing() -> None:
-    missing = set(Operation) - KIND.service.implemented
+    missing = set(Operation) - CONNECTOR.service.implemented
     assert missing == {Operation.PLACE}
     assert Person("x").name == "x"
     assert AssetId("1") == "1"

@@ -25,7 +25,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Operation, Window
 from dam_sync.model.values import Term
-from dam_sync.services.e_profiles import KIND
+from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
@@ -354,7 +354,7 @@ async def test_the_documented_rate_is_kept_and_a_refusal_waited_out(opened: Open
     tenant.faults.add([{"match": "GET /v2/assets/assetgroups", "nth": 1, "do": "throttle"}])
     await service.schema()
     assert not tenant.faults.unhit()
-    fast = KIND.connect(Context(tenant.served.url, TOKEN, {}, tenant.served.url, calls_per_second=500.0))
+    fast = CONNECTOR.connect(Context(tenant.served.url, TOKEN, {}, tenant.served.url, calls_per_second=500.0))
     assert fast.limits.pace.per_second == 50
     await fast.close()
 

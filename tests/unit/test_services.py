@@ -39,9 +39,12 @@ def test_all_built_in_connectors_load_and_know_their_name() -> None:
     [
         (connectors("tests.unit.nowhere:CONNECTOR"), "loading tests.unit.nowhere:CONNECTOR raised ModuleNotFoundError"),
         (connectors("dam_sync.services:GROUP"), "is a str, not a Connector"),
-        (connectors("dam_sync.services.e_profiles:KIND"), "calls itself 'e_profiles'"),
-        (connectors("dam_sync.services.e_profiles:KIND", "shelf"), "dam-sync has a service of that name itself"),
-        (connectors("dam_sync.services.e_profiles:KIND", times=2), "the distribution acme-shelf 1.2 has one of that"),
+        (connectors("dam_sync.services.e_profiles:CONNECTOR"), "calls itself 'e_profiles'"),
+        (connectors("dam_sync.services.e_profiles:CONNECTOR", "shelf"), "dam-sync has a service of that name itself"),
+        (
+            connectors("dam_sync.services.e_profiles:CONNECTOR", times=2),
+            "the distribution acme-shelf 1.2 has one of that",
+        ),
     ],
 )
 def test_a_connector_that_cannot_be_used_names_its_distribution(found: Connectors, told: str) -> None:
@@ -54,7 +57,7 @@ def test_a_connector_that_cannot_be_used_names_its_distribution(found: Connector
 
 
 def test_an_entry_point_gives_a_connector() -> None:
-    found = connectors("dam_sync.services.e_profiles:KIND", name="e_profiles")
+    found = connectors("dam_sync.services.e_profiles:CONNECTOR", name="e_profiles")
     assert found["e_profiles"].name == "e_profiles"
 
 

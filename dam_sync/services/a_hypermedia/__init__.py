@@ -7,7 +7,7 @@ from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.options import FLOWS, SETTINGS
 from dam_sync.services.a_hypermedia.service import HypermediaService
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=facts.NAME,
     summary="hypermedia DAM: forms, thesauri, folders, labels, file versions; no webhooks",
     settings=SETTINGS,

@@ -10,7 +10,7 @@ from dam_sync.services.b_documents.service import DocumentsService
 _GRANT = ("grant", "client_secret", "token_url", "refresh_token", "code", "redirect_uri", "code_verifier")
 
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=facts.NAME,
     summary="a content platform: typed documents in folders, vocabularies, collections, versions; no webhooks",
     settings=SETTINGS,

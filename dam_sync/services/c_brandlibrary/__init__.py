@@ -7,7 +7,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.options import FLOWS, SETTINGS
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=facts.NAME,
     summary="a brand library: sections, collections, labels, custom fields of text, one API key, signed storage links",
     settings=SETTINGS,

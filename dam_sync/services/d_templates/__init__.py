@@ -7,7 +7,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.options import OPTIONS
 from dam_sync.services.d_templates.service import TemplatesService
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=facts.NAME,
     summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
     settings=OPTIONS,

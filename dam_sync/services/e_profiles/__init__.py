@@ -15,7 +15,7 @@ from dam_sync.services.e_profiles.facts import (
 from dam_sync.services.e_profiles.options import SETTINGS
 from dam_sync.services.e_profiles.service import ProfilesService
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=NAME,
     summary="a DAM API with one metadata type an asset, flat vocabularies, upload profiles and signed links",
     settings=SETTINGS,

@@ -7,7 +7,7 @@ from dam_sync.services.folder import facts
 from dam_sync.services.folder.options import OPTIONS
 from dam_sync.services.folder.service import FolderService
 
-KIND = Connector(
+CONNECTOR = Connector(
     name=facts.NAME,
     summary="a folder on disk: files, a catalogue of JSON lines, and BagIt manifests; an export, a backup, an import",
     settings=OPTIONS,
