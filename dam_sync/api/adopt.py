@@ -47,7 +47,7 @@ class Adoption:
     decisions: Path | None = None
 
 
-async def adopt_job(path: Path | JobConfig, wish: RunOptions, asked: Adoption) -> Report:
+async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
 
     Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
@@ -55,20 +55,20 @@ async def adopt_job(path: Path | JobConfig, wish: RunOptions, asked: Adoption) -
     job = job_of(path)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
     async with AsyncExitStack() as stack:
-        kept = None if asked.dry_run else await SqlStore.open(job.state_path, wish.clock)
+        kept = None if asked.dry_run else await SqlStore.open(job.state_path, options.clock)
         if kept is not None:
             stack.push_async_callback(kept.close)
-        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        opened = await stack.enter_async_context(connected(job, options, dry=True))
         if asked.by_field:
             _refuse_field(asked.by_field, opened.target_schema)
         folder = stack.enter_context(scratch_dir("adopt"))
         run = await kept.begin(job.name, "adopt") if kept is not None else None
-        await copy_state(job, wish.clock, folder / "adopt.db")
-        store = await SqlStore.open(folder / "adopt.db", wish.clock)
+        await copy_state(job, options.clock, folder / "adopt.db")
+        store = await SqlStore.open(folder / "adopt.db", options.clock)
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
-        session = run_context_of(opened, store, await store.begin(job.name, "adopting"), wish)
+        session = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
         await refuse_before_run(session)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, session.run.id)

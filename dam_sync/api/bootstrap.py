@@ -69,7 +69,7 @@ def reading_of_job(job: JobConfig) -> MappingReading:
 def connect(
     job: JobConfig,
     role: str,
-    wish: RunOptions,
+    options: RunOptions,
     budget: MemoryBudget,
     *,
     read_only: bool,
@@ -85,14 +85,14 @@ def connect(
         auth=credential_of(side),
         folder=job.folder,
         options=side.options,
-        clock=wish.clock,
+        clock=options.clock,
         vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
         budget=budget,
         calls_per_second=limits.calls_per_second,
         concurrency=limits.concurrency,
         bandwidth=limits.bandwidth,
         read_only=read_only,
-        max_calls=wish.max_calls or limits.max_calls,
+        max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
         may_write=may_write,
     )
@@ -108,7 +108,7 @@ def credential_of(side: SideConfig) -> dict[str, str]:
 
 @asynccontextmanager
 async def connected(
-    job: JobConfig, wish: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
+    job: JobConfig, options: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
 ) -> AsyncIterator[ConnectedJob]:
     """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
 
@@ -116,17 +116,17 @@ async def connected(
     """
     async with AsyncExitStack() as stack:
         budget = MemoryBudget(MEMORY_FOR_FILES)
-        source = connect(job, "source", wish, budget, read_only=True)
+        source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
-        target = connect(job, "target", wish, budget, read_only=dry, may_write=may_write)
+        target = connect(job, "target", options, budget, read_only=dry, may_write=may_write)
         stack.push_async_callback(target.close)
         if dry:
-            target = DryTarget(target, lambda: (wish.clock.monotonic(), sum(source.calls.values())))
-        wish.progress.source_calls = lambda: sum(source.calls.values())
-        wish.progress.target_calls = lambda: sum(target.calls.values())
-        wish.progress.begin("connecting")
+            target = DryTarget(target, lambda: (options.clock.monotonic(), sum(source.calls.values())))
+        options.progress.source_calls = lambda: sum(source.calls.values())
+        options.progress.target_calls = lambda: sum(target.calls.values())
+        options.progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
-        wish.progress.expected = accounts[0].total
+        options.progress.expected = accounts[0].total
         source_schema = await source.schema()
         await target.adopt_schema(source_schema)
         schemas = source_schema, await target.schema()
@@ -134,7 +134,7 @@ async def connected(
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 
-def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOptions) -> RunContext:
+def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: RunOptions) -> RunContext:
     """What the engine works with."""
     job = opened.job
     return RunContext(
@@ -154,19 +154,19 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, wish: RunOpt
             ledger=job.policy.ledger,
             exposure=job.policy.exposure.waivers,
         ),
-        clock=wish.clock,
-        contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, wish),
-        target_contents=_contents(opened, opened.target, 0, wish),
+        clock=options.clock,
+        contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
+        target_contents=_contents(opened, opened.target, 0, options),
         run=run,
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
-        control=wish.to_control(),
-        progress=wish.progress,
+        control=options.to_control(),
+        progress=options.progress,
     )
 
 
-def _contents(opened: ConnectedJob, side: Service, single_bytes: int, wish: RunOptions) -> Contents:
+def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: RunOptions) -> Contents:
     """How the bytes of one side's files are got: checked, and never more of them in memory than the budget."""
     spool = opened.job.state_path.parent / "spool"
 
@@ -181,6 +181,6 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, wish: RunO
             wanted=frozenset() if file.digests else frozenset({"sha256"}),
         ) as content:
             yield content
-            wish.progress.bytes += content.size
+            options.progress.bytes += content.size
 
     return contents

@@ -86,18 +86,18 @@ class CheckedSides:
     crosswalk: Crosswalk | None = None
 
 
-async def check_job(path: Path | JobConfig, wish: RunOptions | None = None) -> list[CheckResult]:
+async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
     """Findings, faults among them. Raises ConfigError when the job file itself cannot be read."""
-    job, wish = job_of(path), wish or RunOptions()
+    job, options = job_of(path), options or RunOptions()
     findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
-    findings.extend([finding async for finding in _about_state(job, wish)])
+    findings.extend([finding async for finding in _about_state(job, options)])
     sides = CheckedSides()
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
-            findings.extend([finding async for finding in _about_side(job, role, wish, sides, stack)])
+            findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
         findings.extend(_about_mapping(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
-            wish.progress.phase = "trying the mapping on a few assets"
+            options.progress.phase = "trying the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
             except DamSyncError as error:
@@ -106,15 +106,15 @@ async def check_job(path: Path | JobConfig, wish: RunOptions | None = None) -> l
 
 
 async def _about_side(
-    job: JobConfig, role: str, wish: RunOptions, sides: CheckedSides, stack: AsyncExitStack
+    job: JobConfig, role: str, options: RunOptions, sides: CheckedSides, stack: AsyncExitStack
 ) -> AsyncIterator[CheckResult]:
     side = job.source if role == "source" else job.target
     try:
         for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))):
-            wish.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
+            options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
             await refuse_unreachable(url, role)
         budget = MemoryBudget(MEMORY_FOR_FILES)
-        service = connect(job, role, wish, budget, read_only=True, attempts=ATTEMPTS)
+        service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
         account = await service.probe()
         for finding in _about(role, account):
@@ -130,7 +130,7 @@ async def _about_side(
             yield finding
 
 
-async def _about_state(job: JobConfig, wish: RunOptions) -> AsyncIterator[CheckResult]:
+async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether a copy of it is newer than what was written."""
     named = "" if job.state else "; the job names none"
     if not job.state_path.exists():
@@ -138,7 +138,7 @@ async def _about_state(job: JobConfig, wish: RunOptions) -> AsyncIterator[CheckR
         return
     yield CheckResult("state", f"{job.state_path}{named}")
     try:
-        async with existing_store(job, wish.clock, read_only=True) as store:
+        async with existing_store(job, options.clock, read_only=True) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:
         for finding in CheckResult.of("state", error):

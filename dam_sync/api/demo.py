@@ -43,7 +43,7 @@ class Demo:
         return (self.source, self.target) == READY
 
 
-async def run_demo(demo: Demo, wish: RunOptions, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
+async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
     """Gives the exit code: 0 when every asset is equal on both sides."""
     folder = demo.folder.resolve()
     foreign = prepare(folder)
@@ -57,11 +57,11 @@ async def run_demo(demo: Demo, wish: RunOptions, show: Callable[[Mapping[str, An
         tell(f"the source is emulated at {source_url}, the target at {target_url}")
         job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
         keep(folder, foreign)
-        plan = await plan_job(job, _like(wish, output=folder / "plan.json"))
+        plan = await plan_job(job, _like(options, output=folder / "plan.json"))
         tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
-        run = await run_job(job, wish)
+        run = await run_job(job, options)
         show(run.as_json())
-        verdict = await verify_job(job, _like(wish, html=folder / "report.html"), "digest", "100%")
+        verdict = await verify_job(job, _like(options, html=folder / "report.html"), "digest", "100%")
         show(verdict.as_json())
     tell(f"the job file: {job}")
     tell(f"the report: {folder / 'report.html'}")
@@ -102,9 +102,9 @@ async def _address(process: asyncio.subprocess.Process) -> str:
     return url
 
 
-def _like(wish: RunOptions, **changes: Path) -> RunOptions:
-    """The same wish with other outputs, stopped by the same Ctrl-C."""
-    return RunOptions(**changes, control=wish.control, progress=wish.progress, clock=wish.clock)  # type: ignore[arg-type]
+def _like(options: RunOptions, **changes: Path) -> RunOptions:
+    """The same options with other outputs, stopped by the same Ctrl-C."""
+    return RunOptions(**changes, control=options.control, progress=options.progress, clock=options.clock)  # type: ignore[arg-type]
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:

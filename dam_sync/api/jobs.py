@@ -48,23 +48,23 @@ SETTLE_SECONDS = 1.0
 REPORT, PLAN = "the report", "the plan"
 
 
-async def run_job(path: Path | JobConfig, wish: RunOptions) -> Report:
+async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
 
-    The report is not written to `wish.html` here: what was done is told first.
+    The report is not written to `options.html` here: what was done is told first.
     """
-    job, began, session = job_of(path), wish.clock.monotonic(), None
-    prove_writable(wish.html, REPORT)
+    job, began, session = job_of(path), options.clock.monotonic(), None
+    prove_writable(options.html, REPORT)
     async with AsyncExitStack() as stack:
-        store = await SqlStore.open(job.state_path, wish.clock)
+        store = await SqlStore.open(job.state_path, options.clock)
         stack.push_async_callback(store.close)
-        run = await _begun(store, job, wish)
+        run = await _begun(store, job, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
-                await wish.clock.sleep(SETTLE_SECONDS)
-            opened = await stack.enter_async_context(connected(job, wish, may_write=store.prove_held))
+                await options.clock.sleep(SETTLE_SECONDS)
+            opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
-            prepared = run_context_of(opened, store, run, wish)
+            prepared = run_context_of(opened, store, run, options)
             await refuse_before_run(prepared)
             await refuse_unknown(prepared)
             session = prepared
@@ -88,44 +88,44 @@ async def run_job(path: Path | JobConfig, wish: RunOptions) -> Report:
     return report
 
 
-async def plan_job(path: Path | JobConfig, wish: RunOptions) -> Report:
+async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and a target that only pretends."""
-    job, started = job_of(path), wish.clock.monotonic()
+    job, started = job_of(path), options.clock.monotonic()
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(connected(job, wish, dry=True))
+        opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
-        await copy_state(job, wish.clock, copied)
-        store = await SqlStore.open(copied, wish.clock)
+        await copy_state(job, options.clock, copied)
+        store = await SqlStore.open(copied, options.clock)
         stack.push_async_callback(store.close)
-        run = replace(await _begun(store, job, wish), started_at=wish.clock.now())
-        session = run_context_of(opened, store, run, wish)
+        run = replace(await _begun(store, job, options), started_at=options.clock.now())
+        session = run_context_of(opened, store, run, options)
         await refuse_before_run(session)
         await refuse_unknown(session)
         files = DryFiles(opened.source)
         session.contents = files.contents
-        if not wish.only:
+        if not options.only:
             await window_of(session)  # may begin anew a run that was stopped
         done = await Done.of(session)
         await execute(session)
         report = await report_of("plan", opened, session, done)
         report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
-        report.forecast_seconds = _forecast_seconds(report, opened, files, (started, wish.clock.monotonic()))
+        report.forecast_seconds = _forecast_seconds(report, opened, files, (started, options.clock.monotonic()))
         report.bytes = files.size
         report.notes.extend(estimate_notes(job, opened.target, files))
-        if wish.output is not None:
-            await _write_plan(wish.output, report, store, done.ledger)
-    write_html(report, wish.html)
+        if options.output is not None:
+            await _write_plan(options.output, report, store, done.ledger)
+    write_html(report, options.html)
     return report
 
 
-async def _begun(store: SqlStore, job: JobConfig, wish: RunOptions) -> Run:
+async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
     """The run that goes on with what was asked for: a new one, or one that was stopped."""
-    await refuse_in_between(store, wish.only)
-    return await store.begin(job.name, "only" if wish.only else "run")
+    await refuse_in_between(store, options.only)
+    return await store.begin(job.name, "only" if options.only else "run")
 
 
-async def verify_job(path: Path | JobConfig, wish: RunOptions, level: str | None, sample: str) -> Report:
+async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | None, sample: str) -> Report:
     """`verify`: read both sides back and reconcile them."""
     job = job_of(path)
     level = level or job.policy.verify
@@ -133,18 +133,18 @@ async def verify_job(path: Path | JobConfig, wish: RunOptions, level: str | None
         raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")
     part = part_of(sample)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(existing_store(job, wish.clock))
-        opened = await stack.enter_async_context(connected(job, wish, dry=True))
-        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", wish.clock)
+        store = await stack.enter_async_context(existing_store(job, options.clock))
+        opened = await stack.enter_async_context(connected(job, options, dry=True))
+        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", options.clock)
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
-        session = run_context_of(opened, store, scratch_run, wish)
+        session = run_context_of(opened, store, scratch_run, options)
         await refuse_before_verify(session)
         verdict = await Verifier(session, found, level, part).run()
         report = bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
         report.notes.extend(await describe_probation(session))
-    write_html(report, wish.html)
+    write_html(report, options.html)
     return report
 
 

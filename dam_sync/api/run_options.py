@@ -86,7 +86,7 @@ class RunOptions:
         }
 
 
-def run_async(wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
+def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
     """Run a verb's coroutine to its exit code. Ctrl-C and the signals that end a process end it cleanly, a second one
     at once. A hangup that is ignored (`nohup`) stays ignored."""
     last = ""
@@ -97,14 +97,14 @@ def run_async(wish: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, 
         def on_signal(name: str) -> None:
             nonlocal last
             last = SIGNALS[name]
-            if wish.interrupted and task is not None:
+            if options.interrupted and task is not None:
                 task.cancel()
-            wish.interrupted = True
-            wish.control.stop(INTERRUPTED.format(last), hurry=True)
+            options.interrupted = True
+            options.control.stop(INTERRUPTED.format(last), hurry=True)
 
         _listen(on_signal)
         try:
-            return await act(wish)
+            return await act(options)
         except asyncio.CancelledError:
             raise Transient(f"stopped at once by {last}") from None
         except (StopRequested, BaseExceptionGroup) as error:

@@ -72,9 +72,9 @@ def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, tak
     with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
         with pytest.raises(StopRequested):
             move.universe.live(move.job, RunOptions(limit=taken))
-        wish = RunOptions(full=full)
-        plan, before = move.universe.do(plan_job(move.job, wish)), ledger(move)
-        run = move.universe.do(run_job(move.job, wish))
+        options = RunOptions(full=full)
+        plan, before = move.universe.do(plan_job(move.job, options)), ledger(move)
+        run = move.universe.do(run_job(move.job, options))
         assets = len(move.source.assets)
     left = assets - taken
     assert plan.counts == {**NOTHING, "listed": left, "created": left}

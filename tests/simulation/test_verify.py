@@ -68,10 +68,10 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, mo
 def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        wish = RunOptions()
-        wish.to_control().stop("enough")
+        options = RunOptions()
+        options.to_control().stop("enough")
         with pytest.raises(StopRequested, match="enough"):
-            move.universe.do(verify_job(move.job, wish, "fields", "100%"))
+            move.universe.do(verify_job(move.job, options, "fields", "100%"))
 
 
 def test_an_asset_that_never_was_is_not_remembered(tmp_path: Path) -> None:

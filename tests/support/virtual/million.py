@@ -85,20 +85,20 @@ class Large:
         """`run`."""
         return self._seen(run_job, RunOptions())
 
-    def _seen(self, verb: Callable[[Path, RunOptions], Coroutine[Any, Any, Report]], wish: RunOptions) -> Seen:
+    def _seen(self, verb: Callable[[Path, RunOptions], Coroutine[Any, Any, Report]], options: RunOptions) -> Seen:
         real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
         memory: dict[float, int] = {}
-        report = self.universe.do(self._watched(verb(self.job, wish), wish, memory))
+        report = self.universe.do(self._watched(verb(self.job, options), options, memory))
         now = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
         memory[1.0] = resident()
         return Seen(report, now[0] - real, now[1] - cpu, now[2] - virtual, memory)
 
-    async def _watched(self, work: Coroutine[Any, Any, T], wish: RunOptions, memory: dict[float, int]) -> T:
+    async def _watched(self, work: Coroutine[Any, Any, T], options: RunOptions, memory: dict[float, int]) -> T:
         task = asyncio.ensure_future(work)
         while not task.done():
             await asyncio.wait([task], timeout=LOOK)
             for mark in MARKS:
-                if mark not in memory and wish.progress.done >= mark * self.size:
+                if mark not in memory and options.progress.done >= mark * self.size:
                     memory[mark] = resident()
         return task.result()
 

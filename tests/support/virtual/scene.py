@@ -42,9 +42,9 @@ class Scene:
     edits: Sequence[Edit]
     edited: dict[str, Edit] = field(default_factory=dict)  # by target id
 
-    def run(self, **wish: Any) -> Report:
+    def run(self, **options: Any) -> Report:
         """One run, and time for every index to catch up."""
-        report = self.universe.do(run_job(self.job, RunOptions(**wish)))
+        report = self.universe.do(run_job(self.job, RunOptions(**options)))
         self.universe.do(self._settle())
         return report
 
@@ -59,9 +59,9 @@ class Scene:
     def _connected(self, role: str = "target") -> Service:
         return connect(job_of(self.job), role, RunOptions(), MemoryBudget(1 << 24), read_only=False)
 
-    def plan(self, **wish: Any) -> Report:
+    def plan(self, **options: Any) -> Report:
         """A plan."""
-        return self.universe.do(plan_job(self.job, RunOptions(**wish)))
+        return self.universe.do(plan_job(self.job, RunOptions(**options)))
 
     def verify(self) -> Any:
         """What a verification finds."""

@@ -105,12 +105,12 @@ class Universe:
         """Its result, however many days it takes."""
         return self.loop.run_until_complete(work)
 
-    def live(self, job: Path, wish: RunOptions | None = None, fuse: Fuse | None = None) -> Fuse:
+    def live(self, job: Path, options: RunOptions | None = None, fuse: Fuse | None = None) -> Fuse:
         """One process that runs the job behind `fuse`, killed when it blows; that fuse. Raises what stopped the run
         otherwise."""
         fuse = fuse or Fuse()
         try:
-            self.do(process(job, fuse, wish))
+            self.do(process(job, fuse, options))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:
@@ -120,10 +120,10 @@ class Universe:
         return fuse
 
 
-async def process(job: Path, fuse: Fuse, wish: RunOptions | None = None) -> Any:
+async def process(job: Path, fuse: Fuse, options: RunOptions | None = None) -> Any:
     """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
     FUSE.set(fuse)
-    return await run_job(job, wish or RunOptions())
+    return await run_job(job, options or RunOptions())
 
 
 def _standing_still(exchange: Any) -> Any:

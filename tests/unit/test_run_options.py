@@ -16,11 +16,11 @@ SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGH
 
 @pytest.mark.parametrize(("name", "told"), SIGNALS.items(), ids=SIGNALS)
 def test_a_signal_ends_a_verb_cleanly_and_is_called_by_its_name(name: str, told: str) -> None:
-    async def act(wish: RunOptions) -> int:
+    async def act(options: RunOptions) -> int:
         os.kill(os.getpid(), signal.Signals[name])
         await asyncio.sleep(0.05)
-        assert wish.control.hurry
-        raise StopRequested(wish.control.stopped)
+        assert options.control.hurry
+        raise StopRequested(options.control.stopped)
 
     with pytest.raises(Transient) as caught:
         run_async(RunOptions(), act)
@@ -44,10 +44,10 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """As `nohup` starts a command."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    async def act(wish: RunOptions) -> int:
+    async def act(options: RunOptions) -> int:
         os.kill(os.getpid(), signal.SIGHUP)
         await asyncio.sleep(0.05)
-        return int(wish.interrupted)
+        return int(options.interrupted)
 
     try:
         assert run_async(RunOptions(), act) == 0
