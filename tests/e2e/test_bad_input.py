@@ -193,7 +193,7 @@ def test_a_variable_of_the_shell_in_the_job_file(desk: Small) -> None:
 ADDRESSES = (
     ("http://127.0.0.1:9", 5, ("127.0.0.1", "refused the connection", "check the port")),
     ("https://dam.invalid", 5, ("dam.invalid", "is not known", "DNS")),
-    ("https://127.0.0.1:{port}", 2, ("no secure connection to 127.0.0.1", "check the address and its port")),
+    ("https://127.0.0.1:{port}", 2, ("no secure connection to 127.0.0.1", "check the URL and its port")),
     ("http://dam.example", 2, ("source.base_url: plain http is taken for this machine only; write https://",)),
     ("http://192.0.2.7:8080", 2, ("source.base_url: plain http is taken for this machine only",)),
     ("https://user:hush-hush@dam.example", 2, ("holds more than host and path; credentials belong under auth",)),
