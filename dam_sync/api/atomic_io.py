@@ -12,7 +12,7 @@ from typing import IO
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull
 
 PROBE_BYTES = 64 * 1024
-ELSEWHERE = "free some room there, or name a file on another disk"
+ELSEWHERE = "free some space there, or name a file on another disk"
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def scratch_dir(purpose: str) -> Iterator[Path]:
 
 
 def _no_scratch(folder: str) -> DiskFull:
-    hint = "free some room there, or name a folder on another disk in TMPDIR, and run the same command again"
+    hint = "free some space there, or name a folder on another disk in TMPDIR, and run the same command again"
     return DiskFull(f"no room left in {folder} for a scratch copy of the state", hint=hint)
 
 

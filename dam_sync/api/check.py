@@ -218,7 +218,7 @@ def _disk(job: JobConfig) -> CheckResult:
     folder = next(parent for parent in (job.state_path.parent, *job.state_path.parents) if parent.exists())
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE:
-        hint = "free some room, or move `state:` to another disk"
+        hint = "free some space, or move `state:` to another disk"
         return CheckResult("disk", f"{free / 1e9:.1f} GB free in {folder}", hint, exit_code=1)
     return CheckResult("disk", f"{free / 1e9:.0f} GB free in {folder}")
 

@@ -183,7 +183,7 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         holder = holder_of(path) or "another process"
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
-        hint = f"free some room in {path.parent} and run the same command again; it continues where it stopped"
+        hint = f"free some space in {path.parent} and run the same command again; it continues where it stopped"
         return DiskFull(f"no room left to write {what} {path}", hint=hint)
     if code in _BROKEN:
         hint = "restore it from a backup; without one the assets that were moved are not known any more"

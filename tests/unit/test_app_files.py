@@ -47,7 +47,7 @@ def test_a_device_is_written_to_as_it_is() -> None:
         atomic_write(DEVICE, "the report") as out,
     ):
         out.write("x" * 100_000)
-    assert "free some room" in told.value.hint
+    assert "free some space" in told.value.hint
     assert DEVICE.is_char_device()
 
 

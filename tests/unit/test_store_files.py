@@ -218,7 +218,7 @@ async def test_a_full_disk_is_told_and_leaves_the_state_whole(tmp_path: Path) ->
     await writer.run(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 60") and None)
     with pytest.raises(DiskFull, match="no room left") as told:
         await store.set_meta("large", "x" * 1_000_000)
-    assert "free some room" in told.value.hint
+    assert "free some space" in told.value.hint
     await store.set_meta("small", 2)
     assert [await store.get_meta(key) for key in ("before", "large", "small")] == [1, None, 2]
     await store.close()
