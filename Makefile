@@ -34,7 +34,7 @@ conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
 
 sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7
-	DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
+	DAM_SYNC_ALL=1 DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
 
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
 	$(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py

@@ -84,7 +84,7 @@ async def test_errors_that_we_know_pass() -> None:
 @pytest.mark.parametrize("kind", ["c_brandlibrary", "e_profiles"])
 @pytest.mark.parametrize("expires", ["9" * 5000, "9" * 15, "²", "-1", ""])
 def test_a_link_that_lasts_absurdly_long_is_no_bug_of_ours(kind: str, expires: str) -> None:
-    wire = import_module(f"dam_sync.services.{kind}.wire")
+    wire = import_module(f"dam_sync.services.{kind}.codec.wire")
     assert wire.is_fresh(f"https://files.example/f?Expires={expires}&Signature=x", datetime(2026, 1, 1, tzinfo=UTC))
 
 
