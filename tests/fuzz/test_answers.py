@@ -7,13 +7,14 @@ line that repeats its case alone.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
 from tests.support.pairs import KINDS
-from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, WRITES, Case, tried
+from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, WRITES, Case, tried, tried_from
 
 BLOCK = 250  # answers of one test
 EACH = -(-ANSWERS // (2 * len(KINDS)))  # answers of one service to one kind of call
@@ -25,14 +26,21 @@ BLOCKS = [
 ]
 
 
+@pytest.fixture(scope="session")
+def alone() -> Iterator[Executor]:
+    """A process that does nothing but run cases, so that the memory it holds is theirs."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        yield pool
+
+
 @pytest.mark.skipif(bool(ALONE), reason="one case is tried alone")
 @pytest.mark.parametrize(("kind", "to", "start", "answers"), BLOCKS)
 def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
-    kind: str, to: str, start: int, answers: int, record_property: Callable[[str, object], None]
+    kind: str, to: str, start: int, answers: int, alone: Executor, record_property: Callable[[str, object], None]
 ) -> None:
-    came = tried((Case(kind, to, number) for number in itertools.count(100 * start)), answers)
-    record_property("points tried", str(came))
-    assert came.wrong == [], f"{len(came.wrong)} wrong\n" + "\n".join(came.wrong)
+    came, wrong = alone.submit(tried_from, kind, to, 100 * start, answers).result()
+    record_property("points tried", came)
+    assert wrong == [], f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
 @pytest.mark.skipif(not ALONE, reason="see `DAM_SYNC_CASE`")

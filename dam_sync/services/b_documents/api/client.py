@@ -125,7 +125,7 @@ def _refuse_nothing_done(reply: Response) -> None:
     said = reply.json()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
         raise ContractBroken(
-            "answered without the documents, so nothing says that it was done",
+            "returned JSON without the documents, so nothing says that it was done",
             service=reply.service,
             operation=reply.operation,
             asset=reply.asset,
