@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from tests.support.bulk import Written
+from tests.support.memory import peak_of
 from tests.support.tenants import Pair, Tenant, joined
 
 BACK = """\
@@ -37,7 +37,6 @@ state: {state}
 """
 STOP_SECONDS = 20
 TICK = 0.02
-_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 
 @contextmanager
@@ -147,16 +146,15 @@ class Measured:
         self._watcher.join()
 
     def _watch(self) -> None:
-        status = Path(f"/proc/{self.process.pid}/status")
         own = False
         while self.process.returncode is None:
             try:
                 own = own or Path(os.readlink(f"/proc/{self.process.pid}/exe")) == Path(sys.executable).resolve()
-                found = _PEAK.search(status.read_text())
+                found = peak_of(self.process.pid)
             except OSError:
                 return
             if found and own:
-                self.peak = max(self.peak, 1024 * int(found[1]))
+                self.peak = max(self.peak, found)
             time.sleep(TICK)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -70,9 +71,22 @@ async def test_a_group_that_cannot_be_committed_fails_as_a_whole_and_the_next_go
         raw.execute("ROLLBACK")
         raise sqlite3.OperationalError("gone")
 
-    results = await asyncio.gather(
-        store.set_meta("first", 1), writer_of(store).run(ended), store.set_meta("second", 2), return_exceptions=True
-    )
+    began, free = threading.Event(), threading.Event()
+
+    def held(c: Connection) -> bool:
+        began.set()
+        return free.wait(60)
+
+    busy = asyncio.create_task(writer_of(store).run(held))
+    assert await asyncio.to_thread(began.wait, 60)  # what is handed in from here on waits for one commit
+    group = [
+        asyncio.create_task(job)
+        for job in (store.set_meta("first", 1), writer_of(store).run(ended), store.set_meta("second", 2))
+    ]
+    await asyncio.sleep(0)
+    free.set()
+    results = await asyncio.gather(*group, return_exceptions=True)
+    assert await busy
     assert [type(result) for result in results] == [ConfigError] * 3
     assert len({id(result) for result in results}) == 3
     assert [await store.get_meta(key) for key in ("first", "second")] == [None, None]

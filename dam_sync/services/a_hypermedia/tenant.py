@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import ClassVar
 
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
+from dam_sync.http.client import Client
+from dam_sync.http.connected import HttpService
 from dam_sync.model.errors import NotFound
-from dam_sync.model.limits import Limits, MeasuredPace
-from dam_sync.model.service import Calls, Context, Service
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of
@@ -180,7 +182,7 @@ class HypermediaTenant:
         return ()
 
 
-class HypermediaBase(Service):
+class HypermediaBase(HttpService):
     """What all parts of the service share: the connection, what is known of the instance, what was proven in this run.
 
     A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
@@ -201,18 +203,9 @@ class HypermediaBase(Service):
         self._proofs = Proofs(context.clock, options.bulk)
 
     @property
-    def calls(self) -> Calls:
-        """API calls sent so far, by endpoint."""
-        return self._client.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        """How fast the client calls."""
-        return self._client.measured_pace
-
-    async def close(self) -> None:
-        """Close the connections; safe to repeat."""
-        await self._client.close()
+    def client(self) -> Client:
+        """What sends the requests."""
+        return self._client
 
 
 def served_language(headers: Mapping[str, str]) -> str:

@@ -8,13 +8,13 @@ from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight, gather_or_raise
-from dam_sync.http.client import Request, Response
+from dam_sync.http.client import Client, Request, Response
+from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Rights
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
-from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Calls, Context, Operation, Service
+from dam_sync.model.service import Account, Context, Operation
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
@@ -130,7 +130,7 @@ class DocumentsTenant:
         return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), str(row.get("type") or ""))
 
 
-class DocumentsPart(Service):
+class DocumentsPart(HttpService):
     """What every part of the service works with: the API, searches, what is known of the server."""
 
     kind: ClassVar[str] = facts.NAME
@@ -146,18 +146,9 @@ class DocumentsPart(Service):
         self._looking = KeyedLock()
 
     @property
-    def calls(self) -> Calls:
-        """API calls sent so far, by endpoint."""
-        return self.api.client.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        """How fast the client sends."""
-        return self.api.client.measured_pace
-
-    async def close(self) -> None:
-        """Close the connections. Safe to repeat."""
-        await self.api.client.close()
+    def client(self) -> Client:
+        """What sends the requests."""
+        return self.api.client
 
     async def probe(self) -> Account:
         """Prove the credential on its own user, read the release, count what it sees (wire B 1.5)."""

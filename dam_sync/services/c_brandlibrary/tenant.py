@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dam_sync.aio.single_flight import Proven, SingleFlight
+from dam_sync.http.client import Client
+from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.limits import MIB, Limits, MeasuredPace
-from dam_sync.model.service import Calls, Context, Service
+from dam_sync.model.limits import MIB, Limits
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
@@ -137,7 +139,7 @@ def _names(row: Json) -> tuple[str, ...]:
     return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")
 
 
-class BrandLibraryBase(Service):
+class BrandLibraryBase(HttpService):
     """What all parts of the service share: the connection, what is known of the library, what was proven in this run.
 
     A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
@@ -155,15 +157,6 @@ class BrandLibraryBase(Service):
         self._proven = Proven(context.clock)
 
     @property
-    def calls(self) -> Calls:
-        """API calls sent so far, by endpoint."""
-        return self._api.client.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        """How fast the client calls."""
-        return self._api.client.measured_pace
-
-    async def close(self) -> None:
-        """Close the connections; safe to repeat."""
-        await self._api.client.close()
+    def client(self) -> Client:
+        """What sends the requests."""
+        return self._api.client

@@ -9,15 +9,16 @@ from typing import ClassVar
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
+from dam_sync.http.client import Client
+from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.messages import Response
 from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
-from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Calls, Context, Service
+from dam_sync.model.service import Account, Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
@@ -133,7 +134,7 @@ class TemplatesTenant:
         return Security.of(known, options.security, options.restricted, options.everybody)
 
 
-class TemplatesPart(Service):
+class TemplatesPart(HttpService):
     """Base of all parts of the service: client, limits, and what is known about the instance."""
 
     kind: ClassVar[str] = facts.NAME
@@ -145,18 +146,9 @@ class TemplatesPart(Service):
         self.version_groups = VersionGroups(self.api)
 
     @property
-    def calls(self) -> Calls:
-        """API calls sent so far, by endpoint."""
-        return self.api.client.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        """How fast the client sends."""
-        return self.api.client.measured_pace
-
-    async def close(self) -> None:
-        """Safe to repeat."""
-        await self.api.client.close()
+    def client(self) -> Client:
+        """What sends the requests."""
+        return self.api.client
 
     async def probe(self) -> Account:
         """Our user, then what it can see; 401 and 403 raise different errors (wire D 1.8)."""

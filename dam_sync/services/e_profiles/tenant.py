@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
+from dam_sync.http.client import Client
+from dam_sync.http.connected import HttpService
 from dam_sync.model.errors import ContractBroken, Denied
-from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Calls, Context, Operation, Service
+from dam_sync.model.service import Account, Context, Operation
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
@@ -91,7 +92,7 @@ class ProfilesTenant:
         return [fields.profile_of(row) for row in wire.items_of(reply)]
 
 
-class ProfilesPart(Service):
+class ProfilesPart(HttpService):
     """What every part of the service works with: the API, searches, what is known of the tenant."""
 
     kind: ClassVar[str] = facts.NAME
@@ -105,18 +106,9 @@ class ProfilesPart(Service):
         self.tenant = ProfilesTenant(self.api, self.search)
 
     @property
-    def calls(self) -> Calls:
-        """API calls sent so far, by endpoint."""
-        return self.api.client.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        """How fast the client sends."""
-        return self.api.client.measured_pace
-
-    async def close(self) -> None:
-        """Close the connections. Safe to repeat."""
-        await self.api.client.close()
+    def client(self) -> Client:
+        """What sends the requests."""
+        return self.api.client
 
     async def probe(self) -> Account:
         """Prove the credential on its own user, and count what it sees (wire E 1.4)."""

@@ -28,6 +28,7 @@ from dam_sync.engine.report import Report
 from dam_sync.http.transport import RawRequest
 from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.service import BUGS
+from tests.support.memory import own_peak
 from tests.support.pairs import KINDS
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import Stuck
@@ -292,7 +293,7 @@ def limited(came: Tried) -> Iterator[None]:
 
 def peak() -> float:
     """The most memory this process ever held, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return own_peak() / 2**20
 
 
 def trace(error: BaseException) -> str:
