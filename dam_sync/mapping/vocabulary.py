@@ -223,16 +223,16 @@ def path_of(text: str) -> tuple[str, ...]:
 
 def parts_of(text: str) -> list[str]:
     """The parts of `/Press/2024` as they are written; a slash inside a name is written `\\/`."""
-    parts: list[str] = [""]
-    letters = iter(text)
-    for letter in letters:
-        if letter == "\\":
-            parts[-1] += next(letters, "\\")
-        elif letter == "/":
-            parts.append("")
+    parts: list[list[str]] = [[]]
+    characters = iter(text)
+    for character in characters:
+        if character == "\\":
+            parts[-1].append(next(characters, "\\"))
+        elif character == "/":
+            parts.append([])
         else:
-            parts[-1] += letter
-    return parts
+            parts[-1].append(character)
+    return ["".join(part) for part in parts]
 
 
 def normal(text: str) -> str:

@@ -32,3 +32,14 @@ def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss])
         return "" if raw is None else str(raw)
     losses.append(unreadable(path, raw, key))
     return ""
+
+
+def flag_in(holder: Mapping[str, Json], key: str) -> bool:
+    """A flag; False where there is none. Raises TypeError for what is neither true nor false."""
+    match holder.get(key):
+        case None | False | 0 | "false":
+            return False
+        case True | 1 | "true":
+            return True
+        case raw:
+            raise TypeError(f"{key} is {raw!r:.40}, neither true nor false")

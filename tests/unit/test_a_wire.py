@@ -439,3 +439,23 @@ def test_placements_without_a_known_path_keep_their_title() -> None:
     asset = wire.asset_of([("en", MEDIA)], wire.MediaDecodeContext())
     assert Placement("folder", ("Technical documentation",)) in asset.placements
     assert asset.fields["places"] == (Term("Londres", "1346"),)
+
+
+@pytest.mark.parametrize("row", ["text", ["a list"], 7, None])
+def test_what_is_embedded_beside_objects_breaks_the_contract(row: object) -> None:
+    with pytest.raises(ContractBroken, match="_embedded.label holds"):
+        embedded({"_embedded": {"label": [{"id": 1}, row]}}, "label")
+
+
+@pytest.mark.parametrize(
+    ("raw", "flag"),
+    [(None, False), (False, False), ("false", False), (0, False), (True, True), ("true", True), (1, True)],
+)
+def test_a_version_is_current_where_it_says_so(raw: object, flag: bool) -> None:
+    assert wire.version_order({"id": 7, "current": raw}, "8")[0] is flag
+
+
+@pytest.mark.parametrize("raw", ["https://example.org", [True], {}, 2])
+def test_a_version_that_says_neither_breaks_the_contract(raw: object) -> None:
+    with pytest.raises(ContractBroken, match="neither true nor false"):
+        wire.version_order({"id": 7, "current": raw}, "8")

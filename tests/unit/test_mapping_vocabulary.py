@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.mapping.results import LanguagePreference, ValueOutcome
-from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, path_of, path_text
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, parts_of, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term
 from tests.support.values import words
@@ -165,3 +167,13 @@ def test_what_earlier_runs_found_is_recalled_and_nothing_else_is_taken_for_missi
         later = TermIndex(recalled=known.found, partial=True)
         rule.apply(other, later, LanguagePreference(), "r")
         assert later.lacking, other
+
+
+def test_a_long_path_is_split_in_linear_time() -> None:
+    def seconds(size: int) -> float:
+        started = time.process_time()
+        assert [len(part) for part in parts_of("x" * size + "/" + "y" * size)] == [size, size]
+        return time.process_time() - started
+
+    short = min(seconds(50_000) for _ in range(3))
+    assert min(seconds(400_000) for _ in range(3)) < 32 * short  # eight times as long; squared it would be 64 times

@@ -11,7 +11,7 @@ import signal
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -227,7 +227,7 @@ def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: Tried) 
     came.reported += bool(losses)
     if report.parked or losses or notes or all(each.is_plain for each in fuzzing.made):
         return
-    found = {digest(row): plain(row, {}) for row in rows}
+    found = by_digest(rows)
     for key, row in reference.assets.items():
         if key not in found:
             yield f"{row['filename']} did not arrive, and nothing is said of it"
@@ -237,6 +237,12 @@ def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: Tried) 
                 for name in row
                 if row[name] != found[key].get(name)
             )
+
+
+def by_digest(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Assets by the digest of their file, which stands for their ids wherever one refers to another."""
+    names = {str(row["id"]): digest(row) for row in rows}
+    return {digest(row): plain(row, names) for row in rows}
 
 
 def losses_of(report: Report) -> Counter[str]:
@@ -261,7 +267,7 @@ def reference_of(kinds: tuple[str, str]) -> Reference:
         called = move.universe.network.weather.called
         return Reference(
             simulation,
-            {digest(row): plain(row, {}) for row in rows},
+            by_digest(rows),
             losses_of(report),
             Counter(report.notes),
             Counter({(roles[id(app)], call): number for (app, call), number in called.items()}),

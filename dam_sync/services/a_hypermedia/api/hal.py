@@ -52,16 +52,20 @@ def own_link(resource: Json, rels: Rels, name: str) -> str:
 
 
 @interprets_response
-def embedded(resource: Json, key: str) -> list[Any]:
-    """What is embedded under a key, always as a list: one object, an array or nothing (wire A 0, 11.1)."""
+def embedded(resource: Json, key: str) -> list[dict[str, Any]]:
+    """The objects embedded under a key, always as a list: one object, an array or nothing (wire A 0, 11.1)."""
     found = (resource.get("_embedded") or {}).get(key) if isinstance(resource, dict) else None
     if found is None:
         return []
-    return list(found) if isinstance(found, list) else [found]
+    rows = found if isinstance(found, list) else [found]
+    for row in rows:
+        if not isinstance(row, dict):
+            raise TypeError(f"_embedded.{key} holds {row!r:.40} where an object is documented")
+    return list(rows)
 
 
 @interprets_response
-def either(resource: Json, key: str) -> list[Any]:
+def either(resource: Json, key: str) -> list[dict[str, Any]]:
     """The same under the singular or the plural of a key that nobody has shown (wire A 0)."""
     return embedded(resource, key) or embedded(resource, f"{key}s")
 

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.model.mistyped import is_textual, text_in, unreadable
+from dam_sync.model.mistyped import flag_in, is_textual, text_in, unreadable
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.api.hal import (
     Rels,
@@ -195,7 +195,7 @@ def version_of(media: str, item: Json, rels: Rels) -> FileRef:
 @interprets_response
 def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
     """Sorts file versions oldest first, the current one last; by number, else by date, else by id (wire A 3.2)."""
-    is_current = bool(item.get("current")) or wanted_id(item) == current
+    is_current = flag_in(item, "current") or wanted_id(item) == current
     made = timestamp_of(item.get("creationDate"))
     number = whole(item.get("versionNumber")) or 0
     return (is_current, number, made.timestamp() if made else 0.0, wanted_id(item).zfill(20))
