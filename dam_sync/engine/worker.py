@@ -23,6 +23,7 @@ from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH, Operation
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
@@ -73,7 +74,7 @@ class Worker:
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)
-        return ReadAsset(work, asset, link)
+        return ReadAsset(work, damage_named(asset), link)
 
     async def _fetch(self, work: Work) -> Asset:
         try:

@@ -6,12 +6,12 @@ import json
 import re
 
 from dam_sync.http.bounds import MOST_VALUES
+from dam_sync.model.mistyped import REPLACEMENT
 from dam_sync.model.values import Json
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
 _RAW = re.compile(rb"\xed[\xa0-\xbf]")  # UTF-8 of a surrogate, which is none
-REPLACEMENT = "\ufffd"
 
 
 class InvalidJson(ValueError):

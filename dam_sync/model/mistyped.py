@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from dam_sync.model.asset import Loss
+from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Json
 
 UNREADABLE = "has a shape that is not documented"
+DAMAGED = "holds characters that are not valid Unicode, which were replaced by U+FFFD"
+REPLACEMENT = "\ufffd"
 _SHOWN = 80  # characters of the value that a loss shows
 _NAMES = {bool: "true or false", list: "a list", dict: "an object"}
 
@@ -43,3 +46,25 @@ def flag_in(holder: Mapping[str, Json], key: str) -> bool:
             return True
         case raw:
             raise TypeError(f"{key} is {raw!r:.40}, neither true nor false")
+
+
+def damage_named(asset: Asset) -> Asset:
+    """The asset with a loss for each text in which a character is a replacement."""
+    parts = {
+        "filename": asset.filename,
+        **{f"fields.{key}": value for key, value in asset.fields.items()},
+        "tags": sorted(asset.tags),
+        "placements": [place.path for place in asset.placements],
+        "rights": asset.rights,
+    }
+    if REPLACEMENT not in repr(parts):
+        return asset
+    return replace(asset, losses=(*asset.losses, *_damage(parts)))
+
+
+def _damage(parts: Mapping[str, object]) -> Iterator[Loss]:
+    for path, part in parts.items():
+        text = repr(part)
+        at = text.find(REPLACEMENT)
+        if at >= 0:
+            yield Loss(path, DAMAGED, text[max(0, at - _SHOWN // 2) : at + _SHOWN // 2])

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.api.run_options import RunOptions
 from dam_sync.http.transport import RawRequest
 from tests.support.pairs import KINDS
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.mutations import written
 from tests.support.virtual.reply import Reply
+from tests.support.virtual.universe import process
 
 TITLE = b"Picture 3"
 
@@ -33,8 +36,10 @@ def test_a_lone_surrogate_in_one_title_stops_no_library(tmp_path: Path, kind: st
             return reply
 
         network.carry = carried  # type: ignore[method-assign]
-        move.live()
+        report = move.universe.do(process(move.job, Fuse(), RunOptions()))
         rows = [row for row in move.target.assets if row["status"] != "trash"]
     assert changed
     assert len(rows) == 5
     assert "Picture \ufffd3" in str(rows)
+    named = [loss["path"] for loss in report.losses if "not valid Unicode" in loss["rule"]]
+    assert any(path.startswith("fields.") for path in named), report.losses

@@ -443,7 +443,7 @@ def test_placements_without_a_known_path_keep_their_title() -> None:
 
 @pytest.mark.parametrize("row", ["text", ["a list"], 7, None])
 def test_what_is_embedded_beside_objects_breaks_the_contract(row: object) -> None:
-    with pytest.raises(ContractBroken, match="_embedded.label holds"):
+    with pytest.raises(ContractBroken, match=r"_embedded\.label holds"):
         embedded({"_embedded": {"label": [{"id": 1}, row]}}, "label")
 
 
