@@ -38,10 +38,9 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
             found.left_out += 1
             continue
         found.taken += 1
-        drafted = crosswalk.draft(asset, "example", terms)
-        names = drafted.draft.rights.groups
-        if names and fitness.schema.groups is None and (unknown := await target.unknown_groups(names)):
-            drafted = crosswalk.draft(asset, "example", terms, unknown)
+        names = crosswalk.groups_of(asset, terms) if fitness.schema.groups is None else frozenset()
+        unknown = await target.unknown_groups(names) if names else frozenset()
+        drafted = crosswalk.draft(asset, "example", terms, unknown)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft)
         if parked is not None:
             found.causes[parked.cause] += 1

@@ -111,12 +111,9 @@ class RunContext:
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
         """The asset as mapped; groups that the target does not know are dropped or park it, as their rule says."""
-        made = self.crosswalk.draft(asset, marker, terms)
-        names = made.draft.rights.groups
-        if not names or self.target_schema.groups is not None:
-            return made
-        unknown = await self.target.unknown_groups(names)
-        return self.crosswalk.draft(asset, marker, terms, unknown) if unknown else made
+        names = self.crosswalk.groups_of(asset, terms) if self.target_schema.groups is None else frozenset()
+        unknown = await self.target.unknown_groups(names) if names else frozenset()
+        return self.crosswalk.draft(asset, marker, terms, unknown)
 
     async def lag_left(self) -> float:
         """Seconds for which the target's index may still be behind the last run; 0 where none came to an end."""

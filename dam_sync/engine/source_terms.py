@@ -47,9 +47,14 @@ class SourceTerms:
             await self.load(asset)
         return self.whole(asset)
 
+    def lacks(self, asset: Asset) -> bool:
+        """Whether its terms can be told better once the vocabularies are read."""
+        known = self.loaded or Operation.TERMS not in self.source.operations
+        return not known and self._lacking(asset, self.vocabularies)
+
     async def load(self, asset: Asset) -> bool:
         """Whether the terms of this asset can be told better now than before; reads the vocabularies at most once."""
-        if self.loaded or not self._lacking(asset, self.vocabularies) or Operation.TERMS not in self.source.operations:
+        if not self.lacks(asset):
             return False
         async with self._loading:
             if self.loaded:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Placement
 from dam_sync.model.codec import placements_from_json, placements_to_json
@@ -41,8 +42,13 @@ class TargetTerms:
             self.index = {key: await self._first(key) for key in self.vocabularies}
         return self.index
 
-    async def completed(self) -> bool:
-        """Whether a vocabulary had to be read as a whole for the term that came up last."""
+    @property
+    def partial(self) -> bool:
+        """Whether a vocabulary was not read as a whole."""
+        return any(index.partial for index in (self.index or {}).values())
+
+    async def complete(self) -> bool:
+        """Read as a whole the vocabularies of which a term came up that no run met before; whether there were any."""
         lacking = [key for key, index in (await self.known()).items() if index.lacking]
         for key in lacking:
             self.index = {**(self.index or {}), key: await self._read(key)}
@@ -80,13 +86,16 @@ class TargetTerms:
             if Operation.ENSURE_TERM not in self.target.operations:
                 raise Unsupported(f"the target takes no new term “{term.label}” in {vocabulary}")
 
-    async def ensure(self, needed: Sequence[tuple[str, Term]]) -> None:
-        """Make the terms that are missing, parents first. Raises Unsupported where the target takes none."""
+    async def ensure(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
+        """Create the terms that are missing, parents first. Raises Unsupported where the target takes none."""
         self.refuse_unmakeable(needed)
+        created: dict[TermKey, Term] = {}
         for vocabulary, terms in _batches(needed):
-            await self._ensure(vocabulary, terms)
+            fresh = await self._ensure(vocabulary, terms)
+            created |= {(vocabulary, term.path): one for term, one in zip(terms, fresh, strict=True)}
+        return created
 
-    async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> None:
+    async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
         """Terms of which none is above another, by one call where the target has one; each is a step of its own."""
         known = (await self.known())[vocabulary]
         names = [f"term:{vocabulary}:{'/'.join(term.path) or term.label}" for term in terms]
@@ -101,9 +110,12 @@ class TargetTerms:
             note_target(made[name].id)
             return value_to_json(made[name])
 
+        created: list[Term] = []
         for name, term in wanted.items():
             with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
-                known.add(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
+                created.append(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
+            known.add_created(term.path, created[-1])
+        return created
 
 
 def _below(known: TermIndex, term: Term) -> Term:

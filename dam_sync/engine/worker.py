@@ -111,9 +111,8 @@ class Worker:
         if not crosswalk.selects(asset) and link is None:
             return Concluded(work, NOT_SELECTED, asset)
         marker = marker_value(self.context.source_account.tenant, asset.id)
-        drafted = await self._drafted(asset, marker)
-        if drafted.new_terms and not drafted.rejections and await self.origins.load(asset):
-            drafted = await self._drafted(asset, marker)
+        await self._load_terms(asset)
+        drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)
@@ -125,40 +124,32 @@ class Worker:
         if not crosswalk.selects(asset):
             return Concluded(work, NOT_SELECTED, asset, hide)
         refused = refused or unfit(self.context, asset, drafted.draft, link)
-        if refused is None:
-            drafted = await self._with_terms(asset, drafted, marker, new=link is None)
-            refused = rejected(drafted)
         if refused is not None:
             return Concluded(work, refused, asset, hide)
         return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted)), marker)
 
-    async def _with_terms(self, asset: Asset, drafted: Drafted, marker: str, *, new: bool) -> Drafted:
-        """The draft once the terms it needs are made. Raises Conflict, Unsupported before anything is made where the
-        asset will be parked."""
-        if not drafted.new_terms:
-            return drafted
-        self.terms.refuse_unmakeable(drafted.new_terms)
-        await self.containers.refuse_unmakeable(drafted.draft.placements)
-        await self.names.allocate(asset, drafted.draft, marker, new=new)
-        await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
-        return await self._drafted(asset, marker)
-
-    async def _drafted(self, asset: Asset, marker: str) -> Drafted:
-        drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
-        if await self.terms.completed():  # a term that no run met before
-            drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
-        if self.terms.pathless() and await self.origins.load(asset):  # its label alone may lead to a namesake
-            drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
-        return drafted
+    async def _load_terms(self, asset: Asset) -> None:
+        """Read, of the vocabularies of both sides, what the draft will look up and what was not read yet."""
+        while self.terms.partial or self.origins.lacks(asset):
+            new = self.context.crosswalk.look_up(self.origins.whole(asset), await self.terms.known())
+            if await self.terms.complete():
+                continue
+            if not ((self.terms.pathless() or new) and await self.origins.load(asset)):
+                return
 
     async def _completed(self, item: DraftedAsset, marker: str) -> DraftedAsset:
-        """With the file name that is free, and the containers made."""
+        """With the file name that is free, and the terms and containers created. Raises Conflict, Unsupported before
+        anything is created where the asset will be parked."""
         asset, drafted = item.asset, item.drafted
+        if drafted.new_terms:
+            self.terms.refuse_unmakeable(drafted.new_terms)
+            await self.containers.refuse_unmakeable(drafted.draft.placements)
         draft = await self.names.allocate(asset, drafted.draft, marker, new=item.link is None)
+        created = await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         related = self.context.crosswalk.related(asset)
         losses = (*drafted.losses, *left_versions(asset, self.context))
-        return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses))
+        return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _containers(self) -> Known:
         """The target's containers, where the mapping places anything."""

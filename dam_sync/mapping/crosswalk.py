@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
+from typing import TypeAlias
 
 from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
@@ -16,19 +17,23 @@ from dam_sync.mapping.results import LanguagePreference
 from dam_sync.mapping.rules import FieldRule, RuleResult
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import TransformContext
-from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.exposure import Decided
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Scalar, Term, Value
 
+TermKey: TypeAlias = tuple[str, tuple[str, ...]]
+"""A term of the target by vocabulary and path."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What came of one asset. Any fault parks it; new terms have to be made first, then it is drafted again.
+    """What came of one asset. Any rejection parks it; new terms have to be created before it is written.
 
-    new_terms: (vocabulary of the target, term), parents before children. tally: values by (path, outcome), where the
+    new_terms: (vocabulary of the target, term), parents before children; unmade: which of them stands at (field,
+    position) of the draft. tally: values by (path, outcome), where the
     outcome is written, transformed, dropped or parked; a value read by several lines counts once for each. losses begin
     with what the source itself has and does not give out. decided: what the mapping says of who sees it.
     """
@@ -37,8 +42,17 @@ class Drafted:
     losses: tuple[Loss, ...] = ()
     rejections: tuple[Loss, ...] = ()
     new_terms: tuple[tuple[str, Term], ...] = ()
+    unmade: Mapping[tuple[str, int], TermKey] = field(default_factory=dict)
     tally: Mapping[tuple[str, str], int] = field(default_factory=dict)
     decided: Decided = field(default_factory=Decided)
+
+    def with_terms(self, created: Mapping[TermKey, Term]) -> Drafted:
+        """The same with the target's ids of its new terms."""
+        fields = dict(self.draft.fields)
+        for (key, position), name in self.unmade.items():
+            value, term = fields[key], slim(created[name])
+            fields[key] = (*value[:position], term, *value[position + 1 :]) if isinstance(value, tuple) else term
+        return replace(self, draft=replace(self.draft, fields=fields), new_terms=(), unmade={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,21 @@ class Crosswalk:
             asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
         )
 
+    def look_up(self, asset: Asset, terms: Mapping[str, TermIndex]) -> bool:
+        """Look up the terms that `draft` will look up, by the lines that write terms alone: each index says afterwards
+        what it lacks. Whether some of them would have to be created."""
+        return _Drafting(self, asset, self._context(terms)).looked_up()
+
+    def groups_of(self, asset: Asset, terms: Mapping[str, TermIndex]) -> frozenset[str]:
+        """The names of groups that the draft will have, if the target has them all."""
+        rule = self.plan.groups
+        return frozenset(map(str, rule.run(asset, self._context(terms)).values)) if rule is not None else frozenset()
+
+    def _context(
+        self, terms: Mapping[str, TermIndex], unknown_groups: frozenset[str] = frozenset()
+    ) -> TransformContext:
+        return TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups)
+
     def draft(
         self,
         asset: Asset,
@@ -139,8 +168,7 @@ class Crosswalk:
     ) -> Drafted:
         """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
         names that the target turned out not to have."""
-        context = TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups)
-        return _Drafting(self, asset, context).done(marker_value)
+        return _Drafting(self, asset, self._context(terms, unknown_groups)).done(marker_value)
 
 
 @dataclass(slots=True)
@@ -152,7 +180,8 @@ class _Drafting:
     context: TransformContext
     losses: list[Loss] = field(default_factory=list)
     rejections: list[Loss] = field(default_factory=list)
-    new_terms: dict[tuple[str, tuple[str, ...]], tuple[str, Term]] = field(default_factory=dict)
+    new_terms: dict[TermKey, tuple[str, Term]] = field(default_factory=dict)
+    unmade: dict[tuple[str, int], TermKey] = field(default_factory=dict)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
     consumed: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -181,9 +210,20 @@ class _Drafting:
             (*dict.fromkeys(self.asset.losses), *self.losses, *losses),
             tuple(self.rejections),
             tuple(self.new_terms.values()),
+            self.unmade,
             dict(self.tally + counted),
             self.decided,
         )
+
+    def looked_up(self) -> bool:
+        """Run the lines that look up terms, as `done` would; whether some are new and none is refused."""
+        plan = self.crosswalk.plan
+        types = plan.profiles.types.get(self._text(plan.profiles.rule))
+        fields = {key: rule for key, rule in plan.fields.items() if self._in_types(key, types)}
+        for rule in replace(self._held(plan, types), fields=fields).rules():
+            if rule.looks_up_terms:
+                self._keep(rule.run(self.asset, self.context))
+        return bool(self.new_terms) and not self.rejections
 
     def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
         """The plan without lines for what these types of the target do not hold; what they would read is a loss."""
@@ -235,14 +275,28 @@ class _Drafting:
             made[crosswalk.marker] = marker_value
         for key, rule in crosswalk.plan.fields.items():
             field = crosswalk.target_fields[key]
-            if types is not None and field.types and not types & field.types:
+            if types is not None and not self._in_types(key, types):
                 names = rule.reads(self.asset, self.context)
                 self.skipped.update(dict.fromkeys(names, f"{key} is not in {', '.join(sorted(types))}"))
                 continue
-            values = self._values(rule, required=field.required)
+            values = self._known_terms(key, rule.run(self.asset, self.context, field.required))
             if values:
-                made[key] = tuple(values) if field.multiple else values[0]
+                made[key] = values if field.multiple else values[0]
         return made
+
+    def _in_types(self, key: str, types: frozenset[str] | None) -> bool:
+        own = self.crosswalk.target_fields[key].types
+        return types is None or not own or bool(types & own)
+
+    def _known_terms(self, key: str, ran: RuleResult) -> tuple[Scalar, ...]:
+        """The values of a field; which of them are new terms is noted in `unmade`."""
+        self._keep(ran)
+        values, new = list(ran.values), {term.path: vocabulary for vocabulary, term in ran.new_terms}
+        for position, value in enumerate(values):
+            if isinstance(value, Term) and not value.id and value.path in new:
+                self.unmade[key, position] = (new[value.path], value.path)
+                values[position] = slim(value)
+        return tuple(values)
 
     def _placements(self) -> frozenset[Placement]:
         plan = self.crosswalk.plan

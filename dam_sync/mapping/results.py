@@ -87,7 +87,8 @@ class Note:
 class Result:
     """What came of one value: any number of values, and a note where something was lost.
 
-    new_terms: (vocabulary of the target, term) that must exist before the value can be written, parents first.
+    new_terms: (vocabulary of the target, term) that must exist before the value can be written, parents first; the
+    value is the last of them, without an id.
     """
 
     values: tuple[Scalar, ...] = ()
@@ -174,10 +175,10 @@ def shape_of(value: Scalar) -> ValueType:
 
 
 def same_key(value: Scalar) -> object:
-    """Equal keys mean equal values: terms and people by id where they have one."""
+    """Equal keys mean equal values: terms and people by id where they have one, other terms by path or label."""
     match value:
-        case Term(label=label, id=identity):
-            return ("term", identity or label)
+        case Term(label=label, id=identity, path=path):
+            return ("term", identity or path or label)
         case Person(name=name, id=identity):
             return ("person", identity or name)
         case Localized(texts):

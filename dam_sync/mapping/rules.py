@@ -11,6 +11,7 @@ from dam_sync.mapping.coercion import SEVERAL, Fit
 from dam_sync.mapping.paths import AssetPath, PathValue
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
+from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar, Term
 
@@ -70,6 +71,11 @@ class FieldRule:
     required: bool = False
     on_error: ValueOutcome = ValueOutcome.PARKED
     all_languages: bool = False
+
+    @property
+    def looks_up_terms(self) -> bool:
+        """Whether what comes of it depends on the terms of the target."""
+        return self.fit.rule is not None or any(isinstance(transform, MatchTerm) for transform in self.transforms)
 
     def run(self, asset: Asset, context: TransformContext, required: bool = False) -> RuleResult:
         """Everything that comes of one asset; never raises. required: the target asks for a value."""

@@ -23,8 +23,9 @@ class TermIndex:
     """The terms of one vocabulary of the target. `open_ended`: any term is taken to be there (for examples).
 
     recalled: what earlier runs found, by `recall_key`; partial: nothing else was read yet; lacking: something was asked
-    for that is not recalled. found: what was asked for and is there, for later runs. pathless: between two trees, a
-    term was asked for of which only the label is known, which several may have.
+    for that is not recalled. found: what was asked for and is there, for later runs; promised: what was asked for and
+    will be there once the term of this path is created. pathless: between two trees, a term was asked for of which only
+    the label is known, which several may have.
     """
 
     open_ended: bool = False
@@ -32,6 +33,7 @@ class TermIndex:
     partial: bool = False
     lacking: bool = False
     found: dict[str, Term] = field(default_factory=dict)
+    promised: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
     pathless: bool = False
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
@@ -58,6 +60,12 @@ class TermIndex:
             self._folded.setdefault(label, []).append(term)
         for word in {fold(word) for words in term.synonyms.values() for word in words}:
             self._synonyms.setdefault(word, []).append(term)
+
+    def add_created(self, path: tuple[str, ...], term: Term) -> None:
+        """Take in a term that was created for this path."""
+        self.add(term)
+        for key in self.promised.pop(path, ()):
+            self.found[key] = slim(term)
 
     def names(self) -> frozenset[str]:
         """Every term as a path from the root down, or as its label."""
@@ -166,20 +174,25 @@ class VocabularyRule:
         if found is not None:
             return Result((slim(found),))
         if self.unmatched == "create":
-            return self._created(term, index, rule)
+            return self._created(term, index, rule, lasting=not pathless)
         note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._outcome_of_miss())
         return Result((slim(term, known=False),) if self.unmatched == "keep" else (), note)
 
     def _outcome_of_miss(self) -> ValueOutcome:
         return UNMATCHED.get(self.unmatched or "", ValueOutcome.FAILED)
 
-    def _created(self, term: Term, index: TermIndex, rule: str) -> Result:
+    def _created(self, term: Term, index: TermIndex, rule: str, *, lasting: bool) -> Result:
+        """The terms to be made; ours among the values has their path in place of an id. lasting: later runs may recall
+        what is made."""
         chain = tuple(self._chain(term, index))
         for new in chain:
             if self.max_length is not None and len(new.label) > self.max_length:
-                detail = f"the new term {shown(new.label)} has {len(new.label)} letters, at most {self.max_length}"
+                detail = f"the new term {shown(new.label)} has {len(new.label)} characters, at most {self.max_length}"
                 return Result((), Note(rule, detail))
-        return Result((slim(term, known=False),), None, tuple((self.target, new) for new in chain))
+        path = chain[-1].path
+        if lasting:
+            index.promised.setdefault(path, set()).add(recall_key(self.name, term))
+        return Result((Term(term.label, path=path),), None, tuple((self.target, new) for new in chain))
 
     def _chain(self, term: Term, index: TermIndex) -> Iterator[Term]:
         """The missing terms from the root down, ours last. A tree keeps the labels of the source's own paths."""

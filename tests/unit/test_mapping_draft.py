@@ -288,11 +288,35 @@ def test_new_terms_are_asked_for_once_and_parents_first(tmp_path: Path) -> None:
         "Nature/Birds/Gull",
         "Nature/Birds/Tern",
     ]
-    for _, term in drafted.new_terms:
-        known.add(replace(term, id=f"id-{term.label}"))
+    created = {(name, term.path): replace(term, id=f"id-{term.label}") for name, term in drafted.new_terms}
+    completed = drafted.with_terms(created)
+    for (_, path), term in created.items():
+        known.add_created(path, term)
     again = draft(tmp_path, text, asset(keywords=keywords), tree, subject=known)
-    assert again.new_terms == ()
     assert again.draft.fields["subject"] == (Term("Gull", "id-Gull"), Term("Tern", "id-Tern"))
+    assert completed == again, "an asset that is drafted once is as one drafted after its terms were created"
+
+
+def test_what_was_created_is_recalled_by_later_runs(tmp_path: Path) -> None:
+    text = with_lines('subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}]}')
+    text += "vocabularies: {subject: {target: subject, unmatched: create}}\n"
+    given_, known = asset(keywords=(Term("Gull", "1"),)), TermIndex()
+    draft(tmp_path, text, given_, subject=known)
+    known.add_created(("Gull",), Term("Gull", "id-Gull", ("Gull",)))
+    later = TermIndex(recalled=known.found, partial=True)
+    assert draft(tmp_path, text, given_, subject=later).draft.fields["subject"] == (Term("Gull", "id-Gull"),)
+    assert not later.lacking
+
+
+def test_what_a_draft_looks_up_is_known_before_it_is_made(tmp_path: Path) -> None:
+    text = with_lines('subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}]}')
+    text += "vocabularies: {subject: {target: subject, unmatched: create}}\n"
+    crosswalk, known = compiled(tmp_path, text), TermIndex(recalled={}, partial=True)
+    assert not crosswalk.look_up(asset(), {"subject": known})
+    assert not known.lacking
+    crosswalk.look_up(asset(keywords=(Term("Gull", "1"),)), {"subject": known})
+    assert known.lacking
+    assert crosswalk.look_up(asset(keywords=(Term("Gull", "1"),)), {"subject": TermIndex()})
 
 
 def test_a_profile_by_cases(tmp_path: Path) -> None:

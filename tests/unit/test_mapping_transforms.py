@@ -155,7 +155,7 @@ def test_digits_that_a_number_cannot_keep_are_told() -> None:
 
 def test_a_new_term_is_to_be_made_first() -> None:
     made = each({"vocabulary": "subject"}, "Land")
-    assert made.values == (Term("Land"),)
+    assert made.values == (Term("Land", path=("Land",)),)
     assert made.new_terms == (("subject", Term("Land", path=("Land",))),)
 
 

@@ -95,7 +95,7 @@ def test_a_new_branch_is_made_from_the_root_down() -> None:
         LanguagePreference(),
         "vocabulary",
     )
-    assert made.values == (Term("Gull"),)
+    assert made.values == (Term("Gull", path=("Nature", "Birds", "Gull")),)
     assert [(term.label, term.path, term.id) for _, term in made.new_terms] == [
         ("Birds", ("Nature", "Birds"), ""),
         ("Gull", ("Nature", "Birds", "Gull"), ""),
@@ -120,7 +120,7 @@ def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
         LanguagePreference(("en",)),
         "vocabulary",
     )
-    assert made.values == (Term("Sea"),)
+    assert made.values == (Term("Sea", path=("Sea",)),)
     assert [(term.label, term.path) for _, term in made.new_terms] == [("Sea", ("Sea",))]
 
 
