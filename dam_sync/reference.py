@@ -12,10 +12,10 @@ from dam_sync.config.job import is_secret
 from dam_sync.help import topics
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
+from dam_sync.model.capabilities import Feature, Operation, Support
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector, Operation
-from dam_sync.model.support import Feature, Support
+from dam_sync.model.service import Connector
 from dam_sync.services import built_in
 
 EXAMPLES = {"https": "https://dam.example", "file": "file:///folder"}
@@ -127,7 +127,9 @@ def _service(kind: Connector) -> str:
         "Options": _table(("Option", "Meaning"), [(f"`{name}`", each.help) for name, each in kind.settings.items()]),
         "What is moved": _moved(kind),
         "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
-        "Limits": _table(("Limit", "Value"), [(name, str(tell(kind.limits))) for name, tell in LIMITS.items()]),
+        "Limits": _table(
+            ("Limit", "Value"), [(name, str(tell(kind.capabilities.limits))) for name, tell in LIMITS.items()]
+        ),
         "Assumed writes": _assumed_writes(kind),
         "What a killed run may leave behind": _orphans(kind),
     }
@@ -164,21 +166,21 @@ def _features(kinds: Sequence[Connector], way: str) -> str:
 
 
 def _support(kind: Connector, feature: Feature, way: str) -> str:
-    support = kind.holds.get(feature, Support())
+    support = kind.capabilities.features.get(feature, Support())
     told = support.read if way == "source" else support.write
     return told or (f"no: {support.why}" if support.why else "no")
 
 
 def _operations(kinds: Sequence[Connector]) -> str:
     rows = [
-        (text, *("yes" if operation in kind.service.implemented else "" for kind in kinds))
+        (text, *("yes" if operation in kind.capabilities else "" for kind in kinds))
         for operation, text in ABILITIES.items()
     ]
     return _table(("It can", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 
 def _limits(kinds: Sequence[Connector]) -> str:
-    rows = [(text, *(str(tell(kind.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
+    rows = [(text, *(str(tell(kind.capabilities.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
     return _table(("Limit", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 

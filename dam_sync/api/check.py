@@ -32,10 +32,11 @@ from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Operation, Service
+from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.transfer.content import MemoryBudget
 
@@ -169,7 +170,7 @@ async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterato
     """Containers that the mapping selects by and the source does not have."""
     wanted = set(sides.crosswalk.selection.containers) if sides.crosswalk else set()
     source = sides.services["source"][0] if wanted else None
-    if source is None or Operation.CONTAINERS not in source.operations:
+    if source is None or Operation.CONTAINERS not in source.capabilities:
         return
     known: set[tuple[str, ...]] = set()
     async for container in source.containers():
@@ -190,7 +191,7 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         return
     source, (target, schema) = sides.services["source"][0], sides.services["target"]
     policy = Policy(versions=job.policy.versions)
-    fitness = Fitness(target.operations, schema, target.limits, policy)
+    fitness = Fitness(target.capabilities, schema, policy)
     found = await preview_of(source, target, sides.crosswalk, fitness)
     if not found.taken:
         if found.left_out:

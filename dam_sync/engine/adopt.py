@@ -191,8 +191,8 @@ class MatchingWorker(Worker):
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
-        kept = kept_versions(asset, target.operations, policy)
-        able = TargetAbilities.of(target.operations, self.context.target_schema)
+        kept = kept_versions(asset, target.capabilities, policy)
+        able = TargetAbilities.of(target.capabilities, self.context.target_schema)
         relations = fresh_relations(asset, None, able)
         return LinkRow(
             source=asset.id,
@@ -205,7 +205,7 @@ class MatchingWorker(Worker):
             digests=dict(asset.file.digests) if asset.file else {},
             size=asset.file.size if asset.file else None,
             versions=tuple(version_key(file) for file in held_versions(kept, actual.file)),
-            attachments=tuple(version_key(file) for file in fresh_attachments(asset, None, target.operations)),
+            attachments=tuple(version_key(file) for file in fresh_attachments(asset, None, target.capabilities)),
             relations=tuple(sorted((one.kind, str(one.target)) for one in relations)),
             draft=meant,
         )

@@ -26,10 +26,11 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Journal
-from dam_sync.model.service import TRASH, Operation
+from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
 from dam_sync.store.rows import LinkRow, Outcome, Work
@@ -87,7 +88,7 @@ class TargetWriter:
         """What became of the asset, for the store. Raises the errors of the target."""
         context = self.context
         asset, drafted = item.asset, item.drafted
-        able = TargetAbilities.of(context.target.operations, context.target_schema)
+        able = TargetAbilities.of(context.target.capabilities, context.target_schema)
         journal = context.store.journal(item.work, context.run.id)
         meant = await recorded_intents(journal) if item.work.begun else []
         link, repair = item.link, await self._to_repair(item, meant)
@@ -147,7 +148,7 @@ class TargetWriter:
         with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
             made = AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
         changed = merge_patches(meant, draft)
-        attachments = fresh_attachments(asset, None, target.operations)
+        attachments = fresh_attachments(asset, None, target.capabilities)
         try:
             if not changed.empty:  # the source changed between a crash and this run
                 await self._apply(made, changed, meant[-1] if meant else {}, number, journal)
@@ -156,7 +157,7 @@ class TargetWriter:
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        relations = fresh_relations(asset, None, TargetAbilities.of(target.operations, self.context.target_schema))
+        relations = fresh_relations(asset, None, TargetAbilities.of(target.capabilities, self.context.target_schema))
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
         return self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
@@ -310,7 +311,7 @@ class TargetWriter:
                 {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
             ],
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
-            placements=tuple(rows) if Operation.PLACE in self.context.target.operations else (),
+            placements=tuple(rows) if Operation.PLACE in self.context.target.capabilities else (),
             relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
             evidence=link.evidence,
         )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation, digest_of
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LinkRow
 
@@ -68,17 +68,17 @@ Action: TypeAlias = Create | Update | Skip | Park
 class TargetAbilities:
     """What the target can do, as far as a decision needs it."""
 
-    operations: frozenset[Operation]
+    capabilities: Capabilities
     fixed: frozenset[str] = frozenset()  # kinds of container in which an asset stays
     renames: bool = True
     kinds: frozenset[str] | None = None  # of relations; None: any
     fileless: bool = True
 
     @classmethod
-    def of(cls, operations: frozenset[Operation], schema: Schema) -> TargetAbilities:
+    def of(cls, capabilities: Capabilities, schema: Schema) -> TargetAbilities:
         """From what the target said."""
         renames = "filename" in schema.holds
-        return cls(operations, schema.container_fixed, renames, schema.relation_kinds, schema.fileless)
+        return cls(capabilities, schema.container_fixed, renames, schema.relation_kinds, schema.fileless)
 
 
 def decide(
@@ -86,10 +86,10 @@ def decide(
 ) -> Action:
     """The one place that says what happens to an asset. patch: what to change of a linked one, where its state is not
     what the link says."""
-    operations = able.operations
-    kept = kept_versions(asset, operations, policy)
+    capabilities = able.capabilities
+    kept = kept_versions(asset, capabilities, policy)
     if link is None:
-        if Operation.CREATE not in operations:
+        if Operation.CREATE not in capabilities:
             return Park("Unsupported", "the target cannot take new assets", "choose another target")
         if not kept and not able.fileless:
             hint = "give it a file at the source; it stays parked until then"
@@ -97,24 +97,24 @@ def decide(
         return Create(kept)
     fresh = _fresh_versions(kept, link)
     patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, able)
-    attachments = fresh_attachments(asset, link, operations)
+    attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, able)
     if patch.empty and not (fresh or attachments or relations or losses):
         return Skip()
-    if fresh and Operation.REPLACE not in operations:
+    if fresh and Operation.REPLACE not in capabilities:
         return Park(
             "Unsupported",
             "the file changed at the source and the target takes no new file version",
             "set the target's version option, or replace the file by hand and retry",
         )
-    if not patch.empty and Operation.UPDATE not in operations:
+    if not patch.empty and Operation.UPDATE not in capabilities:
         return Park("Unsupported", "the target cannot change assets")
     return Update(patch, fresh, attachments, relations, losses)
 
 
-def fresh_attachments(asset: Asset, link: LinkRow | None, operations: frozenset[Operation]) -> tuple[FileRef, ...]:
+def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabilities) -> tuple[FileRef, ...]:
     """The attachments that the target can hold and has not got."""
-    if Operation.ATTACH not in operations:
+    if Operation.ATTACH not in capabilities:
         return ()
     known = frozenset(link.attachments) if link else frozenset()
     return tuple(file for file in asset.attachments if version_key(file) not in known)
@@ -122,7 +122,7 @@ def fresh_attachments(asset: Asset, link: LinkRow | None, operations: frozenset[
 
 def fresh_relations(asset: Asset, link: LinkRow | None, able: TargetAbilities) -> frozenset[Relation]:
     """The relations that the target can hold and was not asked for."""
-    if Operation.RELATE not in able.operations:
+    if Operation.RELATE not in able.capabilities:
         return frozenset()
     known = frozenset(link.relations) if link else frozenset()
     held = (each for each in asset.relations if able.kinds is None or each.kind in able.kinds)
@@ -143,9 +143,9 @@ def _possible(patch: Patch, able: TargetAbilities) -> tuple[Patch, tuple[Loss, .
     return patch, tuple(losses)
 
 
-def kept_versions(asset: Asset, operations: frozenset[Operation], policy: Policy) -> tuple[FileRef, ...]:
+def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
     """The versions that travel: all of them where policy and target allow, else the current one."""
-    if policy.versions == "all" and Operation.REPLACE in operations:
+    if policy.versions == "all" and Operation.REPLACE in capabilities:
         return asset.versions
     return asset.versions[-1:]
 

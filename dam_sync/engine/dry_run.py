@@ -11,11 +11,12 @@ from itertools import count
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Batch, Calls, Change, Cursor, Membership, Operation, Service, Shard, Window
+from dam_sync.model.service import Account, Batch, Calls, Change, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 
 
@@ -32,11 +33,14 @@ class DryTarget(Service):
         self._target = target
         self._moment = moment
         self._numbers = count(1)
-        self.operations = target.operations
-        self.limits = target.limits
         self.forecasts: Counter[str] = Counter()
         self.making = self.finishing = 0
         self.began: tuple[float, int] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the target."""
+        return self._target.capabilities
 
     @property
     def calls(self) -> Calls:
@@ -50,10 +54,7 @@ class DryTarget(Service):
 
     async def probe(self) -> Account:
         """See `Service.probe`."""
-        account = await self._target.probe()
-        self.operations = self._target.operations
-        self.limits = self._target.limits
-        return account
+        return await self._target.probe()
 
     async def adopt_schema(self, source: Schema) -> None:
         """See `Service.adopt_schema`."""
@@ -161,7 +162,7 @@ class DryTarget(Service):
         return self._count(lambda: self._target.forecast(change, size))
 
     def _count(self, forecast: Callable[[], Calls]) -> int:
-        calls = forecast() if Operation.FORECAST in self.operations else {}
+        calls = forecast() if Operation.FORECAST in self.capabilities else {}
         self.forecasts.update(calls)
         return sum(calls.values())
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from dam_sync.engine.decide import Create, Park, Policy, Skip, TargetAbilities, decide, fresh_attachments
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
-from dam_sync.model.limits import Limits
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow, Outcome
 
 NEEDS = {"profile": "profile", "groups": "security group"}
@@ -19,9 +18,8 @@ NEEDS = {"profile": "profile", "groups": "security group"}
 class Fitness:
     """What a target takes, of a job with this policy."""
 
-    operations: frozenset[Operation]
+    capabilities: Capabilities
     schema: Schema
-    limits: Limits
     policy: Policy
 
     def unfit(self, asset: Asset, draft: Draft, link: LinkRow | None = None) -> Outcome | None:
@@ -32,12 +30,12 @@ class Fitness:
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a context."""
     target = context.target
-    return Fitness(target.operations, context.target_schema, target.limits, context.policy).unfit(asset, draft, link)
+    return Fitness(target.capabilities, context.target_schema, context.policy).unfit(asset, draft, link)
 
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
-    operations, schema = target.operations, target.schema
-    action = decide(asset, draft, link, TargetAbilities.of(operations, schema), target.policy)
+    capabilities, schema = target.capabilities, target.schema
+    action = decide(asset, draft, link, TargetAbilities.of(capabilities, schema), target.policy)
     match action:
         case Park():
             return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
@@ -47,10 +45,10 @@ def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) ->
             missing = sorted(schema.needs & {name for name, given in _given(draft).items() if not given})
             if missing:
                 return _needed(missing[0])
-            files = (*action.versions, *fresh_attachments(asset, None, operations))
+            files = (*action.versions, *fresh_attachments(asset, None, capabilities))
         case _:
             files = (*action.versions, *action.attachments)
-    most = target.limits.largest_bytes
+    most = capabilities.limits.largest_bytes
     large = next((file for file in files if most is not None and (file.size or 0) > most), None)
     if large is None:
         return None

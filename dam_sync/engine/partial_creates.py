@@ -11,9 +11,9 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 
 log = structlog.get_logger(__name__)
@@ -23,7 +23,7 @@ NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 async def trash_partial_create(context: RunContext, work: Work) -> None:
     """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
     never been begun, so that the asset is created again should it come back. What is linked stays. Safe to repeat."""
-    if not work.begun or context.dry or NEEDED - context.target.operations:
+    if not work.begun or context.dry or NEEDED - context.target.capabilities.operations:
         return
     if await context.store.links([work.asset]):
         return

@@ -8,7 +8,7 @@ from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import TargetAbilities, fresh_relations
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Relation
-from dam_sync.model.service import Operation
+from dam_sync.model.capabilities import Operation
 from dam_sync.store.rows import LinkRow
 
 RELATIONS = "relations"
@@ -17,7 +17,7 @@ RELATIONS = "relations"
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
     """Relations of the source (as it calls them) against those of the target. Ones that wait for an asset that was not
     moved, or that the target refused, are reported by the run and are no difference."""
-    if Operation.RELATE not in context.target.operations:
+    if Operation.RELATE not in context.target.capabilities:
         return []
     wanted = await wanted_relations(context, context.crosswalk.related(asset), link)
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
@@ -29,7 +29,7 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
 
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (called as in the target) that were written before and are not at the target now."""
-    if Operation.RELATE not in context.target.operations or hides_relations(actual):
+    if Operation.RELATE not in context.target.capabilities or hides_relations(actual):
         return frozenset()
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
     wanted = await wanted_relations(context, asset, link)
@@ -38,7 +38,7 @@ async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, li
 
 async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
     """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
-    able = TargetAbilities.of(context.target.operations, context.target_schema)
+    able = TargetAbilities.of(context.target.capabilities, context.target_schema)
     ours = fresh_relations(asset, None, able)
     if not ours:
         return {}

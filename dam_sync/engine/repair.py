@@ -19,10 +19,11 @@ from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_to_json
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
-from dam_sync.model.service import TRASH, Operation
+from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
 
@@ -95,7 +96,7 @@ class Repairer:
         actual = await target.fetch(AssetId(link.target))
         if actual.status == TRASH:
             raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
-        if Operation.MEMBERS in target.operations:
+        if Operation.MEMBERS in target.capabilities:
             key = AssetId(f"{TARGET}{link.target}")
             members = await self.context.store.members_of([key])
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
@@ -133,7 +134,7 @@ class Repairer:
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be put back before newer ones."""
-        able = self.context.target.operations
+        able = self.context.target.capabilities
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
         wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]

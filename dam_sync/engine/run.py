@@ -30,9 +30,10 @@ from dam_sync.engine.second_pass import listed_all, write_memberships, write_rel
 from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
-from dam_sync.model.service import Batch, Cursor, Operation, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
@@ -254,7 +255,7 @@ async def _read_members(context: RunContext) -> None:
     sides = [(context.source, ""), *([(context.target, TARGET)] if context.control.repair else [])]
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:
-        if Operation.MEMBERS in service.operations:
+        if Operation.MEMBERS in service.capabilities:
             async for membership in service.members():
                 named = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
                 await context.store.add_members(context.run.id, replace(membership, assets=named))

@@ -12,9 +12,9 @@ from dam_sync.engine.guards.finding import such_as
 from dam_sync.engine.guards.mass_deletion import disappearance_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import Operation
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.refused import CIRCLE
@@ -72,7 +72,7 @@ def _halves(
 
 async def write_relations(context: RunContext) -> None:
     """Relations whose two ends exist; the others wait, and are told."""
-    if Operation.RELATE not in context.target.operations:
+    if Operation.RELATE not in context.target.capabilities:
         return
     journal = context.store.run_journal(f"relate:{context.run.id}")
     after = 0

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.service import Service
 from dam_sync.model.values import Scalar, Term, Value
 
 
@@ -49,7 +50,7 @@ class SourceTerms:
 
     def lacks(self, asset: Asset) -> bool:
         """Whether its terms can be told better once the vocabularies are read."""
-        known = self.loaded or Operation.TERMS not in self.source.operations
+        known = self.loaded or Operation.TERMS not in self.source.capabilities
         return not known and self._lacking(asset, self.vocabularies)
 
     async def load(self, asset: Asset) -> bool:

@@ -10,11 +10,12 @@ from typing import TypeAlias
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Placement
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Unsupported
 from dam_sync.model.naming import Naming
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
 
@@ -67,7 +68,7 @@ class TargetTerms:
 
     async def _read(self, vocabulary: str) -> TermIndex:
         known = TermIndex()
-        if Operation.TERMS in self.target.operations:
+        if Operation.TERMS in self.target.capabilities:
             async for term in self.target.terms(vocabulary):
                 known.add(term)
         return known
@@ -83,7 +84,7 @@ class TargetTerms:
     def refuse_unmakeable(self, needed: Sequence[tuple[str, Term]]) -> None:
         """Raises Unsupported where the target takes no new terms."""
         for vocabulary, term in needed:
-            if Operation.ENSURE_TERM not in self.target.operations:
+            if Operation.ENSURE_TERM not in self.target.capabilities:
                 raise Unsupported(f"the target takes no new term “{term.label}” in {vocabulary}")
 
     async def ensure(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
@@ -153,7 +154,7 @@ class TargetContainers:
         """Every container; read when first asked for, so that a run that places nothing reads none."""
         if self.index is None:
             index: Known = {}
-            if Operation.CONTAINERS in self.target.operations:
+            if Operation.CONTAINERS in self.target.capabilities:
                 async for placement in self.target.containers():
                     index[placement.kind, placement.path] = placement.id
             if self.naming is not None:
@@ -163,7 +164,7 @@ class TargetContainers:
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
         """Raises Unsupported where one is missing and the target takes no new ones."""
-        if Operation.ENSURE_CONTAINER in self.target.operations:
+        if Operation.ENSURE_CONTAINER in self.target.capabilities:
             return
         known = await self.known() if placements else {}
         for each in placements:
@@ -181,7 +182,7 @@ class TargetContainers:
     async def _ensure(self, known: Known, kind: str, path: tuple[str, ...]) -> str:
         if (kind, path) in known:
             return known[kind, path]
-        if Operation.ENSURE_CONTAINER not in self.target.operations:
+        if Operation.ENSURE_CONTAINER not in self.target.capabilities:
             raise Unsupported(f"the target has no {kind} {Placement(kind, path).text} and takes no new one")
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
 

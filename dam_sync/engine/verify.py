@@ -28,8 +28,9 @@ from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
-from dam_sync.model.service import TRASH, Batch, Operation, Service, Shard, Window
+from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
 
@@ -138,20 +139,20 @@ class Verifier:
         target = self.context.target
         for key in self.context.crosswalk.vocabularies:
             self.terms[key] = TermIndex()
-            if Operation.TERMS in target.operations:
+            if Operation.TERMS in target.capabilities:
                 async for term in target.terms(key):
                     self.terms[key].add(term)
 
     async def _load_members(self) -> None:
         await self.scratch.begin_members(0)
         for side, service in (("source", self.context.source), ("target", self.context.target)):
-            if Operation.MEMBERS in service.operations:
+            if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
                     prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
                     await self.scratch.add_members(0, replace(membership, assets=prefixed))
 
     async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:
-        if Operation.MEMBERS not in service.operations:
+        if Operation.MEMBERS not in service.capabilities:
             return asset
         key = AssetId(f"{side}:{asset.id}")
         found = await self.scratch.members_of([key])
@@ -239,7 +240,7 @@ class Verifier:
         if context.policy.extras != "ignore":
             defaults = defaults_of(context, draft)
             found += extras(draft, actual, context.target_schema, self.scope, defaults)
-        files = pair_files(asset, actual, kept_versions(asset, context.target.operations, context.policy), link)
+        files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden))
@@ -273,7 +274,7 @@ class Verifier:
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not give them out, or cannot hold them."""
-        able, holds = self.context.target.operations, self.context.target_schema.holds
+        able, holds = self.context.target.capabilities, self.context.target_schema.holds
         parts = (
             (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
             (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),

@@ -21,10 +21,11 @@ from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
-from dam_sync.model.service import TRASH, Operation
+from dam_sync.model.service import TRASH
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
 NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not selected")
@@ -65,12 +66,12 @@ class Worker:
         if asset.status == TRASH:
             await trash_partial_create(context, work)
             return Concluded(work, IN_TRASH)
-        if Operation.MEMBERS in context.source.operations:
+        if Operation.MEMBERS in context.source.capabilities:
             members = await context.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
         link = (await context.store.links([asset.id])).get(asset.id)
         if link is None:
-            kept = kept_versions(asset, context.target.operations, context.policy)
+            kept = kept_versions(asset, context.target.capabilities, context.policy)
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)

@@ -81,8 +81,8 @@ class Limits:
     until a small upload is usable, used in estimates.
     """
 
-    page: int
-    pace: Pace
+    page: int = 100
+    pace: Pace = Pace()
     reach: int | None = None
     single_bytes: int | None = None
     parts: PartBounds | None = None

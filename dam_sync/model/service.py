@@ -1,7 +1,7 @@
-"""The contract every service fulfils, and the ports it is given.
+"""The contract that every service fulfils, and what it is given.
 
-Overriding an optional method is declaring the ability: `operations` is derived from what a class implements, and
-`probe()` may only take away from it. The engine asks `operations` and `limits`; it never asks which service it is.
+Overriding an optional method declares the capability: `Service.capabilities` has what a class implements, and a
+connection can only remove from it. The engine asks `capabilities`; it never asks which service it is.
 """
 
 from __future__ import annotations
@@ -10,46 +10,26 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
+from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
 from dam_sync.model.options import Option
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.support import Feature, Support
 from dam_sync.model.values import Json, Term
 
 Cursor: TypeAlias = Mapping[str, Json]
 Calls: TypeAlias = Mapping[str, int]
 """API calls by endpoint, `{"POST /v2/uploads": 1}`; storage and CDN requests are not API calls."""
-
-
-class Operation(StrEnum):
-    """The optional abilities."""
-
-    FIND = "find"
-    MEMBERS = "members"
-    TERMS = "terms"
-    CREATE = "create"
-    UPDATE = "update"
-    REPLACE = "replace"
-    REMOVE = "remove"
-    CONTAINERS = "containers"
-    ENSURE_TERM = "ensure_term"
-    ENSURE_CONTAINER = "ensure_container"
-    PLACE = "place"
-    ATTACH = "attach"
-    RELATE = "relate"
-    FORECAST = "forecast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +86,10 @@ Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Re
 `place`, and with the kind `attachment` one `attach`."""
 
 
-F = TypeVar("F", bound=Callable[..., Any])
 BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
 """What a fault of ours raises; what reading an answer raises was made ContractBroken where it was read."""
 TRASH = "trash"  # the status of an asset in the trash
 GIVING = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that give one after the other
-
-
-def optional(operation: Operation) -> Callable[[F], F]:
-    """Marks a method of `Service` that a service may leave out."""
-
-    def mark(method: F) -> F:
-        method.__operation__ = operation  # type: ignore[attr-defined]
-        return method
-
-    return mark
 
 
 def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -171,23 +140,38 @@ class Service(ABC):
     """One connected library. Methods raise the errors of `model.errors`, with their context filled in."""
 
     kind: ClassVar[str] = ""
-    implemented: ClassVar[frozenset[Operation]] = frozenset()
-    operations: frozenset[Operation]  # what this connection can do; starts as `implemented`, `probe()` takes away
-    limits: Limits
+    declared: ClassVar[Capabilities] = Capabilities()
+    """What services of this class can do at most: features and limits as in its `facts.py`; the operations are added
+    from the methods that it overrides."""
+    _capabilities: Capabilities = declared
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.implemented = frozenset(
-            method.__operation__
-            for name, method in vars(Service).items()
-            if hasattr(method, "__operation__") and getattr(cls, name) is not method
-        )
-        cls.operations = cls.implemented
+        overridden = (each for each in Operation if getattr(cls, each.value) is not getattr(Service, each.value))
+        cls.declared = cls._capabilities = replace(cls.declared, operations=frozenset(overridden))
         for name, method in list(vars(cls).items()):
             if name in vars(Service) and inspect.iscoroutinefunction(method):
                 setattr(cls, name, _told(method))
             elif name in GIVING and inspect.isfunction(method):
                 setattr(cls, name, _told_all(method))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this connection can do; it may have lost some of it after `probe()` and again after `schema()`."""
+        return self._capabilities
+
+    def remove_capabilities(self, *operations: Operation, writes: Iterable[Feature] = ()) -> None:
+        """Removes operations, and the writing of features, from what this connection can do. Nothing adds any."""
+        self._capabilities = self._capabilities.without(*operations, writes=writes)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of `capabilities`. A connection sets its own: what the job asks for, what `probe()` found."""
+        return self.capabilities.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._capabilities = replace(self._capabilities, limits=limits)
 
     @property
     @abstractmethod
@@ -249,27 +233,22 @@ class Service(ABC):
             gone += [] if there else [asset]
         return frozenset(gone)
 
-    @optional(Operation.FIND)
     async def find(self, marker: Marker) -> AssetId | None:
         """The asset we created for this marker, if it exists; waits out the index lag before saying None."""
         raise Unsupported("cannot find by marker")
 
-    @optional(Operation.MEMBERS)
     def members(self) -> AsyncIterator[Membership]:
         """All memberships, for services whose assets do not carry them."""
         raise Unsupported("assets carry their memberships")
 
-    @optional(Operation.TERMS)
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents before children."""
         raise Unsupported("no vocabularies")
 
-    @optional(Operation.CONTAINERS)
     def containers(self) -> AsyncIterator[Placement]:
         """Every container with its id, parents before children."""
         raise Unsupported("no containers")
 
-    @optional(Operation.CREATE)
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """A new asset, complete but for what `place`, `attach` and `relate` do; the order is the service's."""
         raise Unsupported("cannot create assets")
@@ -285,22 +264,18 @@ class Service(ABC):
         up once. Safe to repeat."""
         return frozenset()
 
-    @optional(Operation.UPDATE)
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Only what the patch names changes; safe to repeat."""
         raise Unsupported("cannot update assets")
 
-    @optional(Operation.REPLACE)
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
-    @optional(Operation.REMOVE)
     async def remove(self, asset: AssetId) -> None:
         """To the trash, never beyond; safe to repeat."""
         raise Unsupported("cannot remove assets")
 
-    @optional(Operation.ENSURE_TERM)
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """The existing or new term; `term.parent` is the target's id of the parent. Looks before it writes unless the
         listing it holds is its own and current; safe to repeat."""
@@ -311,24 +286,20 @@ class Service(ABC):
         by one call overrides this and `forecast_terms`."""
         return tuple([await self.ensure_term(vocabulary, term) for term in terms])
 
-    @optional(Operation.ENSURE_CONTAINER)
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The existing or new container; `parent` is the target's id of the parent, which exists. Looks before it
         writes, as `ensure_term` does; safe to repeat."""
         raise Unsupported("cannot write containers")
 
-    @optional(Operation.PLACE)
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Bulk membership, at most limits.member_batch assets a call; safe to repeat. A service without it places
         assets itself in `create` and `update`."""
         raise Unsupported("cannot place in bulk")
 
-    @optional(Operation.ATTACH)
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One attachment."""
         raise Unsupported("cannot hold attachments")
 
-    @optional(Operation.RELATE)
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """One relation, `relation.target` an id of this service; safe to repeat."""
         raise Unsupported("cannot hold relations")
@@ -342,7 +313,6 @@ class Service(ABC):
         of them a process that was killed had left open. No call where nothing is left; safe to repeat."""
         return 0
 
-    @optional(Operation.FORECAST)
     def forecast(self, change: Change, size: int = 0) -> Calls:
         """API calls that writing this will cost, `schema()` having been read."""
         raise Unsupported("cannot tell its costs")
@@ -410,10 +380,9 @@ class Connector:
     """What a service package exports as CONNECTOR, and an entry point of the group `dam_sync.services` refers to.
 
     settings: the options it takes, by name. flows: auth flow -> required parameters, none where the service takes no
-    `auth`; extras: what a flow takes besides. connect: makes the service, an instance of `service`. limits: as
-    documented. schemes: those a `base_url` may have; base_url_optional: whether a job may leave it out. holds: what a
-    library of this kind holds; a feature that is absent is neither read nor written. leaves: what is left there by a
-    killed run, once the next one is through.
+    `auth`; extras: what a flow takes besides. connect: makes the service, an instance of `service`. schemes: those a
+    `base_url` may have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves there, once
+    the next one is through.
     """
 
     name: str
@@ -422,13 +391,16 @@ class Connector:
     flows: Mapping[str, tuple[str, ...]]
     connect: Callable[[Context], Service]
     service: type[Service]
-    limits: Limits
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
     schemes: tuple[str, ...] = ("https", "http")
     base_url_optional: bool = False
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    holds: Mapping[Feature, Support] = field(default_factory=dict)
     leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
     not_moved: tuple[str, ...] = ()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the service can do at most, as its reference documentation says."""
+        return self.service.declared

@@ -50,7 +50,7 @@ def test_a_large_file_survives_a_kill_at_a_flat_cost_of_memory(tmp_path: Path) -
 def test_a_large_file_goes_on_at_every_service(tmp_path: Path, target: str) -> None:
     """Parts of D have 100 MiB, more than all the memory there is for file bytes."""
     source = "a_hypermedia" if target != "a_hypermedia" else "e_profiles"
-    bounds = discover()[target].limits.parts
+    bounds = discover()[target].capabilities.limits.parts
     assert bounds is not None
     parts = len(bounds.split(ANYWHERE))
     done = kill_and_resume_at(tmp_path, source, target, ANYWHERE, parts // 2, PART[target])

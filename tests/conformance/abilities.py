@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation, Service
-from dam_sync.model.support import Feature, Support
+from dam_sync.model.service import Service
 
 HOLDS = ("created", "tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
@@ -15,18 +15,19 @@ LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 MORE = ("types", "nested", "sweeps")
 
 
-def abilities(service: Service, schema: Schema, holds: Mapping[Feature, Support], folder: str) -> frozenset[str]:
+def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
     """Operations by name, `holds:…` of the schema, `limits:…` that are numbers, `read:…` and `write:…` of features.
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
     """
-    found = {operation.value for operation in service.operations}
+    able = service.capabilities
+    found = {operation.value for operation in able.operations}
     found |= {f"holds:{name}" for name in schema.holds}
     found |= {f"limits:{name}" for name in LIMITS if getattr(service.limits, name) is not None}
     found |= {"limits:per_second"} if service.limits.pace.per_second is not None else set()
     found |= {"limits:link"} if service.limits.lifetimes.link is not None else set()
-    found |= {word("read", feature) for feature, held in holds.items() if held.read}
-    found |= {word("write", feature) for feature, held in holds.items() if held.write}
+    found |= {word("read", feature) for feature in Feature if able.reads(feature)}
+    found |= {word("write", feature) for feature in Feature if able.writes(feature)}
     found |= {"types"} if schema.types else set()
     found |= {"nested"} if schema.container_depth.get(folder, 2) > 1 else set()
     found |= {"sweeps"} if service.limits.enumerates_all else set()

@@ -92,7 +92,7 @@ def said(library_tenant: Tenant) -> tuple[Schema, frozenset[str]]:
         one = library_tenant.connect()
         schema = await one.schema()
         await library_tenant.disconnect()
-        return schema, abilities(one, schema, library_tenant.kind.holds, library_tenant.wired.containers["folder"])
+        return schema, abilities(one, schema, library_tenant.wired.containers["folder"])
 
     return asyncio.run(ask())
 

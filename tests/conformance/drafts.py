@@ -9,9 +9,10 @@ from itertools import count
 from typing import Any, TypeVar
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Placement, Rights
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Json, Localized, Scalar, Term, Value
 from tests.conformance.catalogue import MARKER
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
@@ -97,7 +98,7 @@ async def _terms(service: Service, schema: Schema, field: Field, name: str, *, o
     known = {term.label: term async for term in service.terms(field.vocabulary)}
     labels = (OTHER_LABELS if other else LABELS).get(name) or list(known)[-1 if other else 0 :][:1]
     wanted = [known.get(label, Term(label)) for label in labels]
-    if Operation.ENSURE_TERM not in service.operations or schema.vocabularies[field.vocabulary].closed:
+    if Operation.ENSURE_TERM not in service.capabilities or schema.vocabularies[field.vocabulary].closed:
         return wanted
     return [await service.ensure_term(field.vocabulary, term) for term in wanted]
 
@@ -119,7 +120,7 @@ async def placed(tenant: Tenant, service: Service) -> frozenset[Placement]:
 
 def creates_in(service: Service, schema: Schema, kind: str) -> bool:
     """Whether `create` and `update` put assets into containers of this kind."""
-    bulk = Operation.PLACE in service.operations and schema.fills(kind)
+    bulk = Operation.PLACE in service.capabilities and schema.fills(kind)
     return kind in schema.container_kinds and not bulk
 
 

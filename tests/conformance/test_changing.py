@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Relation, Rights
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.conformance.drafts import (

@@ -17,10 +17,11 @@ import pytest
 import structlog
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Membership, Operation, Service
+from dam_sync.model.service import Membership, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import (
@@ -221,7 +222,7 @@ async def test_reading_is_counted_as_the_service_counts_it(tenant: Tenant) -> No
             if found.file:
                 await body(service, found.file)
         assert await places(tenant, service)
-        if Operation.TERMS in service.operations:
+        if Operation.TERMS in service.capabilities:
             assert [term async for term in service.terms(vocabulary_of(service, await service.schema(), "subject"))]
     assert alike(service.calls) == spent
 
@@ -367,7 +368,7 @@ def test_every_writing_operation_is_tried() -> None:
 
 
 async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service) -> None:
-    for operation in set(WRITES) - service.operations:
+    for operation in set(WRITES) - service.capabilities:
         with pytest.raises(Rejected):
             await WRITES[operation](tenant, service, tenant.of_catalogue(4))
 

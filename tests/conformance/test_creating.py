@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, StopRequested, Unsupported
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, plain_draft, values_for, worked, writes
@@ -44,7 +45,7 @@ async def test_what_was_created_is_read_back_the_same(tenant: Tenant, service: S
     for key, value in draft.fields.items():
         if not isinstance(value, tuple | Term):
             assert found.fields[key] == value
-    if Operation.MEMBERS not in service.operations:
+    if Operation.MEMBERS not in service.capabilities:
         assert found.placements >= draft.placements
 
 

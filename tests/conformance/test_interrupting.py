@@ -17,8 +17,9 @@ from itertools import count
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, Disposition
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA
 from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
@@ -138,7 +139,7 @@ class Upload:
     @property
     def life(self) -> float:
         """Seconds that an upload lives at the service."""
-        life = self.tenant.kind.limits.lifetimes.upload
+        life = self.tenant.kind.capabilities.limits.lifetimes.upload
         assert life is not None
         return life.total_seconds()
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Relation
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_from_json
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, parse_instant
 from tests.conformance.catalogue import FLAT, NESTED, SCHEMA, asset
 from tests.conformance.drafts import vocabulary_of
@@ -127,7 +128,7 @@ async def test_attachments(tenant: Tenant, source: Service) -> None:
 
 async def test_memberships_come_with_the_asset_or_from_the_containers(tenant: Tenant, source: Service) -> None:
     found: dict[AssetId, set[tuple[str, str]]] = {}
-    if Operation.MEMBERS in source.operations:
+    if Operation.MEMBERS in source.capabilities:
         async for membership in source.members():
             for each in membership.assets:
                 found.setdefault(each, set()).add((membership.placement.kind, membership.placement.text))

@@ -7,8 +7,9 @@ import hashlib
 import pytest
 
 from dam_sync.model.asset import Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from tests.conformance.catalogue import library
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, values_for
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields

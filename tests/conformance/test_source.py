@@ -10,9 +10,10 @@ from datetime import timedelta
 import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ContractBroken, Denied, Transient, TruncatedListing
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Operation, Service, Shard, Window
+from dam_sync.model.service import Service, Shard, Window
 from tests.conformance.abilities import every_ability
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
 from tests.conformance.tenant import Tenant
@@ -69,9 +70,10 @@ async def test_the_same_tenant_is_told_by_the_same_name(tenant: Tenant) -> None:
 
 async def test_probe_only_takes_abilities_away(tenant: Tenant) -> None:
     service = tenant.connect()
-    before = service.operations
+    before = service.capabilities.operations
     await service.probe()
-    assert service.operations <= before <= service.implemented == tenant.kind.service.implemented
+    after, declared = service.capabilities.operations, tenant.kind.capabilities.operations
+    assert after <= before <= declared
 
 
 def test_abilities_are_exactly_those_written_down(library_tenant: Tenant, can: frozenset[str]) -> None:

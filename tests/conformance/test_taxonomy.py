@@ -9,9 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Membership, Operation, Service
+from dam_sync.model.service import Membership, Service
 from dam_sync.model.values import Json, Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, places, vocabulary_of, worked, writes
@@ -275,7 +276,7 @@ async def test_a_kind_of_container_that_is_not_there_is_refused(service: Service
 async def inside(service: Service, container: Placement) -> set[AssetId]:
     """Its members, as the containers or the assets tell them."""
     found: set[AssetId] = set()
-    if Operation.MEMBERS not in service.operations:
+    if Operation.MEMBERS not in service.capabilities:
         return {entry.id for entry in await entries(service) if container in (await service.fetch(entry.id)).placements}
     async for membership in service.members():
         if membership.placement == container:

@@ -82,7 +82,7 @@ def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant
     """One emulated tenant, quick."""
     trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated, **QUICK, **more}
-    if discover()[kind].limits.pace.per_second is not None:
+    if discover()[kind].capabilities.limits.pace.per_second is not None:
         del options["rate"]  # as documented: a run must keep to it without being told
     tenant = emulated(kind, records, None, **options)
     try:

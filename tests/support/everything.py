@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-from dam_sync.model.support import Feature
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import FULL, LINK, SCHEMA, asset, field
 from tests.conformance.drafts import KEYS

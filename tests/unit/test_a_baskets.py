@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dam_sync.model.service import Operation
+from dam_sync.model.capabilities import Operation
 from tests.support.served_a import Open, asset, serving
 
 RED = {"record": "container", "kind": "basket", "path": ["Red"]}
@@ -24,7 +24,7 @@ async def test_baskets_that_are_not_read_are_counted_in_a_note(opened: Open) -> 
     account = await tenant.connect(read_only=True).probe()
     assert any(note.startswith("2 baskets are not read") for note in account.notes)
     assert not (await tenant.connect().probe()).notes, "a target has none to read"
-    assert Operation.MEMBERS not in tenant.connect(read_only=True).operations
+    assert Operation.MEMBERS not in tenant.connect(read_only=True).capabilities
 
 
 async def test_no_basket_is_no_note(opened: Open) -> None:
@@ -43,7 +43,7 @@ async def test_baskets_are_collections_where_the_job_asks_for_them(opened: Open)
     tenant = opened(RED, asset(1, placements=IN_RED), asset(2))
     service = tenant.connect(read_only=True, baskets="on")
     assert not (await service.probe()).notes
-    assert Operation.MEMBERS in service.operations
+    assert Operation.MEMBERS in service.capabilities
     (found,) = [membership async for membership in service.members()]
     assert (found.placement.kind, found.placement.path) == ("collection", ("Red",))
     assert found.assets == (tenant.of_catalogue(1),)

@@ -11,9 +11,10 @@ import pytest
 
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context, Operation, Window
+from dam_sync.model.service import Context, Window
 from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR, facts
 from dam_sync.services.a_hypermedia.api.client import credential
@@ -310,7 +311,7 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
 
 
 def test_every_ability_is_there_but_bulk_placing() -> None:
-    missing = set(Operation) - CONNECTOR.service.implemented
+    missing = set(Operation) - CONNECTOR.capabilities.operations
     assert missing == {Operation.PLACE}
     assert Person("x").name == "x"
     assert AssetId("1") == "1"

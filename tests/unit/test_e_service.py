@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import (
     ConfigError,
     ContractBroken,
@@ -23,7 +24,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context, Operation, Window
+from dam_sync.model.service import Context, Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, body, entries
@@ -90,7 +91,7 @@ async def test_the_schema_of_the_tenant(opened: Open) -> None:
 
 async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> None:
     service = opened().connect(version_policy=None)
-    assert Operation.REPLACE not in service.operations
+    assert Operation.REPLACE not in service.capabilities
     assert "versions" not in (await service.schema()).holds
     with pytest.raises(Unsupported):
         await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemoryJournal())

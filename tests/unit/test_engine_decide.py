@@ -25,12 +25,12 @@ from dam_sync.engine.decide import (
 from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.report import count_operations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
-from dam_sync.model.service import Operation
 from dam_sync.store.rows import LinkRow
 
-ALL = frozenset(Operation)
+ALL = Capabilities(frozenset(Operation))
 ABLE = TargetAbilities(ALL)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
@@ -52,7 +52,7 @@ def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
 
 def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
     assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == Create(FILES[-1:])
-    assert kept_versions(asset(*FILES), ALL - {Operation.REPLACE}, Policy()) == FILES[-1:]
+    assert kept_versions(asset(*FILES), ALL.without(Operation.REPLACE), Policy()) == FILES[-1:]
 
 
 def test_an_equal_asset_is_left_alone() -> None:
@@ -82,7 +82,7 @@ def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> No
     ],
 )
 def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft, missing: Operation) -> None:
-    action = decide(asset(), draft, known, replace(ABLE, operations=ALL - {missing}), Policy())
+    action = decide(asset(), draft, known, replace(ABLE, capabilities=ABLE.capabilities.without(missing)), Policy())
     assert isinstance(action, Park)
     assert action.cause == "Unsupported"
 
@@ -177,7 +177,7 @@ def test_attachments_and_relations_that_came_later_are_brought_over() -> None:
     now = replace(asset(), attachments=(paper, plan), relations=views)
     expected = Update(Patch(), attachments=(plan,), relations=frozenset({Relation("view", AssetId("9"))}))
     assert decide(now, DRAFT, known, ABLE, Policy()) == expected
-    without = replace(ABLE, operations=ALL - {Operation.ATTACH, Operation.RELATE})
+    without = replace(ABLE, capabilities=ABLE.capabilities.without(Operation.ATTACH, Operation.RELATE))
     assert decide(now, DRAFT, known, without, Policy()) == Skip()
 
 

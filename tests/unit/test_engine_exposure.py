@@ -15,6 +15,7 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
 from dam_sync.engine.run_context import RunContext, RunControl
 from dam_sync.model.asset import Asset, AssetId, Revision, Rights
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
@@ -45,7 +46,7 @@ class Desk:
             control=self.control,
             crosswalk=SimpleNamespace(digest=self.mapping),
             target_schema=Schema({}),
-            target=SimpleNamespace(operations=frozenset()),
+            target=SimpleNamespace(capabilities=Capabilities()),
         )
         return cast("RunContext", made)
 

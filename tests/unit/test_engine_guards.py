@@ -18,11 +18,12 @@ from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext, RunControl
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Account, Batch, Operation, Shard
+from dam_sync.model.service import Account, Batch, Shard
 from dam_sync.model.values import Term
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
@@ -40,7 +41,7 @@ class Side:
     there: set[str] = field(default_factory=set)
     trash: set[str] = field(default_factory=set)
     asked: int = 0
-    operations: frozenset[Operation] = frozenset()
+    capabilities: Capabilities = field(default_factory=Capabilities)
     limits: Limits = LIMITS
     late: frozenset[str] = frozenset()  # what its index shows only after a while
 

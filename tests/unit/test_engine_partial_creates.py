@@ -16,11 +16,13 @@ from dam_sync.engine.partial_creates import (
 )
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import IsReferenced, Journal
-from dam_sync.model.service import Operation
 from dam_sync.store.rows import Work
 from tests.support.journal import Crash, MemoryJournal
+
+ABLE = Capabilities(frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE}))
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Target:
     """Holds one half-made asset, or none."""
 
     half: str = ""
-    operations: frozenset[Operation] = frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE})
+    capabilities: Capabilities = ABLE
     story: list[str] = field(default_factory=list)
     open: int = 0
 
@@ -99,7 +101,7 @@ async def test_what_is_in_the_trash_already_is_no_fault() -> None:
 async def test_nothing_is_looked_for(why: str) -> None:
     target, journal = Target("t-1"), MemoryJournal()
     if why == "unable":
-        target.operations = frozenset({Operation.FIND})
+        target.capabilities = Capabilities(frozenset({Operation.FIND}))
     session = session_of(target, journal, linked=why == "linked", dry=why == "planned")
     await trash_partial_create(session, work(begun=why != "not begun"))
     assert target.story == describe_partial_creates(session) == []

@@ -7,7 +7,8 @@ from typing import cast
 
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.model.asset import Asset, AssetId, Revision
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.service import Service
 from dam_sync.model.values import Term, Value
 
 NATURE = Term("Nature", "1", ("Nature",), labels={"en": "Nature", "fr": "La nature"})
@@ -17,7 +18,7 @@ SEA = Term("Sea", "2", ("Nature", "Sea"), "1", {"en": "Sea", "fr": "Mer"}, {"en"
 class Source:
     """Counts how often its vocabularies are read."""
 
-    operations = frozenset({Operation.TERMS})
+    capabilities = Capabilities(frozenset({Operation.TERMS}))
 
     def __init__(self) -> None:
         self.read: list[str] = []

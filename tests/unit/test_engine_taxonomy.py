@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from dam_sync.engine.taxonomy import TargetTerms
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import Transient
-from dam_sync.model.service import Operation
 from dam_sync.model.values import Term
 from tests.support.journal import MemoryJournal
 
@@ -16,7 +16,7 @@ from tests.support.journal import MemoryJournal
 class Target:
     """Takes terms; `fails`: the call of this number does not get through."""
 
-    operations = frozenset({Operation.ENSURE_TERM})
+    capabilities = Capabilities(frozenset({Operation.ENSURE_TERM}))
 
     def __init__(self, fails: int = 0) -> None:
         self.calls: list[tuple[str, tuple[str, ...]]] = []

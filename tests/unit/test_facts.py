@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Connector, Operation
-from dam_sync.model.support import Feature
+from dam_sync.model.service import Connector
 from dam_sync.services import built_in
 from dam_sync.services.a_hypermedia.codec import fields as a
 from dam_sync.services.a_hypermedia.codec import forms
@@ -37,21 +37,21 @@ READS: Mapping[str, frozenset[FieldKind]] = {
 
 
 def writes(kind: Connector, feature: Feature) -> bool:
-    return feature in kind.holds and bool(kind.holds[feature].write)
+    return kind.capabilities.writes(feature)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_what_it_holds_is_told_by_the_kind(kind: Connector) -> None:
-    assert kind.holds is import_module(f"dam_sync.services.{kind.name}.facts").HOLDS
-    assert kind.holds
+    assert kind.capabilities.features is import_module(f"dam_sync.services.{kind.name}.facts").FEATURES
+    assert kind.capabilities.features
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_abilities_and_features_agree(kind: Connector) -> None:
-    can = kind.service.implemented
+    can = kind.capabilities
     told = {operation: writes(kind, feature) for operation, feature in ABLE.items()}
     assert told == {operation: operation in can for operation in ABLE}
-    if Feature.TRASH in kind.holds:
+    if Feature.TRASH in kind.capabilities.features:
         assert writes(kind, Feature.TRASH) == (Operation.REMOVE in can)
 
 
@@ -60,22 +60,21 @@ def test_what_it_can_be_given_is_what_its_schema_holds(name: str) -> None:
     kind, schema = KINDS[name], SCHEMAS[name]
     assert {word for word in WORDS if writes(kind, Feature[word.upper()])} == schema.holds - {"filename"}
     assert {word for word in CONTAINERS if writes(kind, Feature[word.upper()])} == schema.container_kinds
-    assert all(held.read or held.write for held in kind.holds.values())
-    assert Feature.TRASH in kind.holds
+    assert all(held.read or held.write for held in kind.capabilities.features.values())
+    assert Feature.TRASH in kind.capabilities.features
 
 
 @pytest.mark.parametrize("name", READS)
 def test_every_kind_of_field_it_reads_is_told(name: str) -> None:
-    holds = KINDS[name].holds
-    told = {kind for kind in FieldKind if Feature[kind.name] in holds and holds[Feature[kind.name]].read}
+    told = {kind for kind in FieldKind if KINDS[name].capabilities.reads(Feature[kind.name])}
     assert told == READS[name]
 
 
 def test_what_nothing_is_said_of_is_not_there() -> None:
-    assert Feature.RELATIONS not in KINDS["e_profiles"].holds
+    assert Feature.RELATIONS not in KINDS["e_profiles"].capabilities.features
     assert "filename" not in SCHEMAS["a_hypermedia"].holds
     unread = {kind.name for kind in FieldKind} - {kind.name for kind in READS["a_hypermedia"]}
-    assert unread.isdisjoint(feature.name for feature in KINDS["a_hypermedia"].holds)
+    assert unread.isdisjoint(feature.name for feature in KINDS["a_hypermedia"].capabilities.features)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Relation, Revision, Rights
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation, Support
 from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint
 from dam_sync.model.errors import Disposition, Rejected, SessionGone, Throttled, TruncatedListing
 from dam_sync.model.limits import MIB, PartBounds
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term, parse_instant, value_from_json, value_to_json
 
 texts = st.text(max_size=20)
@@ -113,7 +114,24 @@ def test_overriding_a_method_declares_the_ability() -> None:
     class Small(Service):
         async def remove(self, asset: AssetId) -> None: ...
 
-    assert Small.implemented == {Operation.REMOVE}
+    assert Small.declared.operations == {Operation.REMOVE}
+
+
+def test_a_connection_can_only_lose_capabilities() -> None:
+    class Small(Service):
+        declared = Capabilities(features={Feature.TAGS: YES, Feature.STATUS: YES})
+
+        async def remove(self, asset: AssetId) -> None: ...
+
+    Small.__abstractmethods__ = frozenset()
+    one, other = Small(), Small()  # type: ignore[abstract]
+    with pytest.raises(AttributeError):
+        one.capabilities = Capabilities(frozenset(Operation))  # type: ignore[misc]
+    one.remove_capabilities(Operation.FIND, Operation.REMOVE, writes=[Feature.TAGS, Feature.GROUPS])
+    assert one.capabilities.operations == frozenset()
+    assert one.capabilities.features == {Feature.TAGS: Support("yes"), Feature.STATUS: YES}
+    assert Operation.REMOVE in other.capabilities
+    assert other.capabilities.writes(Feature.TAGS)
 
 
 def test_a_date_is_not_an_instant() -> None:

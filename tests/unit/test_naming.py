@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dam_sync.engine.compare import Defaults, Scope, differences, extras
 from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.naming import Naming
-from dam_sync.model.service import Operation
 from dam_sync.services.e_profiles.facts import LIMITS, NAMING
 from tests.support.schemas import LEAST, TARGET, compiled
 
@@ -116,7 +116,7 @@ def test_a_container_that_people_called_otherwise_is_the_same() -> None:
 class Target:
     """Containers as people called them."""
 
-    operations = frozenset({Operation.CONTAINERS})
+    capabilities = Capabilities(frozenset({Operation.CONTAINERS}))
 
     async def containers(self):  # type: ignore[no-untyped-def]
         for path, identity in ((("50%",), "1"), (("a＋b",), "2"), (("a+b",), "3")):

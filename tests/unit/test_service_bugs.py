@@ -12,7 +12,6 @@ import pytest
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, InternalError, NotFound
 from dam_sync.model.service import Service, Shard, Window
-from dam_sync.services import discover
 
 
 @interprets_response
@@ -24,7 +23,6 @@ class Broken(Service):
     """An adapter whose methods raise what they are given."""
 
     kind = "x_broken"
-    limits = next(iter(discover().values())).limits
 
     def __init__(self, problem: Exception | None = None) -> None:
         self.problem = problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.model.support import Feature
+from dam_sync.model.capabilities import Feature
 from tests.support.everything import NOT_ASKED_FOR, USED, everything
 
 

@@ -16,6 +16,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
@@ -28,7 +29,6 @@ from dam_sync.model.exposure import (
     told_groups,
     widenings,
 )
-from dam_sync.model.service import Operation
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -94,7 +94,7 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
 
 def can_close(context: RunContext) -> bool:
     """Whether the target can hide an asset, also one that it has."""
-    return context.target_schema.closes and Operation.UPDATE in context.target.operations
+    return context.target_schema.closes and Operation.UPDATE in context.target.capabilities
 
 
 def job_line(rules: Sequence[ExposureRule]) -> str:

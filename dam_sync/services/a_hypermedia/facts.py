@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -18,7 +19,6 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "a_hypermedia"
 
@@ -123,7 +123,7 @@ RULES = (
 )
 
 # spec 000, Resources; wire A 3 (read), 6 (write). Rights, release and expiry are fields of the customer's own (3.1)
-HOLDS: Mapping[Feature, Support] = {
+FEATURES: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
     Feature.ATTACHMENTS: Support("yes", "if the instance supports them"),
@@ -158,6 +158,7 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.LINKS: Support("permalinks, by option; one call per asset", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 
 LEAVES = (
     OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Context, Operation
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.service import Context
 from dam_sync.services.a_hypermedia.estimate import HypermediaEstimate
 from dam_sync.services.a_hypermedia.source.crawl import MediaCrawler
 from dam_sync.services.a_hypermedia.source.open import MediaOpener
@@ -21,4 +22,4 @@ class HypermediaService(
         """No call is made yet. Raises ConfigError."""
         super().__init__(context)
         if not self._options.baskets:
-            self.operations = self.operations - {Operation.MEMBERS}
+            self.remove_capabilities(Operation.MEMBERS)

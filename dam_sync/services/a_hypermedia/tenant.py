@@ -10,7 +10,6 @@ from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
 from dam_sync.model.errors import NotFound
-from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -189,12 +188,13 @@ class HypermediaBase(HttpService):
     """
 
     kind: ClassVar[str] = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
         self._client = client_of(context)
         self._options = options = options_of(context.options)
-        self.limits: Limits = replace(facts.LIMITS, lag=options.lag)
+        self.limits = replace(facts.LIMITS, lag=options.lag)
         signed = context.auth.get("flow") == "signed_token"
         self._api = api = HypermediaApi(self._client, context.base_url, options.rels, context.clock, signed=signed)
         self._tenant = HypermediaTenant(api, options.locale_options, options.link_types)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "b_documents"
 
@@ -68,7 +68,7 @@ ADMINISTRATORS = "administrators"  # wire B 1.5: its members pass every check, w
 
 # Endpoint templates: keys of the call counters and of the texts of errors
 API = "/api/v1"
-CAPABILITIES = f"GET {API}/capabilities"
+RELEASE = f"GET {API}/capabilities"
 CMIS = "GET /json/cmis"
 OPERATION = f"POST {API}/automation/"  # and the name of one
 LOGIN = f"{OPERATION}login"
@@ -134,7 +134,7 @@ RULES = (
 )
 
 # spec 001, Resources, Service B; wire B 3 (read), 6 (write)
-HOLDS: Mapping[Feature, Support] = {
+FEATURES: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
     Feature.VERSIONS: Support("yes", "checked in, numbered again"),
     Feature.ATTACHMENTS: YES,
@@ -174,6 +174,7 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.LINKS: Support("download URLs, by option", "", "the server creates its own"),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 
 LEAVES = (
     OrphanRetention("an upload batch whose name was lost, or whose source asset is gone", timedelta(hours=4), "B 6.2"),

@@ -12,9 +12,10 @@ from dam_sync.http.client import Client, Request, Response
 from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Rights
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context, Operation
+from dam_sync.model.service import Account, Context
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
@@ -97,7 +98,7 @@ class DocumentsTenant:
     async def _release(self) -> Release:
         """From the capabilities; a server without them shows it elsewhere (wire B 10)."""
         try:
-            shown = await self.api.get(facts.CAPABILITIES, f"{facts.API}/capabilities")
+            shown = await self.api.get(facts.RELEASE, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
                 text = str((shown.get("server") or {}).get("distributionVersion") or "")
                 names = list(shown.get("repository") or {})
@@ -134,12 +135,13 @@ class DocumentsPart(HttpService):
     """What every part of the service works with: the API, searches, what is known of the server."""
 
     kind: ClassVar[str] = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         self.api = DocumentsApi.open(context)
         self.limits = self.api.limits
         if not self.api.options.relations:
-            self.operations = self.implemented - {Operation.RELATE}
+            self.remove_capabilities(Operation.RELATE, writes=[Feature.RELATIONS])
         self.search = DocumentsSearch(self.api)
         self.tenant = DocumentsTenant(self.api, self.search)
         self._principals: dict[str, bool] = {}  # users and groups that were looked up

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "c_brandlibrary"
 
@@ -153,7 +153,7 @@ RULES = (
     ErrorRule(413, TooLarge),
 )
 
-HOLDS: Mapping[Feature, Support] = {
+FEATURES: Mapping[Feature, Support] = {
     Feature.FILELESS: YES,
     Feature.VERSIONS: Support("", "yes; only the current one can be read"),
     Feature.ATTACHMENTS: Support("yes", "up to 75 files per asset, the first one included"),
@@ -172,6 +172,7 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.CREATED: Support("yes", ""),
     Feature.LINKS: Support("CDN links, by option; one call per published asset", "", "the service creates its own"),
 }
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 
 LEAVES = (
     OrphanRetention("an upload URL", timedelta(hours=24), "C 6.1"),

@@ -11,7 +11,7 @@ from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.limits import MIB, Limits
+from dam_sync.model.limits import MIB
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -146,11 +146,12 @@ class BrandLibraryBase(HttpService):
     """
 
     kind: ClassVar[str] = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
         self._api = api = BrandLibraryApi.open(context)
-        self.limits: Limits = replace(api.limits, pace=replace(api.limits.pace, at_once=api.made_at_once))
+        self.limits = replace(api.limits, pace=replace(api.limits.pace, at_once=api.made_at_once))
         self._tenant = BrandLibraryTenant(api)
         self._listing = BrandLibraryListing(api)
         self._uploads = BrandLibraryUploads(api, context.budget or MemoryBudget(MEMORY), context.vault)

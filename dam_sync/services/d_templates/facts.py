@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
 from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "d_templates"
 
@@ -119,7 +119,7 @@ RULES = (
 
 _READ = Support("yes")
 _OPTION = Support("by option", "by option")
-HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
+FEATURES: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.FILELESS: YES,
     Feature.VERSIONS: YES,
     Feature.DIGESTS: Support("MD5"),
@@ -143,6 +143,7 @@ HOLDS: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.LINKS: Support(why="links expire after seconds or days"),
     Feature.TRASH: YES,
 }
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 
 LEAVES = (
     OrphanRetention("an upload session without parts whose id was lost", timedelta(hours=24), "D 6.2"),

@@ -138,6 +138,7 @@ class TemplatesPart(HttpService):
     """Base of all parts of the service: client, limits, and what is known about the instance."""
 
     kind: ClassVar[str] = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         self.api = TemplatesApi.open(context)

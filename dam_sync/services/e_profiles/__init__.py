@@ -6,9 +6,7 @@ from dam_sync.model.service import Connector
 from dam_sync.services.e_profiles.facts import (
     ASSUMED_WRITES,
     ASSUMPTIONS,
-    HOLDS,
     LEAVES,
-    LIMITS,
     NAME,
     NOT_MOVED,
 )
@@ -22,10 +20,8 @@ CONNECTOR = Connector(
     flows={"token": ("token",), "oauth": ("client_id", "client_secret", "refresh_token")},
     connect=ProfilesService,
     service=ProfilesService,
-    limits=LIMITS,
     assumptions=ASSUMPTIONS,
     needs_tenant_url=True,
-    holds=HOLDS,
     leaves=LEAVES,
     assumed_writes=ASSUMED_WRITES,
     not_moved=NOT_MOVED,

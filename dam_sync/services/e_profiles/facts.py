@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -19,7 +20,6 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.naming import Naming
 from dam_sync.model.service import AssumedWrite, Assumption
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "e_profiles"
 
@@ -166,7 +166,7 @@ RULES = (
 )
 
 # spec 002, Resources, Service E; wire E 3 (read), 6 (write)
-HOLDS: Mapping[Feature, Support] = {
+FEATURES: Mapping[Feature, Support] = {
     Feature.VERSIONS: Support("yes", "if the upload profile adds them"),
     Feature.ATTACHMENTS: Support("by option; one call per asset", ""),
     Feature.TEXT: Support("yes", "up to 1,280 characters"),
@@ -195,6 +195,7 @@ HOLDS: Mapping[Feature, Support] = {
     Feature.LINKS: Support("embed links, by option", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
 }
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 
 LEAVES = (
     OrphanRetention("an upload session with its chunks, an uploaded file without an asset", timedelta(days=7), "E 6.3"),

@@ -10,9 +10,10 @@ from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context, Operation
+from dam_sync.model.service import Account, Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
@@ -96,12 +97,13 @@ class ProfilesPart(HttpService):
     """What every part of the service works with: the API, searches, what is known of the tenant."""
 
     kind: ClassVar[str] = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         self.api = ProfilesApi.open(context)
         self.limits = self.api.limits
         if not self.api.options.versioning:
-            self.operations = self.implemented - {Operation.REPLACE}
+            self.remove_capabilities(Operation.REPLACE, writes=[Feature.VERSIONS])
         self.search = ProfilesSearch(self.api)
         self.tenant = ProfilesTenant(self.api, self.search)
 

@@ -14,10 +14,8 @@ CONNECTOR = Connector(
     flows={},
     connect=FolderService,
     service=FolderService,
-    limits=facts.LIMITS,
     schemes=("file",),
     base_url_optional=True,
-    holds=facts.HOLDS,
     leaves=facts.LEAVES,
     not_moved=facts.NOT_MOVED,
 )

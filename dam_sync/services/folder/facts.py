@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.limits import Limits, OrphanRetention, Pace
-from dam_sync.model.support import YES, Feature, Support
 
 NAME = "folder"
 PAGE = 200
@@ -18,7 +18,8 @@ READ_ONLY = {
     Feature.MACHINE_TAGS: Support("yes", "", "no draft carries them"),
     Feature.LINKS: Support("yes", "", "no draft carries them"),
 }
-HOLDS: Mapping[Feature, Support] = {feature: READ_ONLY.get(feature, YES) for feature in Feature}
+FEATURES: Mapping[Feature, Support] = {feature: READ_ONLY.get(feature, YES) for feature in Feature}
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 KEPT = timedelta(days=1)
 LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: swept by a later run"),)
 NOT_MOVED = (

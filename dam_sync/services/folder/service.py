@@ -32,10 +32,10 @@ class FolderService(Service):
     """One folder. Nobody sees what lies in it but those who may read the disk."""
 
     kind = facts.NAME
+    declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
         self._options = FolderOptions.of(context)
-        self.limits = facts.LIMITS
         self._tenant = Tenant(Disk(self._options.root), context.clock, context.read_only)
         self._reader = Reader(self._tenant)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, MeasuredPace, Pace
 from dam_sync.model.ports import Stream
@@ -47,7 +48,7 @@ class Generated(Service):
     """Lists so many assets, whole, in pages; links to files come with the listing, as they do at most services."""
 
     kind = NAME
-    limits = LIMITS
+    declared = Capabilities(limits=LIMITS)
     size: ClassVar[int] = 0
 
     def __init__(self, context: Context) -> None:
@@ -150,6 +151,4 @@ def kind_of(size: int, settings: Mapping[str, str] | None = None) -> Connector:
         flows={"token": ("token",)},
         connect=sized,
         service=sized,
-        limits=LIMITS,
-        emulator=lambda *_: None,
     )

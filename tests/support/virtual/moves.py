@@ -17,8 +17,9 @@ from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.service import Operation, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Localized
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
@@ -142,10 +143,10 @@ class Move:
             await service.probe()
             schema = await service.schema()
             terms, containers = [], []
-            if Operation.TERMS in service.operations:
+            if Operation.TERMS in service.capabilities:
                 for name in schema.vocabularies:
                     terms += [(name, tuple(term.path)) async for term in service.terms(name)]
-            if Operation.CONTAINERS in service.operations:
+            if Operation.CONTAINERS in service.capabilities:
                 containers = [(each.kind, tuple(each.path)) async for each in service.containers()]
             return sorted(terms), sorted(containers)
         finally:
@@ -217,7 +218,7 @@ class Simulation:
 
 def options_of(kind: str) -> dict[str, Any]:
     """How its emulator is set up: rate and lives as documented, an index nearly as far behind as is waited for."""
-    trial, lag = profile_of(kind), discover()[kind].limits.lag.total_seconds() * BEHIND
+    trial, lag = profile_of(kind), discover()[kind].capabilities.limits.lag.total_seconds() * BEHIND
     found = {key: value for key, value in {**trial.emulated, **trial.parted_emulated}.items() if key != "rate"}
     return {**found, "lag": lag} if lag else found
 

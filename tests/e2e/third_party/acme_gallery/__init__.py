@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from acme_gallery.service import LIMITS, NAME, GalleryService
+from acme_gallery.service import NAME, GalleryService
 from dam_sync.model import options
 from dam_sync.model.service import Connector
-from dam_sync.model.support import Feature, Support
 
-READ = Support("yes")
 CONNECTOR = Connector(
     name=NAME,
     summary="pictures of the Acme gallery, read-only",
@@ -15,6 +13,4 @@ CONNECTOR = Connector(
     flows={"token": ("token",)},
     connect=GalleryService,
     service=GalleryService,
-    limits=LIMITS,
-    holds=dict.fromkeys((Feature.TEXT, Feature.DATE, Feature.MULTIPLE, Feature.DIGESTS), READ),
 )

@@ -9,6 +9,7 @@ from typing import Any
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
+from dam_sync.model.capabilities import Capabilities, Feature, Support
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.ports import Stream
@@ -19,6 +20,7 @@ from dam_sync.model.values import instant_text, parse_instant
 NAME = "acme_gallery"
 PAGE = 100
 LIMITS = Limits(page=PAGE, pace=Pace(at_once=4))
+READ = Support("yes")
 SCHEMA = Schema(
     fields={
         "title": Field("title", FieldKind.TEXT, "Title"),
@@ -33,9 +35,11 @@ class GalleryService(Service):
     """One gallery. Everything is public there, so assets have no rights; nothing can be written."""
 
     kind = NAME
+    declared = Capabilities(
+        features=dict.fromkeys((Feature.TEXT, Feature.DATE, Feature.MULTIPLE, Feature.DIGESTS), READ), limits=LIMITS
+    )
 
     def __init__(self, context: Context) -> None:
-        self.limits = LIMITS
         self._page = int(context.options.get("page", PAGE))
         self._client = Client(ClientConfig.of(context, NAME, Bearer(context.auth["token"]), (), LIMITS.pace))
 
