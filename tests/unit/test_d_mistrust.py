@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Loss
-from dam_sync.model.errors import DamSyncError, Disposition, Rejected
+from dam_sync.model.errors import ContractBroken, DamSyncError, Disposition, Rejected
 from tests.support import scripted_d as d
 from tests.support.scripted_d import Opened, scripted
 
@@ -80,3 +80,12 @@ async def test_the_words_of_a_refusal_hold_no_secret(opened: Opened, monkeypatch
         await opened.connect().fetch(AssetId("file-0001"))
     assert "0123456789abcdef" not in str(caught.value)
     assert TOKEN not in str(caught.value)
+
+
+async def test_a_metadata_template_of_an_undocumented_type_breaks_the_contract(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"template": {"templateId": "template-1", "templateName": "Photo", "templateType": 7}}
+    monkeypatch.setattr(opened.script, "_templates", lambda: d.said([row]))
+    with pytest.raises(ContractBroken, match="int"):
+        await opened.connect().schema()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -112,9 +112,7 @@ class TemplatesTenant:
         return found
 
     async def _forms(self) -> MetadataForms:
-        items = [_bare(item) for item in listed(await self.api.ask(facts.TEMPLATES), "templates")]
-        usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
-        ids = [text_of(item, "templateId", "id") for item in usable or items]
+        ids = _template_ids(listed(await self.api.ask(facts.TEMPLATES), "templates"))
         templates = await gather_or_raise([self._template(identity) for identity in ids])
         forms = MetadataForms.of(templates, await self._lexicon())
         check(forms, self.api.options.named)
@@ -206,5 +204,8 @@ def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:
 
 
 @interprets_response
-def _bare(item: Json) -> Json:
-    return item["template"] if isinstance(item.get("template"), dict) else item
+def _template_ids(rows: Sequence[Json]) -> list[str]:
+    """Ids of the templates for assets; of all where none says that it is one."""
+    items = [row["template"] if isinstance(row.get("template"), dict) else row for row in rows]
+    usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
+    return [text_of(item, "templateId", "id") for item in usable or items]
